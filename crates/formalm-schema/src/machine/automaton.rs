@@ -11,12 +11,12 @@ use crate::core::Core;
 use crate::difference;
 use crate::document::Document;
 use crate::formula::TRUE;
-use crate::machine::frame::{DONE, Frame, Owes, Place};
-use crate::machine::lookahead_tables::{Locked, Own};
-use crate::machine::mask_class::continuation::Outlooks;
-use crate::machine::min_bytes::Learnt;
-use crate::machine::reader::cache::{Known, Parts};
-use crate::machine::{ACCEPTING, DEAD, Grown, REFUSING, UNRECORDED};
+use crate::machine::frame::{DONE, Frame, Owes, Position};
+use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
+use crate::machine::mask_class::continuation::Continuations;
+use crate::machine::min_bytes::BoundCache;
+use crate::machine::reader::cache::{FrameParts, TransitionCache};
+use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
 use crate::node::{Effect, NodeId, Note, Rule, Schema};
 use crate::options::{Limits, Options};
 use crate::read;
@@ -47,9 +47,9 @@ pub struct SchemaAutomaton {
     source: SchemaSource,
     options: Options,
     limits: Limits,
-    pub(crate) grown: Arc<Lock<Box<Grown>>>,
+    pub(crate) tables: Arc<Lock<Box<LazyTables>>>,
     /// Of a machine to look ahead with the states that it has met.
-    pub(crate) own: Option<Own>,
+    pub(crate) own: Option<PrivateTables>,
     survey: Survey,
     pub(crate) flags: Chunks,
     pub(crate) start: StateId,
@@ -118,35 +118,35 @@ impl SchemaAutomaton {
         if !some {
             return Ok((None, notes.into()));
         }
-        let mut grown = Box::new(Grown {
+        let mut tables = Box::new(LazyTables {
             core,
             frames: Table::default(),
             depths: vec![0],
             states: Table::default(),
             records: Table::default(),
             next: FxHashMap::default(),
-            leaps: FxHashMap::default(),
+            run_transitions: FxHashMap::default(),
             live: FxHashMap::default(),
-            parts: Parts::default(),
-            known: Known::default(),
-            outlooks: Outlooks::default(),
-            learnt: Learnt::default(),
-            namings: Vec::new(),
+            parts: FrameParts::default(),
+            cache: TransitionCache::default(),
+            continuations: Continuations::default(),
+            bound_cache: BoundCache::default(),
+            name_sets: Vec::new(),
             keys: Table::default(),
-            tells_names: false,
-            horizon: 0,
+            distinguishes_names: false,
+            max_token_len: 0,
             lengths: FxHashMap::default(),
-            spare: Default::default(),
+            spare_tables: Default::default(),
         });
-        grown.frames.intern(Frame::Done);
-        grown.records.intern((0, 0, 0));
-        grown.records.intern((0, 1, 0));
-        let owes = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
-        let owes = grown.parts.owes(owes);
-        let frame = Frame::Value { owes, blanks: 0, below: DONE };
-        let start = grown.states.intern(Place { frame, record: UNRECORDED });
+        tables.frames.intern(Frame::Done);
+        tables.records.intern((0, 0, 0));
+        tables.records.intern((0, 1, 0));
+        let obligation = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
+        let obligation = tables.parts.obligation(obligation);
+        let frame = Frame::Value { obligation, whitespace: 0, parent: DONE };
+        let start = tables.states.intern(Position { frame, record: NO_RECORD });
         let start = StateId::from_number(start);
-        let (grown, flags) = (Arc::new(Lock::new(grown)), Chunks::default());
+        let (tables, flags) = (Arc::new(Lock::new(tables)), Chunks::default());
         let all_notes = SetOnce::new();
         let notes: Arc<[Note]> = notes.into();
         let (notes_of, own) = (Arc::clone(&notes), None);
@@ -154,7 +154,7 @@ impl SchemaAutomaton {
             source,
             options,
             limits,
-            grown,
+            tables,
             own,
             survey: Survey::new(),
             flags,
@@ -186,11 +186,11 @@ impl SchemaAutomaton {
 
     /// The JSON pointers of all subschemas that can be reached, each once.
     pub fn places(&self) -> Vec<String> {
-        let grown = self.lock();
-        let schema = &grown.core.schema;
+        let tables = self.lock();
+        let schema = &tables.core.schema;
         let nodes = (0..schema.nodes.len() as u32).map(NodeId);
         let places: std::collections::BTreeSet<String> =
-            nodes.map(|id| schema.place(id)).filter(|place| !place.is_empty()).collect();
+            nodes.map(|id| schema.place(id)).filter(|position| !position.is_empty()).collect();
         places.into_iter().collect()
     }
 
@@ -199,10 +199,10 @@ impl SchemaAutomaton {
         self.lock().states.len()
     }
 
-    pub(crate) fn lock(&self) -> Locked<'_> {
+    pub(crate) fn lock(&self) -> LockedTables<'_> {
         // A panic while the lock was held leaves at worst something half remembered.
-        let grown = self.grown.lock();
-        Locked::new(grown, self.own.as_ref())
+        let tables = self.tables.lock();
+        LockedTables::new(tables, self.own.as_ref())
     }
 }
 
@@ -249,11 +249,11 @@ impl Machine for SchemaAutomaton {
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        self.lock().live(state.number())
+        self.lock().live_bytes(state.number())
     }
 
     fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
-        Ok(self.lock().ways(state.number())?.to_vec())
+        Ok(self.lock().byte_classes(state.number())?.to_vec())
     }
 
     fn is_finite(&self) -> bool {
@@ -264,13 +264,13 @@ impl Machine for SchemaAutomaton {
         if self.own.is_some() {
             return None;
         }
-        let own = Own::default();
+        let own = PrivateTables::default();
         let start = own.enter(&self.lock(), self.start);
         Some(SchemaAutomaton {
             source: self.source.clone(),
             options: self.options,
             limits: self.limits,
-            grown: Arc::clone(&self.grown),
+            tables: Arc::clone(&self.tables),
             own: Some(own),
             survey: Survey::new(),
             flags: Chunks::default(),
@@ -288,8 +288,8 @@ impl Machine for SchemaAutomaton {
     fn enter(&self, state: StateId) -> Result<StateId, Error> {
         let Some(own) = &self.own else { return Ok(state) };
         // Without its own tables in their place, those of the other machine are there.
-        let grown = self.grown.lock();
-        Ok(own.enter(&grown, state))
+        let tables = self.tables.lock();
+        Ok(own.enter(&tables, state))
     }
 
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
@@ -315,7 +315,7 @@ impl Machine for SchemaAutomaton {
     }
 
     fn forgetful(&self, state: StateId) -> Result<StateId, Error> {
-        Ok(StateId::from_number(self.lock().forgetful(state.number())))
+        Ok(StateId::from_number(self.lock().abstract_state(state.number())))
     }
 
     fn doubts(
@@ -324,7 +324,7 @@ impl Machine for SchemaAutomaton {
         forgetful: StateId,
         text: &[u8],
     ) -> Result<Option<Doubts>, Error> {
-        Ok(self.lock().doubts(state.map(StateId::number), forgetful.number(), text))
+        Ok(self.lock().recheck_predicate(state.map(StateId::number), forgetful.number(), text))
     }
 
     fn is_completed(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
@@ -332,13 +332,13 @@ impl Machine for SchemaAutomaton {
     }
 
     fn memory_bytes(&self) -> usize {
-        let grown = self.lock();
-        if self.own.is_some() { grown.met_bytes() } else { grown.bytes() }
+        let tables = self.lock();
+        if self.own.is_some() { tables.visited_bytes() } else { tables.bytes() }
     }
 
     fn is_abandoned(&self) -> bool {
         self.survey.finds_abandoned(|| {
-            self.grown.is_abandoned()
+            self.tables.is_abandoned()
                 || self.own.as_ref().is_some_and(|own| own.is_abandoned())
                 || self.lock().core.all_texts().any(|one| one.is_abandoned())
         })

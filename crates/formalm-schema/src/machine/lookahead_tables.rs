@@ -7,43 +7,43 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{ByteSet, Error, Lock, StateId};
+use formalm_automata::{ByteSet, Lock, StateId};
 use rustc_hash::FxHashMap;
 
-use crate::machine::frame::{Frame, Place};
-use crate::machine::mask_class::name_continuation::View;
-use crate::machine::{DEAD, EMPTY_RECORD, Grown, Recorded, UNRECORDED};
+use crate::machine::frame::{Frame, Position};
+use crate::machine::mask_class::name_continuation::NameContinuation;
+use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
 use crate::table::{Map, Table};
 
 /// What a machine has met: its states, and what they alone refer to.
 #[derive(Debug)]
-pub(crate) struct Met {
-    states: Table<Place>,
-    records: Table<(Recorded, u8, u32)>,
+pub(crate) struct VisitedTables {
+    states: Table<Position>,
+    records: Table<(RecordId, u8, u32)>,
     next: FxHashMap<(u32, u8), u32>,
-    leaps: FxHashMap<(u32, u64), u32>,
+    run_transitions: FxHashMap<(u32, u64), u32>,
     live: FxHashMap<u32, ByteSet>,
-    keys: Table<Place>,
+    keys: Table<Position>,
     /// Of places, which refer to recorded texts.
-    ways: Map<Place, Arc<[ByteSet]>>,
+    byte_classes: Map<Position, Arc<[ByteSet]>>,
     /// Names that stand for others, with the texts of some.
-    views: Map<View, Frame>,
+    name_continuations: Map<NameContinuation, Frame>,
 }
 
-impl Default for Met {
-    fn default() -> Met {
+impl Default for VisitedTables {
+    fn default() -> VisitedTables {
         let mut records = Table::default();
         records.intern((0, 0, 0));
         records.intern((0, 1, 0));
-        Met {
+        VisitedTables {
             states: Table::default(),
             records,
             next: FxHashMap::default(),
-            leaps: FxHashMap::default(),
+            run_transitions: FxHashMap::default(),
             live: FxHashMap::default(),
             keys: Table::default(),
-            ways: Map::default(),
-            views: Map::default(),
+            byte_classes: Map::default(),
+            name_continuations: Map::default(),
         }
     }
 }
@@ -51,133 +51,115 @@ impl Default for Met {
 /// The tables of a machine to look ahead with; while it has the lock, those of the machine that it
 /// looks ahead of.
 #[derive(Debug)]
-pub(crate) struct Own(Lock<Met>);
+pub(crate) struct PrivateTables(Lock<VisitedTables>);
 
-impl Default for Own {
-    fn default() -> Own {
-        Own(Lock::new(Met::default()))
+impl Default for PrivateTables {
+    fn default() -> PrivateTables {
+        PrivateTables(Lock::new(VisitedTables::default()))
     }
 }
 
-impl Own {
+impl PrivateTables {
     pub(crate) fn is_abandoned(&self) -> bool {
         self.0.is_abandoned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Met> {
+    fn lock(&self) -> MutexGuard<'_, VisitedTables> {
         self.0.lock()
     }
 
     /// The state of its own that goes on as one of the machine that is looked ahead of, which has
     /// the lock.
-    pub(crate) fn enter(&self, grown: &Grown, state: StateId) -> StateId {
+    pub(crate) fn enter(&self, tables: &LazyTables, state: StateId) -> StateId {
         let own = &mut *self.lock();
-        let place = *grown.states.get(state.number());
-        let mut recorded = |record: Recorded| {
-            if record == UNRECORDED {
-                return UNRECORDED;
+        let position = *tables.states.get(state.number());
+        let mut recorded = |record: RecordId| {
+            if record == NO_RECORD {
+                return NO_RECORD;
             }
-            (1..).zip(grown.recorded(record, 0)).fold(EMPTY_RECORD, |record, (length, byte)| {
+            (1..).zip(tables.recorded(record, 0)).fold(EMPTY_RECORD, |record, (length, byte)| {
                 own.records.intern((record, byte, length))
             })
         };
-        let record = recorded(place.record);
-        let frame = match place.frame {
-            Frame::Name { object, naming, text, reach, escape } => {
-                Frame::Name { object, naming, text: recorded(text), reach, escape }
+        let record = recorded(position.record);
+        let frame = match position.frame {
+            Frame::Name { object, next_names, text, candidates, escape } => {
+                Frame::Name { object, next_names, text: recorded(text), candidates, escape }
             }
             other => other,
         };
-        StateId::from_number(own.states.intern(Place { frame, record }))
+        StateId::from_number(own.states.intern(Position { frame, record }))
     }
 }
 
 /// What grows, locked, with the states of whoever has the lock.
 #[derive(Debug)]
-pub(crate) struct Locked<'a> {
-    grown: MutexGuard<'a, Box<Grown>>,
-    others: Option<MutexGuard<'a, Met>>,
+pub(crate) struct LockedTables<'a> {
+    tables: MutexGuard<'a, Box<LazyTables>>,
+    others: Option<MutexGuard<'a, VisitedTables>>,
 }
 
-impl<'a> Locked<'a> {
-    pub(crate) fn new(grown: MutexGuard<'a, Box<Grown>>, own: Option<&'a Own>) -> Locked<'a> {
-        let mut locked = Locked { grown, others: own.map(Own::lock) };
+impl<'a> LockedTables<'a> {
+    pub(crate) fn new(
+        tables: MutexGuard<'a, Box<LazyTables>>,
+        own: Option<&'a PrivateTables>,
+    ) -> LockedTables<'a> {
+        let mut locked = LockedTables { tables, others: own.map(PrivateTables::lock) };
         locked.swap();
         locked
     }
 
     fn swap(&mut self) {
         if let Some(others) = &mut self.others {
-            self.grown.swap(others);
+            self.tables.swap(others);
         }
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for LockedTables<'_> {
     #[inline]
     fn drop(&mut self) {
         self.swap();
     }
 }
 
-impl Deref for Locked<'_> {
-    type Target = Grown;
+impl Deref for LockedTables<'_> {
+    type Target = LazyTables;
 
     #[inline]
-    fn deref(&self) -> &Grown {
-        &self.grown
+    fn deref(&self) -> &LazyTables {
+        &self.tables
     }
 }
 
-impl DerefMut for Locked<'_> {
+impl DerefMut for LockedTables<'_> {
     #[inline]
-    fn deref_mut(&mut self) -> &mut Grown {
-        &mut self.grown
+    fn deref_mut(&mut self) -> &mut LazyTables {
+        &mut self.tables
     }
 }
 
-impl Grown {
-    fn swap(&mut self, met: &mut Met) {
+impl LazyTables {
+    fn swap(&mut self, met: &mut VisitedTables) {
         std::mem::swap(&mut self.states, &mut met.states);
         std::mem::swap(&mut self.records, &mut met.records);
         std::mem::swap(&mut self.next, &mut met.next);
-        std::mem::swap(&mut self.leaps, &mut met.leaps);
+        std::mem::swap(&mut self.run_transitions, &mut met.run_transitions);
         std::mem::swap(&mut self.live, &mut met.live);
         std::mem::swap(&mut self.keys, &mut met.keys);
-        std::mem::swap(&mut self.known.ways, &mut met.ways);
-        std::mem::swap(&mut self.outlooks.views.known, &mut met.views);
-    }
-
-    /// Bytes that some instance continues a state with; the states behind them are not kept.
-    pub(crate) fn live(&mut self, state: u32) -> Result<ByteSet, Error> {
-        if let Some(&known) = self.live.get(&state) {
-            return Ok(known);
-        }
-        let (place, records) = (*self.states.get(state), self.records.len());
-        let mut live = ByteSet::default();
-        for byte in 0..=255 {
-            let leads = match self.next.get(&(state, byte)) {
-                Some(&known) => known != DEAD,
-                None => self.read_fresh(place, byte)?.is_some(),
-            };
-            if leads {
-                live.insert(byte);
-            }
-        }
-        self.records.truncate(records);
-        self.live.insert(state, live);
-        Ok(live)
+        std::mem::swap(&mut self.cache.byte_classes, &mut met.byte_classes);
+        std::mem::swap(&mut self.continuations.names.known, &mut met.name_continuations);
     }
 
     /// Memory of what was met, in bytes.
-    pub(crate) fn met_bytes(&self) -> usize {
+    pub(crate) fn visited_bytes(&self) -> usize {
         self.states.memory_bytes()
             + self.keys.memory_bytes()
             + self.records.memory_bytes()
             + self.next.capacity() * 16
-            + self.leaps.capacity() * 28
+            + self.run_transitions.capacity() * 28
             + self.live.capacity() * 40
-            + self.known.ways.memory_bytes()
-            + self.outlooks.views.known.memory_bytes()
+            + self.cache.byte_classes.memory_bytes()
+            + self.continuations.names.known.memory_bytes()
     }
 }

@@ -16,12 +16,12 @@ use rustc_hash::FxHashMap;
 
 use crate::core::{Core, TextId};
 use crate::table::Table;
-use frame::{DONE, Frame, FrameId, Place};
-use mask_class::continuation::Outlooks;
-use mask_class::string_states::Runs;
-use min_bytes::Learnt;
-use reader::cache::{Known, Parts};
-use reader::next_names::Naming;
+use frame::{DONE, Frame, FrameId, Position};
+use mask_class::continuation::Continuations;
+use mask_class::string_states::StringStates;
+use min_bytes::BoundCache;
+use reader::cache::{FrameParts, TransitionCache};
+use reader::next_names::NextNames;
 
 pub use automaton::SchemaAutomaton;
 pub(crate) use automaton::SchemaSource;
@@ -34,67 +34,69 @@ const ACCEPTING: u32 = 1;
 const REFUSING: u32 = 2;
 
 /// Text that is recorded because its value is needed: `0` is none, `1` the empty text.
-type Recorded = u32;
-const UNRECORDED: Recorded = 0;
-const EMPTY_RECORD: Recorded = 1;
+type RecordId = u32;
+const NO_RECORD: RecordId = 0;
+const EMPTY_RECORD: RecordId = 1;
 
 /// Frames, states and their successors.
 #[derive(Debug)]
-pub(crate) struct Grown {
+pub(crate) struct LazyTables {
     pub(crate) core: Core,
     frames: Table<Frame>,
     /// Objects and arrays that are open, for each frame.
     depths: Vec<u32>,
-    states: Table<Place>,
+    states: Table<Position>,
     /// Recorded texts, each one byte longer than another: `(the other, byte, length)`.
-    records: Table<(Recorded, u8, u32)>,
+    records: Table<(RecordId, u8, u32)>,
     next: FxHashMap<(u32, u8), u32>,
     /// The same after several bytes, packed behind a one.
-    leaps: FxHashMap<(u32, u64), u32>,
+    run_transitions: FxHashMap<(u32, u64), u32>,
     live: FxHashMap<u32, ByteSet>,
-    parts: Parts,
-    known: Known,
-    outlooks: Outlooks,
-    learnt: Learnt,
-    namings: Vec<Naming>,
-    keys: Table<Place>,
+    parts: FrameParts,
+    cache: TransitionCache,
+    continuations: Continuations,
+    bound_cache: BoundCache,
+    name_sets: Vec<NextNames>,
+    keys: Table<Position>,
     /// Whether names whose text does not matter are told apart by it in keys.
-    tells_names: bool,
+    distinguishes_names: bool,
     /// Bytes of the longest token.
-    horizon: usize,
+    max_token_len: usize,
     lengths: FxHashMap<TextId, Option<Box<Viability>>>,
     /// Empty tables of the last look ahead, for the next.
-    spare: (Table<Place>, Runs),
+    spare_tables: (Table<Position>, StringStates),
 }
 
-impl Grown {
+impl LazyTables {
     /// Memory in use, in bytes.
     fn bytes(&self) -> usize {
         self.core.memory_bytes()
             + self.frames.memory_bytes()
             + self.depths.capacity() * 4
-            + self.met_bytes()
+            + self.visited_bytes()
             + self.parts.bytes()
-            + self.known.bytes()
-            + self.outlooks.bytes()
-            + self.learnt.bytes()
+            + self.cache.bytes()
+            + self.continuations.bytes()
+            + self.bound_cache.bytes()
             + self.live.capacity() * 40
-            + self.namings.len() * 200
+            + self.name_sets.len() * 200
     }
 
     /// Numbers of all that keeps states of several texts for good: what a look ahead adds to these
     /// has to stay.
-    fn keeping_asked(&self) -> [usize; 3] {
-        [self.keys.len(), self.namings.len(), self.known.opened.len()]
+    fn retained_counts(&self) -> [usize; 3] {
+        [self.keys.len(), self.name_sets.len(), self.cache.opened_values.len()]
     }
 
     /// Objects, arrays and texts that are not closed yet.
     fn open_frames(&self, state: u32) -> usize {
         let (mut frame, mut open) = (self.states.get(state).frame, 0);
-        while let Some(below) = frame.below() {
-            let is_open =
-                !matches!(frame, Frame::Value { .. } | Frame::Number { .. } | Frame::Word { .. });
-            (frame, open) = (*self.frames.get(below.0), open + usize::from(is_open));
+        while let Some(parent) = frame.parent() {
+            let is_open = !matches!(
+                frame,
+                Frame::Value { .. } | Frame::Number { .. } | Frame::Literal { .. }
+            );
+            (frame, open) = (*self.frames.get(parent.0), open + usize::from(is_open));
         }
         open
     }
@@ -104,9 +106,9 @@ impl Grown {
             return Ok(known);
         }
         self.check_limits()?;
-        let place = *self.states.get(state);
-        let next = match self.read_fresh(place, byte)? {
-            Some(place) => self.states.intern(place),
+        let position = *self.states.get(state);
+        let next = match self.read_byte(position, byte)? {
+            Some(position) => self.states.intern(position),
             None => DEAD,
         };
         self.next.insert((state, byte), next);
@@ -115,7 +117,7 @@ impl Grown {
 
     fn check_limits(&self) -> Result<(), Error> {
         let limits = self.core.limits;
-        let bytes = (self.next.len() + self.leaps.len()) * 40
+        let bytes = (self.next.len() + self.run_transitions.len()) * 40
             + (self.states.len() + self.frames.len()) * 100;
         for (resource, needed, allowed) in [
             (Resource::States, self.states.len() as u64 + 1, limits.states),
@@ -129,9 +131,9 @@ impl Grown {
     }
 
     /// The place after a byte, with all steps of search that one byte may take.
-    fn read_fresh(&mut self, place: Place, byte: u8) -> Result<Option<Place>, Error> {
+    fn read_byte(&mut self, position: Position, byte: u8) -> Result<Option<Position>, Error> {
         self.core.steps = 0;
-        let read = self.read(place, byte);
+        let read = self.read(position, byte);
         if read.is_err() {
             self.core.answers.abandon();
         }
@@ -146,7 +148,9 @@ impl Grown {
     fn is_end(&mut self, frame: Frame) -> bool {
         match frame {
             Frame::Done => true,
-            Frame::Number { owes, digits, below: DONE } => self.number_end(owes, digits).is_some(),
+            Frame::Number { obligation, digits, parent: DONE } => {
+                self.number_end(obligation, digits).is_some()
+            }
             _ => false,
         }
     }
@@ -160,38 +164,40 @@ impl Grown {
     }
 
     /// The place after a byte; `None` if no instance continues so.
-    fn read(&mut self, place: Place, byte: u8) -> Result<Option<Place>, Error> {
-        let Place { frame, record } = place;
-        let grown = if record == UNRECORDED { UNRECORDED } else { self.record(record, byte) };
+    fn read(&mut self, position: Position, byte: u8) -> Result<Option<Position>, Error> {
+        let Position { frame, record } = position;
+        let extended = if record == NO_RECORD { NO_RECORD } else { self.record(record, byte) };
         let frame = match frame {
             Frame::Done => None,
-            Frame::Value { owes, blanks, below } => self.read_value(owes, blanks, below, byte)?,
-            Frame::Word { rest, truths, below } => {
+            Frame::Value { obligation, whitespace, parent } => {
+                self.read_value(obligation, whitespace, parent, byte)?
+            }
+            Frame::Literal { rest, verdicts, parent } => {
                 if rest[0] != byte {
                     return Ok(None);
                 }
                 if rest.len() == 1 {
-                    return self.close(below, truths, grown);
+                    return self.close_value(parent, verdicts, extended);
                 }
-                Some(Frame::Word { rest: &rest[1..], truths, below })
+                Some(Frame::Literal { rest: &rest[1..], verdicts, parent })
             }
-            Frame::Text { .. } => return self.read_text(frame, byte, grown),
-            Frame::Number { .. } => return self.read_number(frame, byte, record, grown),
+            Frame::String { .. } => return self.read_text(frame, byte, extended),
+            Frame::Number { .. } => return self.read_number(frame, byte, record, extended),
             Frame::Name { .. } => self.read_name(frame, byte)?,
-            Frame::Object { .. } => return self.read_object(frame, byte, grown),
-            Frame::Array { .. } => return self.read_array(frame, byte, record, grown),
+            Frame::Object { .. } => return self.read_object(frame, byte, extended),
+            Frame::Array { .. } => return self.read_array(frame, byte, record, extended),
         };
-        Ok(frame.map(|frame| Place { frame, record: grown }))
+        Ok(frame.map(|frame| Position { frame, record: extended }))
     }
 
     /// A recorded text with one more byte.
-    fn record(&mut self, record: Recorded, byte: u8) -> Recorded {
+    fn record(&mut self, record: RecordId, byte: u8) -> RecordId {
         let length = self.records.get(record).2;
         self.records.intern((record, byte, length + 1))
     }
 
     /// The text recorded from a place on.
-    fn recorded(&self, record: Recorded, from: u32) -> Vec<u8> {
+    fn recorded(&self, record: RecordId, from: u32) -> Vec<u8> {
         let mut text = Vec::new();
         let mut at = record;
         loop {

@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 use crate::core::Core;
 use crate::document::Document;
 use crate::formula::{FALSE, TRUE};
-use crate::machine::frame::{DONE, Frame, Mode, Owes, Place};
-use crate::machine::{SchemaAutomaton, UNRECORDED};
+use crate::machine::frame::{ContainerState, DONE, Frame, Owes, Position};
+use crate::machine::{NO_RECORD, SchemaAutomaton};
 use crate::node::NodeId;
 use crate::options::{Formats, Limits, Options, Order};
 use crate::read;
@@ -51,7 +51,7 @@ fn schema(refers: bool) -> impl Strategy<Value = Json> {
     ];
     leaf.prop_recursive(4, 20, 3, move |inner| {
         let some = proptest::collection::vec(inner.clone(), 1..4);
-        let below = if refers {
+        let parent = if refers {
             prop_oneof![2 => inner.clone(), 1 => Just(json!({"$ref": "#"}))].boxed()
         } else {
             inner.clone().boxed()
@@ -63,15 +63,15 @@ fn schema(refers: bool) -> impl Strategy<Value = Json> {
             inner.clone().prop_map(|one| json!({"not": one})),
             (inner.clone(), inner.clone(), inner.clone())
                 .prop_map(|(i, t, e)| json!({"if": i, "then": t, "else": e})),
-            (below.clone(), any::<bool>()).prop_map(|(one, owed)| {
-                let required: &[&str] = if owed { &["a"] } else { &[] };
+            (parent.clone(), any::<bool>()).prop_map(|(one, required)| {
+                let required: &[&str] = if required { &["a"] } else { &[] };
                 json!({"type": "object", "properties": {"a": one}, "required": required})
             }),
-            (below.clone(), inner.clone()).prop_map(|(one, other)| {
+            (parent.clone(), inner.clone()).prop_map(|(one, other)| {
                 json!({"additionalProperties": one, "unevaluatedProperties": other})
             }),
-            (below.clone(), 0..3u8).prop_map(|(one, min)| json!({"items": one, "minItems": min})),
-            (below, 0..3u8, 1..3u8).prop_map(|(one, min, max)| {
+            (parent.clone(), 0..3u8).prop_map(|(one, min)| json!({"items": one, "minItems": min})),
+            (parent, 0..3u8, 1..3u8).prop_map(|(one, min, max)| {
                 json!({"contains": one, "minContains": min, "maxContains": max})
             }),
         ]
@@ -79,37 +79,38 @@ fn schema(refers: bool) -> impl Strategy<Value = Json> {
 }
 
 /// The truths that a value tells the container that it stands in, one for each node.
-fn truths(machine: &SchemaAutomaton, nodes: &[NodeId], text: &str) -> Option<Vec<bool>> {
-    let grown = &mut machine.lock();
+fn verdicts(machine: &SchemaAutomaton, nodes: &[NodeId], text: &str) -> Option<Vec<bool>> {
+    let tables = &mut machine.lock();
     let mut formulas = vec![TRUE];
     for &node in nodes {
-        formulas.push(grown.core.formulas.child(node));
+        formulas.push(tables.core.formulas.child(node));
     }
     let container = Owes { formulas: formulas.clone().into(), asked: [].into(), goal: TRUE };
     let child = Owes { formulas: formulas.into(), asked: nodes.into(), goal: TRUE };
-    let (owes, child) = (grown.parts.owes(container), grown.parts.owes(child));
-    let mode = Mode::Inside;
-    let below = grown.frame(Frame::Array { owes, mode, blanks: 0, from: 0, below: DONE });
-    let frame = Frame::Value { owes: child, blanks: 0, below };
-    let mut place = Place { frame, record: UNRECORDED };
+    let (obligation, child) = (tables.parts.obligation(container), tables.parts.obligation(child));
+    let mode = ContainerState::InValue;
+    let parent =
+        tables.frame(Frame::Array { obligation, mode, whitespace: 0, from: 0, parent: DONE });
+    let frame = Frame::Value { obligation: child, whitespace: 0, parent };
+    let mut position = Position { frame, record: NO_RECORD };
     for &byte in text.as_bytes().iter().chain(b" ") {
-        place = grown.read_fresh(place, byte).ok()??;
+        position = tables.read_byte(position, byte).ok()??;
     }
-    let Frame::Array { owes, .. } = place.frame else { return None };
-    let owed = grown.parts.owes.get(owes.0);
-    let truth = |id| match id {
+    let Frame::Array { obligation, .. } = position.frame else { return None };
+    let required = tables.parts.obligations.get(obligation.0);
+    let verdict = |id| match id {
         TRUE => Some(true),
         FALSE => Some(false),
         _ => None,
     };
-    owed.formulas[1..].iter().map(|&id| truth(id)).collect()
+    required.formulas[1..].iter().map(|&id| verdict(id)).collect()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn truths_of_a_child_are_those_of_validation(
+    fn child_verdicts_agree_with_a_validator(
         parts in proptest::collection::vec(schema(false), 1..4),
         values in proptest::collection::vec(value(), 1..4),
     ) {
@@ -117,48 +118,48 @@ proptest! {
         let document = Document::from(json!({"anyOf": all}));
         let made = SchemaAutomaton::new(&document, &[], options(), Limits::default());
         let Ok(machine) = made else { return Ok(()) };
-        let mut asked: Vec<(NodeId, &Json)> = Vec::new();
+        let mut queries: Vec<(NodeId, &Json)> = Vec::new();
         for (at, part) in parts.iter().enumerate() {
-            let place = format!("#/anyOf/{}", at + 1);
-            let grown = machine.lock();
-            let schema = &grown.core.schema;
+            let position = format!("#/anyOf/{}", at + 1);
+            let tables = machine.lock();
+            let schema = &tables.core.schema;
             let mut nodes = (0..schema.nodes.len() as u32).map(NodeId);
             let node = nodes.find(|&id| {
-                schema.place(id) == place && !schema.node(id).rules.is_empty()
+                schema.place(id) == position && !schema.node(id).rules.is_empty()
             });
-            asked.extend(node.map(|node| (node, part)));
+            queries.extend(node.map(|node| (node, part)));
         }
-        asked.sort_by_key(|one| one.0);
-        asked.dedup_by_key(|one| one.0);
-        let nodes: Vec<NodeId> = asked.iter().map(|one| one.0).collect();
+        queries.sort_by_key(|one| one.0);
+        queries.dedup_by_key(|one| one.0);
+        let nodes: Vec<NodeId> = queries.iter().map(|one| one.0).collect();
         for value in &values {
-            let expected: Vec<bool> = asked
+            let expected: Vec<bool> = queries
                 .iter()
                 .map(|(_, part)| validator_for(part).is_ok_and(|part| part.is_valid(value)))
                 .collect();
-            let told = truths(&machine, &nodes, &value.to_string());
+            let told = verdicts(&machine, &nodes, &value.to_string());
             prop_assert_eq!(told, Some(expected), "{:?} {}", parts, value);
         }
     }
 
     #[test]
-    fn answers_do_not_depend_on_what_is_remembered(schema in schema(true)) {
+    fn solver_answers_do_not_depend_on_the_cache(schema in schema(true)) {
         let document = Document::from(schema.clone());
         let Ok(read) = read::read(&document, &[], options()) else { return Ok(()) };
         let count = read.nodes.len() as u32;
-        let mut remembering = Core::new(read, options(), Limits::default());
+        let mut cached = Core::new(read, options(), Limits::default());
         for node in (0..count).map(NodeId) {
             let Ok(read) = read::read(&document, &[], options()) else { return Ok(()) };
-            let mut forgetting = Core::new(read, options(), Limits::default());
-            forgetting.answers.forgets = true;
-            let (one, other) = (remembering.child(node), forgetting.child(node));
-            remembering.steps = 0;
-            let found = remembering.some_value(one);
+            let mut uncached = Core::new(read, options(), Limits::default());
+            uncached.answers.forgets = true;
+            let (one, other) = (cached.child(node), uncached.child(node));
+            cached.steps = 0;
+            let found = cached.some_value(one);
             if found.is_err() {
-                remembering.answers.abandon();
+                cached.answers.abandon();
             }
             // Without a memory a search may be too long, which is no answer.
-            if let (Ok(one), Ok(other)) = (found, forgetting.some_value(other)) {
+            if let (Ok(one), Ok(other)) = (found, uncached.some_value(other)) {
                 prop_assert_eq!(one, other, "{} {:?}", schema, node);
             }
         }

@@ -9,49 +9,51 @@ use formalm_automata::spelling::{Escape, Read, read};
 use formalm_automata::{Doubts, Error};
 
 use crate::formula::{Atom, Form};
-use crate::machine::completion::repetition_check::{Repeated, Strings, add_strings, strings_of};
-use crate::machine::frame::{DONE, Frame, FrameId, OwesId, Place, Reach};
-use crate::machine::{Grown, UNRECORDED};
+use crate::machine::completion::repetition_check::{
+    RepetitionCheck, SeenStrings, add_strings, strings_of_completion,
+};
+use crate::machine::frame::{DONE, Frame, FrameId, NameCandidates, ObligationId, Position};
+use crate::machine::{LazyTables, NO_RECORD};
 
-impl Grown {
+impl LazyTables {
     /// A state that all completions of another one complete, without what forbids repetitions.
-    pub(crate) fn forgetful(&mut self, state: u32) -> u32 {
-        let Place { mut frame, mut record } = *self.states.get(state);
-        if record != UNRECORDED && self.only_forbids(frame) {
-            record = UNRECORDED;
-            self.forget_beginnings(&mut frame);
+    pub(crate) fn abstract_state(&mut self, state: u32) -> u32 {
+        let Position { mut frame, mut record } = *self.states.get(state);
+        if record != NO_RECORD && self.records_only_forbid(frame) {
+            record = NO_RECORD;
+            self.clear_item_starts(&mut frame);
         }
-        if let Frame::Name { object, naming, reach, escape, .. } = frame
-            && reach.from == reach.to
+        if let Frame::Name { object, next_names, candidates, escape, .. } = frame
+            && candidates.from == candidates.to
         {
-            let reach = Reach { from: 0, to: 0, ..reach };
-            frame = Frame::Name { object, naming, text: UNRECORDED, reach, escape };
+            let candidates = NameCandidates { from: 0, to: 0, ..candidates };
+            frame = Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
         }
-        self.states.intern(Place { frame, record })
+        self.states.intern(Position { frame, record })
     }
 
     /// Whether all that is recorded is recorded for items that must be distinct, and for nothing
     /// that holds if they are not.
-    fn only_forbids(&mut self, frame: Frame) -> bool {
-        let mut below = frame.below().unwrap_or(DONE);
+    fn records_only_forbid(&mut self, frame: Frame) -> bool {
+        let mut parent = frame.parent().unwrap_or(DONE);
         loop {
-            match *self.frames.get(below.0) {
-                Frame::Array { owes, below: next, .. } => {
-                    if self.is_unique(owes) && !self.is_only_distinct(owes) {
+            match *self.frames.get(parent.0) {
+                Frame::Array { obligation, parent: next, .. } => {
+                    if self.has_unique_items(obligation) && !self.is_plain_uniqueness(obligation) {
                         return false;
                     }
-                    below = next;
+                    parent = next;
                 }
-                Frame::Object { below: next, .. } => below = next,
+                Frame::Object { parent: next, .. } => parent = next,
                 _ => return true,
             }
         }
     }
 
-    fn is_only_distinct(&self, owes: OwesId) -> bool {
-        let owed = self.parts.owes.get(owes.0);
-        owed.formulas.len() == 1
-            && self.core.formulas.conjuncts(owed.formulas[0]).into_iter().all(|part| {
+    fn is_plain_uniqueness(&self, obligation: ObligationId) -> bool {
+        let required = self.parts.obligations.get(obligation.0);
+        required.formulas.len() == 1
+            && self.core.formulas.conjuncts(required.formulas[0]).into_iter().all(|part| {
                 let is_one = |atom: &Atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_));
                 match self.core.formulas.get(part) {
                     Form::Atom(_) => true,
@@ -61,34 +63,34 @@ impl Grown {
     }
 
     /// Forgets where items begin in the text that is not recorded any more.
-    fn forget_beginnings(&mut self, frame: &mut Frame) {
+    fn clear_item_starts(&mut self, frame: &mut Frame) {
         match frame {
-            Frame::Name { object, .. } => *object = self.without_beginnings(*object),
-            Frame::Array { below, from, .. } => {
+            Frame::Name { object, .. } => *object = self.without_item_starts(*object),
+            Frame::Array { parent, from, .. } => {
                 *from = 0;
-                *below = self.without_beginnings(*below);
+                *parent = self.without_item_starts(*parent);
             }
-            Frame::Text { below, .. }
-            | Frame::Object { below, .. }
-            | Frame::Value { below, .. }
-            | Frame::Number { below, .. }
-            | Frame::Word { below, .. } => *below = self.without_beginnings(*below),
+            Frame::String { parent, .. }
+            | Frame::Object { parent, .. }
+            | Frame::Value { parent, .. }
+            | Frame::Number { parent, .. }
+            | Frame::Literal { parent, .. } => *parent = self.without_item_starts(*parent),
             Frame::Done => {}
         }
     }
 
-    fn without_beginnings(&mut self, id: FrameId) -> FrameId {
+    fn without_item_starts(&mut self, id: FrameId) -> FrameId {
         let (mut open, mut at) = (Vec::new(), id);
-        while let frame @ (Frame::Object { below, .. } | Frame::Array { below, .. }) =
+        while let frame @ (Frame::Object { parent, .. } | Frame::Array { parent, .. }) =
             *self.frames.get(at.0)
         {
             open.push(frame);
-            at = below;
+            at = parent;
         }
         for mut frame in open.into_iter().rev() {
             match &mut frame {
-                Frame::Object { below, .. } => *below = at,
-                Frame::Array { below, from, .. } => (*below, *from) = (at, 0),
+                Frame::Object { parent, .. } => *parent = at,
+                Frame::Array { parent, from, .. } => (*parent, *from) = (at, 0),
                 _ => {}
             }
             at = self.frame(frame);
@@ -97,60 +99,61 @@ impl Grown {
     }
 
     /// Which tokens from a state to a forgetful one a text that completes that one may not complete.
-    pub(crate) fn doubts(
+    pub(crate) fn recheck_predicate(
         &mut self,
         state: Option<u32>,
-        forgetful: u32,
+        abstract_state: u32,
         completion: &[u8],
     ) -> Option<Doubts> {
-        let frame = self.states.get(forgetful).frame;
-        let begins = match frame {
-            Frame::Text { escape, .. } | Frame::Name { escape, .. } => Some(escape),
+        let frame = self.states.get(abstract_state).frame;
+        let opening = match frame {
+            Frame::String { escape, .. } | Frame::Name { escape, .. } => Some(escape),
             _ => None,
         };
         let escapes = self.core.options.escapes;
-        let (named, mut strings) = strings_of(completion, begins, escapes);
-        let is_distinct = self.add_items(frame, &mut strings);
-        let names = self.forgotten_names(frame, named);
-        if names.is_empty() && !is_distinct {
+        let (named, mut strings) = strings_of_completion(completion, opening, escapes);
+        let has_unique_items = self.add_item_strings(frame, &mut strings);
+        let names = self.dropped_names(frame, named);
+        if names.is_empty() && !has_unique_items {
             return None;
         }
-        let begun = match state {
-            Some(state) => self.begun(*self.states.get(state)),
+        let open = match state {
+            Some(state) => self.open_string(*self.states.get(state)),
             // What a token has in front of the value is not told from what it has of it.
             None => return Some(Box::new(|_| true)),
         };
         let completion = completion.to_vec();
-        let items = is_distinct.then_some(strings);
-        let mut repeated = Repeated { escapes, begun, completion, names, items, between: None };
+        let items = has_unique_items.then_some(strings);
+        let mut repeated =
+            RepetitionCheck { escapes, open, completion, names, items, infixes: None };
         // A state that is no string comes of no plain token within one.
-        if begins == Some(Escape::None) {
-            repeated.look_between();
+        if opening == Some(Escape::None) {
+            repeated.find_infixes();
         }
-        Some(Box::new(move |token| repeated.is_doubtful(token)))
+        Some(Box::new(move |token| repeated.may_repeat(token)))
     }
 
     /// Of names that come in objects around a frame, or in it, those which may have come before: the
     /// names that an object speaks of are never forgotten.
-    fn forgotten_names(&mut self, frame: Frame, named: Vec<(usize, Vec<u8>)>) -> Strings {
-        let mut names = Strings::default();
+    fn dropped_names(&mut self, frame: Frame, named: Vec<(usize, Vec<u8>)>) -> SeenStrings {
+        let mut names = SeenStrings::default();
         let mut all = match frame {
             Frame::Object { .. } | Frame::Array { .. } => vec![frame],
             _ => Vec::new(),
         };
-        let mut below = frame.below().unwrap_or(DONE);
+        let mut parent = frame.parent().unwrap_or(DONE);
         while all.len() <= named.iter().map(|one| one.0).max().unwrap_or(0) {
-            let around = *self.frames.get(below.0);
+            let around = *self.frames.get(parent.0);
             all.push(around);
-            below = match around {
-                Frame::Object { below, .. } | Frame::Array { below, .. } => below,
+            parent = match around {
+                Frame::Object { parent, .. } | Frame::Array { parent, .. } => parent,
                 _ => break,
             };
         }
         for (depth, name) in named {
             let is_spoken_of = match all.get(depth) {
-                Some(&Frame::Object { owes, .. }) => {
-                    let known = self.mentioned(owes).0;
+                Some(&Frame::Object { obligation, .. }) => {
+                    let known = self.mentioned_names(obligation).0;
                     known.iter().any(|&one| self.core.schema.names.get(one).as_bytes() == name)
                 }
                 _ => false,
@@ -163,13 +166,16 @@ impl Grown {
     }
 
     /// The string that a place is in, if it is in one, with its text where that is recorded.
-    fn begun(&self, Place { frame, record }: Place) -> Option<(Option<Vec<u8>>, Escape)> {
+    fn open_string(
+        &self,
+        Position { frame, record }: Position,
+    ) -> Option<(Option<Vec<u8>>, Escape)> {
         match frame {
             Frame::Name { text, escape, .. } => {
-                Some(((text != UNRECORDED).then(|| self.recorded(text, 0)), escape))
+                Some(((text != NO_RECORD).then(|| self.recorded(text, 0)), escape))
             }
-            Frame::Text { escape, .. } => {
-                if record == UNRECORDED {
+            Frame::String { escape, .. } => {
+                if record == NO_RECORD {
                     return Some((None, escape));
                 }
                 let mut open: Option<(Vec<u8>, Escape)> = None;
@@ -195,13 +201,13 @@ impl Grown {
 
     /// Adds the strings in items that came where items must be distinct; whether there are such
     /// arrays around a frame, or it is one.
-    fn add_items(&self, frame: Frame, strings: &mut Strings) -> bool {
-        let mut is_distinct = false;
-        let mut add = |owes: OwesId| {
-            for &formula in &self.parts.owes.get(owes.0).formulas {
+    fn add_item_strings(&self, frame: Frame, strings: &mut SeenStrings) -> bool {
+        let mut has_unique_items = false;
+        let mut add = |obligation: ObligationId| {
+            for &formula in &self.parts.obligations.get(obligation.0).formulas {
                 for atom in self.core.atoms(formula) {
                     if let Atom::Unique(taken) | Atom::UniqueWith(taken) = atom {
-                        is_distinct = true;
+                        has_unique_items = true;
                         let schema = &self.core.schema;
                         let mut left = taken.to_vec();
                         while let Some(value) = left.pop() {
@@ -211,44 +217,44 @@ impl Grown {
                 }
             }
         };
-        if let Frame::Array { owes, .. } = frame {
-            add(owes);
+        if let Frame::Array { obligation, .. } = frame {
+            add(obligation);
         }
-        let mut below = frame.below().unwrap_or(DONE);
+        let mut parent = frame.parent().unwrap_or(DONE);
         loop {
-            below = match *self.frames.get(below.0) {
-                Frame::Array { owes, below, .. } => {
-                    add(owes);
-                    below
+            parent = match *self.frames.get(parent.0) {
+                Frame::Array { obligation, parent, .. } => {
+                    add(obligation);
+                    parent
                 }
-                Frame::Object { below, .. } => below,
+                Frame::Object { parent, .. } => parent,
                 _ => break,
             };
         }
-        is_distinct
+        has_unique_items
     }
 
     /// Whether a text completes a state; no frame that it meets is kept.
     pub(crate) fn is_completed(&mut self, state: u32, text: &[u8]) -> Result<bool, Error> {
         let (frames, records) = (self.frames.len(), self.records.len());
-        let mut place = Some(*self.states.get(state));
+        let mut position = Some(*self.states.get(state));
         for &byte in text {
-            let Some(here) = place else { break };
-            place = match self.read_fresh(here, byte) {
+            let Some(here) = position else { break };
+            position = match self.read_byte(here, byte) {
                 Ok(next) => next,
                 Err(error) => {
-                    self.drop_behind(frames, records);
+                    self.truncate_tables(frames, records);
                     return Err(error);
                 }
             };
         }
-        let ends = place.is_some_and(|place| self.is_end(place.frame));
-        self.drop_behind(frames, records);
+        let ends = position.is_some_and(|position| self.is_end(position.frame));
+        self.truncate_tables(frames, records);
         Ok(ends)
     }
 
     /// Drops the frames and records of a search, which are nobody's.
-    pub(crate) fn drop_behind(&mut self, frames: usize, records: usize) {
+    pub(crate) fn truncate_tables(&mut self, frames: usize, records: usize) {
         self.frames.truncate(frames);
         self.depths.truncate(frames);
         self.records.truncate(records);

@@ -7,66 +7,74 @@ use rustc_hash::FxHashSet;
 
 use crate::core::{Core, TextId};
 use crate::formula::{Atom, F, Form, TRUE};
-use crate::machine::frame::{DONE, Frame, Mode, NamingId, Place, Reach};
-use crate::machine::min_bytes::Search;
-use crate::machine::min_bytes::escaped_strings::cost;
-use crate::machine::reader::cache::NOT_ASKED;
-use crate::machine::reader::whitespace::Gap;
-use crate::machine::{Grown, Recorded, UNRECORDED};
+use crate::machine::frame::{ContainerState, DONE, Frame, NameCandidates, NextNamesId, Position};
+use crate::machine::min_bytes::SearchBudget;
+use crate::machine::min_bytes::escaped_strings::escaped_len;
+use crate::machine::reader::cache::NO_QUERIES;
+use crate::machine::reader::whitespace::WhitespaceGap;
+use crate::machine::{LazyTables, NO_RECORD, RecordId};
 use crate::options::Order;
 use crate::table::Map;
 
-impl Grown {
+impl LazyTables {
     /// Bytes that the smallest of the shortest continuations may begin with.
-    pub(crate) fn worth_trying(
+    pub(crate) fn useful_bytes(
         &mut self,
-        place: Place,
-        search: &mut Search,
+        position: Position,
+        budget: &mut SearchBudget,
     ) -> Result<ByteSet, Error> {
-        let Place { frame, record } = place;
+        let Position { frame, record } = position;
         // Where items must be distinct, what is in them matters.
-        let free = record == UNRECORDED;
+        let free = record == NO_RECORD;
         let only = match frame {
-            Frame::Text { language, state, asked: NOT_ASKED, escape, .. } if free => {
+            Frame::String { language, state, queries: NO_QUERIES, escape, .. } if free => {
                 let escapes = self.core.options.escapes;
-                self.rest_of_text(language, state, search)?.next(escape, escapes)
+                self.shortest_suffix(language, state, budget)?.next(escape, escapes)
             }
             Frame::Object {
-                owes, mode: mode @ (Mode::First | Mode::After), blanks, below, ..
+                obligation,
+                mode: mode @ (ContainerState::AfterOpen | ContainerState::AfterValue),
+                whitespace,
+                parent,
+                ..
             } => {
-                let ends = free && self.is_plain(owes) && self.ended(owes).is_some();
+                let ends = free
+                    && self.has_independent_names(obligation)
+                    && self.end_verdicts(obligation).is_some();
                 match mode {
-                    Mode::First if self.gap_begun(blanks) => None,
-                    Mode::First => ends.then_some(b'}'),
+                    ContainerState::AfterOpen if self.gap_begun(whitespace) => None,
+                    ContainerState::AfterOpen => ends.then_some(b'}'),
                     _ => {
-                        let blank = self.gap_byte(Gap::Close, self.depth(below) + 1, blanks);
-                        ends.then(|| blank.unwrap_or(b'}'))
+                        let after_whitespace =
+                            self.gap_byte(WhitespaceGap::Close, self.depth(parent) + 1, whitespace);
+                        ends.then(|| after_whitespace.unwrap_or(b'}'))
                     }
                 }
             }
-            Frame::Value { blanks, below, .. } if below != DONE => {
-                let (gap, depth) = self.gap_of_value(below);
-                self.gap_byte(gap, depth, blanks)
+            Frame::Value { whitespace, parent, .. } if parent != DONE => {
+                let (gap, depth) = self.gap_of_value(parent);
+                self.gap_byte(gap, depth, whitespace)
             }
-            Frame::Name { naming, text, reach, escape: Escape::None, .. } if free => {
+            Frame::Name { next_names, text, candidates, escape: Escape::None, .. } if free => {
                 let read = self.records.get(text).2 as usize;
-                let owed = self.along_owed(naming, reach, read)?;
-                if owed.is_none() || !self.names_of(naming).plain {
-                    let last = owed.unwrap_or(u8::MAX);
+                let required = self.required_name_byte(next_names, candidates, read)?;
+                if required.is_none() || !self.names_at(next_names).independent {
+                    let last = required.unwrap_or(u8::MAX);
                     // Inside a character, bytes of other ones lead nowhere.
-                    let others_are_alike =
-                        self.takes_none(reach.classes) || self.ends_any(reach.classes);
+                    let others_are_alike = self.allows_only_known_names(candidates.classes)
+                        || self.any_name_may_end(candidates.classes);
                     let mut all = match others_are_alike {
-                        true => self.along_known(naming, reach, read),
+                        true => self.known_and_other_bytes(next_names, candidates, read),
                         false => {
-                            let along = self.along_classes((naming, text), reach, read, search)?;
+                            let along =
+                                self.class_bytes((next_names, text), candidates, read, budget)?;
                             along.unwrap_or_else(any_byte)
                         }
                     };
                     (last..=u8::MAX).skip(1).for_each(|byte| all.remove(byte));
                     return Ok(all);
                 }
-                owed
+                required
             }
             _ => None,
         };
@@ -75,15 +83,15 @@ impl Grown {
             set.insert(byte);
             return Ok(set);
         }
-        if let Frame::Text { language, state, escape: Escape::None, .. } = frame {
-            return self.along_text(language, state);
+        if let Frame::String { language, state, escape: Escape::None, .. } = frame {
+            return self.string_bytes(language, state);
         }
         let laid_out = self.core.options.layout.is_some();
         match self.may_begin(frame) {
             None => return Ok(any_byte()),
             Some(bytes) => {
-                let blanks: &[u8] = if laid_out { b" \t\n\r" } else { b"" };
-                bytes.iter().chain(blanks).for_each(|&byte| set.insert(byte));
+                let whitespace: &[u8] = if laid_out { b" \t\n\r" } else { b"" };
+                bytes.iter().chain(whitespace).for_each(|&byte| set.insert(byte));
             }
         }
         Ok(set)
@@ -92,45 +100,52 @@ impl Grown {
     /// Bytes that no other than blanks can take the place of; none where any may come.
     fn may_begin(&self, frame: Frame) -> Option<&'static [u8]> {
         Some(match frame {
-            Frame::Text { escape, .. } | Frame::Name { escape, .. } => match escape {
+            Frame::String { escape, .. } | Frame::Name { escape, .. } => match escape {
                 Escape::None => return None,
                 Escape::Slash { .. } => b"\"/\\bfnrtu",
                 Escape::Hex { .. } => b"0123456789ABCDEFabcdef",
                 Escape::Half { .. } => b"\\",
             },
             Frame::Object { mode, .. } => match mode {
-                Mode::First => b"\"}",
-                Mode::Next => b"\"",
-                Mode::Colon => b":",
-                Mode::Inside | Mode::After => b",}",
+                ContainerState::AfterOpen => b"\"}",
+                ContainerState::AfterComma => b"\"",
+                ContainerState::AfterName => b":",
+                ContainerState::InValue | ContainerState::AfterValue => b",}",
             },
-            Frame::Array { mode: Mode::After, .. } => b",]",
+            Frame::Array { mode: ContainerState::AfterValue, .. } => b",]",
             Frame::Array { .. } => b"\"-0123456789[]fnt{",
             Frame::Value { .. } => b"\"-0123456789[fnt{",
             Frame::Number { .. } => b"+,-.0123456789E]e}",
-            Frame::Word { rest, .. } => &rest[..1],
+            Frame::Literal { rest, .. } => &rest[..1],
             Frame::Done => b"",
         })
     }
 
     /// The quote, and the bytes with which a text goes on. What need not be escaped is not.
-    fn along_text(&self, language: TextId, state: StateId) -> Result<ByteSet, Error> {
+    fn string_bytes(&self, language: TextId, state: StateId) -> Result<ByteSet, Error> {
         let mut set = ByteSet::default();
         set.insert(b'"');
         for byte in self.core.text(language).live_bytes(state)?.iter() {
-            let is_plain = cost(byte, self.core.options.escapes) == 1;
-            set.insert(if is_plain { byte } else { b'\\' });
+            let has_independent_names = escaped_len(byte, self.core.options.escapes) == 1;
+            set.insert(if has_independent_names { byte } else { b'\\' });
         }
         Ok(set)
     }
 
     /// The quote, and the bytes with which known names go on.
-    fn next_of_known(&self, naming: NamingId, reach: Reach, read: usize) -> ByteSet {
+    fn known_name_bytes(
+        &self,
+        next_names: NextNamesId,
+        candidates: NameCandidates,
+        read: usize,
+    ) -> ByteSet {
         let ascii = self.core.options.escapes == Escapes::Ascii;
         let mut set = ByteSet::default();
         set.insert(b'"');
-        for at in reach.from..reach.to {
-            let Some(&byte) = self.known_name(naming, at).as_bytes().get(read) else { continue };
+        for at in candidates.from..candidates.to {
+            let Some(&byte) = self.known_name(next_names, at).as_bytes().get(read) else {
+                continue;
+            };
             let escaped = byte < 0x20 || matches!(byte, b'"' | b'\\') || (byte >= 0x80 && ascii);
             set.insert(if escaped { b'\\' } else { byte });
         }
@@ -140,29 +155,33 @@ impl Grown {
     /// The same and the bytes with which the smallest of the shortest names of each class go on:
     /// names of a class are alike. None where several may be needed, whose order matters, and where
     /// one of them is a known name, which is of no class.
-    fn along_classes(
+    fn class_bytes(
         &mut self,
-        (naming, text): (NamingId, Recorded),
-        reach: Reach,
+        (next_names, text): (NextNamesId, RecordId),
+        candidates: NameCandidates,
         read: usize,
-        search: &mut Search,
+        budget: &mut SearchBudget,
     ) -> Result<Option<ByteSet>, Error> {
-        let owed = self.parts.owes.get(self.names_of(naming).owes.0);
-        if owed.goal != TRUE || !owed.formulas.iter().all(|&id| self.core.needs_no_others(id)) {
+        let required = self.parts.obligations.get(self.names_at(next_names).obligation.0);
+        if required.goal != TRUE
+            || !required.formulas.iter().all(|&id| self.core.needs_no_unnamed(id))
+        {
             return Ok(None);
         }
-        let mut set = self.next_of_known(naming, reach, read);
-        let classes = self.parts.asked.get(reach.classes.0);
-        if classes.is_guarded {
+        let mut set = self.known_name_bytes(next_names, candidates, read);
+        let classes = self.parts.queries.get(candidates.classes.0);
+        if classes.has_guard {
             // Names that the tests tell apart may have values of other lengths.
             return Ok(None);
         }
         let classes = classes.machines.clone();
         let so_far = self.recorded(text, 0);
         for &(class, state) in classes.iter().flatten() {
-            let rest = self.rest_of_text(class, state, search)?;
-            let whole = [&so_far, rest.left()].concat();
-            if (reach.from..reach.to).any(|at| self.known_name(naming, at).as_bytes() == whole) {
+            let rest = self.shortest_suffix(class, state, budget)?;
+            let whole = [&so_far, rest.remaining()].concat();
+            if (candidates.from..candidates.to)
+                .any(|at| self.known_name(next_names, at).as_bytes() == whole)
+            {
                 return Ok(None);
             }
             if let Some(byte) = rest.next(Escape::None, self.core.options.escapes) {
@@ -174,8 +193,13 @@ impl Grown {
 
     /// The quote, the bytes with which known names go on, and the smallest with which none does:
     /// behind it names are all alike, and free.
-    fn along_known(&self, naming: NamingId, reach: Reach, read: usize) -> ByteSet {
-        let mut set = self.next_of_known(naming, reach, read);
+    fn known_and_other_bytes(
+        &self,
+        next_names: NextNamesId,
+        candidates: NameCandidates,
+        read: usize,
+    ) -> ByteSet {
+        let mut set = self.known_name_bytes(next_names, candidates, read);
         let plain = (b' '..0x7F).find(|&byte| byte != b'\\' && !set.contains(byte));
         match plain {
             Some(byte) => set.insert(byte),
@@ -186,29 +210,29 @@ impl Grown {
 
     /// The byte with which the smallest name goes on that is owed and begins as the text does. What
     /// an object still gets is smallest in ascending order, which only a declared one forbids.
-    fn along_owed(
+    fn required_name_byte(
         &mut self,
-        naming: NamingId,
-        reach: Reach,
+        next_names: NextNamesId,
+        candidates: NameCandidates,
         read: usize,
     ) -> Result<Option<u8>, Error> {
-        if !self.names_of(naming).plain && self.core.options.order != Order::Any {
+        if !self.names_at(next_names).independent && self.core.options.order != Order::Any {
             return Ok(None);
         }
-        let must = self.parts.owes.get(self.names_of(naming).owes.0).formulas[0];
-        let mut owed = FxHashSet::default();
+        let must = self.parts.obligations.get(self.names_at(next_names).obligation.0).formulas[0];
+        let mut required = FxHashSet::default();
         for part in self.core.formulas.conjuncts(must) {
             if let Form::Atom(Atom::Owed(names)) = self.core.formulas.get(part) {
-                owed.extend(names.iter().copied());
+                required.extend(names.iter().copied());
             }
         }
         let mut least: Option<u8> = None;
-        for at in reach.from..reach.to {
-            let name = self.names_of(naming).known[at as usize];
-            if !owed.contains(&name) {
+        for at in candidates.from..candidates.to {
+            let name = self.names_at(next_names).known[at as usize];
+            if !required.contains(&name) {
                 continue;
             }
-            let text = self.known_name(naming, at).as_bytes();
+            let text = self.known_name(next_names, at).as_bytes();
             let byte = text.get(read).copied().unwrap_or(b'"');
             let ascii = self.core.options.escapes == Escapes::Ascii;
             let escaped = byte < 0x20
@@ -217,7 +241,7 @@ impl Grown {
                 || (byte >= 0x80 && ascii);
             // Whether a name may come takes longer than to see that it is not the smallest.
             if (!escaped && least.is_some_and(|least| least <= byte))
-                || !self.known_viable(naming, at)?
+                || !self.known_viable(next_names, at)?
             {
                 continue;
             }
@@ -232,11 +256,11 @@ impl Grown {
 
 impl Core {
     /// Whether members that a formula does not name never help to satisfy it.
-    fn needs_no_others(&self, id: F) -> bool {
-        self.needs_no_others_within(id, &mut Map::default())
+    fn needs_no_unnamed(&self, id: F) -> bool {
+        self.needs_no_unnamed_within(id, &mut Map::default())
     }
 
-    fn needs_no_others_within(&self, id: F, known: &mut Map<F, bool>) -> bool {
+    fn needs_no_unnamed_within(&self, id: F, known: &mut Map<F, bool>) -> bool {
         let is_small = self.formulas.is_small(id);
         if !is_small && let Some(&known) = known.get(&id) {
             return known;
@@ -251,7 +275,7 @@ impl Core {
             }
             Form::One(_) => names_only(id),
             Form::And(list) | Form::Or(list) => {
-                list.iter().all(|&one| self.needs_no_others_within(one, known))
+                list.iter().all(|&one| self.needs_no_unnamed_within(one, known))
             }
             _ => true,
         };

@@ -3,36 +3,36 @@
 use formalm_automata::spelling::{Escape, Escapes, Read, read};
 use rustc_hash::FxHashSet;
 
-use crate::machine::reader::value_start_and_strings::is_blank;
+use crate::machine::reader::value_start_and_strings::is_whitespace;
 use crate::names::Names;
 use crate::value::{Value, ValueId, Values};
 
 /// Texts of strings.
-pub(crate) type Strings = FxHashSet<Vec<u8>>;
+pub(crate) type SeenStrings = FxHashSet<Vec<u8>>;
 
 /// Where a token can make a completion repeat something.
-pub(crate) struct Repeated {
+pub(crate) struct RepetitionCheck {
     pub(crate) escapes: Escapes,
     /// What is read of the string that the token goes on with; its text, if that is known.
-    pub(crate) begun: Option<(Option<Vec<u8>>, Escape)>,
+    pub(crate) open: Option<(Option<Vec<u8>>, Escape)>,
     pub(crate) completion: Vec<u8>,
     /// Names that the completion has in objects that are open before it.
-    pub(crate) names: Strings,
+    pub(crate) names: SeenStrings,
     /// Where items must be distinct, the strings in those that came and in the completion.
-    pub(crate) items: Option<Strings>,
+    pub(crate) items: Option<SeenStrings>,
     /// What has to come between what was read of a string and what the completion has of it to make
     /// one of these; for plain tokens within a string that is all.
-    pub(crate) between: Option<Strings>,
+    pub(crate) infixes: Option<SeenStrings>,
 }
 
-impl Repeated {
+impl RepetitionCheck {
     /// Finds out what makes a string that is begun, and that the completion ends, one of those.
-    pub(crate) fn look_between(&mut self) {
-        let begun = match &self.begun {
-            Some((Some(begun), Escape::None)) => begun,
+    pub(crate) fn find_infixes(&mut self) {
+        let open = match &self.open {
+            Some((Some(open), Escape::None)) => open,
             Some((None, Escape::None)) => {
                 // It is no name and in no item that must be distinct.
-                self.between = Some(Strings::default());
+                self.infixes = Some(SeenStrings::default());
                 return;
             }
             _ => return,
@@ -52,22 +52,22 @@ impl Repeated {
         };
         let is_name = is_before_colon(&self.completion[end + 1..]);
         let names = self.names.iter().filter(|_| is_name);
-        let between = names.chain(self.items.iter().flatten()).filter_map(|text| {
-            text.strip_prefix(&begun[..])?.strip_suffix(&rest.0[..]).map(<[u8]>::to_vec)
+        let infixes = names.chain(self.items.iter().flatten()).filter_map(|text| {
+            text.strip_prefix(&open[..])?.strip_suffix(&rest.0[..]).map(<[u8]>::to_vec)
         });
-        self.between = Some(between.collect());
+        self.infixes = Some(infixes.collect());
     }
 
     /// Whether the completion of a text that ends in a token may have something twice.
-    pub(crate) fn is_doubtful(&self, token: &[u8]) -> bool {
-        if let Some(between) = &self.between
+    pub(crate) fn may_repeat(&self, token: &[u8]) -> bool {
+        if let Some(infixes) = &self.infixes
             && !token.iter().any(|byte| b"\"\\".contains(byte))
         {
-            return between.contains(token);
+            return infixes.contains(token);
         }
         // A text that is not known is in no item that must be distinct, and no name.
         let known = |text: &Option<Vec<u8>>| text.clone().unwrap_or_default();
-        let mut open = self.begun.as_ref().map(|(text, escape)| (known(text), *escape));
+        let mut open = self.open.as_ref().map(|(text, escape)| (known(text), *escape));
         let mut last: Option<Vec<u8>> = None;
         let all = token.iter().chain(&self.completion);
         for (at, &byte) in all.enumerate() {
@@ -92,8 +92,8 @@ impl Repeated {
                 Read::Inside(further) => *escape = further,
                 Read::Wrong => return true,
                 Read::End => {
-                    let behind = token.iter().chain(&self.completion).skip(at + 1);
-                    if is_before_colon(behind) && self.names.contains(text) {
+                    let after = token.iter().chain(&self.completion).skip(at + 1);
+                    if is_before_colon(after) && self.names.contains(text) {
                         return true;
                     }
                     last = open.take().map(|(text, _)| text);
@@ -106,8 +106,8 @@ impl Repeated {
 }
 
 /// Whether the string before these bytes is a name.
-fn is_before_colon<'a>(behind: impl IntoIterator<Item = &'a u8>) -> bool {
-    behind.into_iter().find(|&&byte| !is_blank(byte)) == Some(&b':')
+fn is_before_colon<'a>(after: impl IntoIterator<Item = &'a u8>) -> bool {
+    after.into_iter().find(|&&byte| !is_whitespace(byte)) == Some(&b':')
 }
 
 /// Adds the text or the names of a value, and what is in it to what is left.
@@ -116,7 +116,7 @@ pub(crate) fn add_strings(
     values: &Values,
     names: &Names,
     left: &mut Vec<ValueId>,
-    strings: &mut Strings,
+    strings: &mut SeenStrings,
 ) {
     match values.get(value) {
         Value::String(text) => {
@@ -135,14 +135,14 @@ pub(crate) fn add_strings(
 
 /// The names that a completion has in objects which are open before it, the one that it goes on
 /// with aside, each with the number of containers that were closed before; and all strings in it.
-pub(crate) fn strings_of(
+pub(crate) fn strings_of_completion(
     text: &[u8],
-    begins: Option<Escape>,
+    opening: Option<Escape>,
     escapes: Escapes,
-) -> (Vec<(usize, Vec<u8>)>, Strings) {
-    let (mut names, mut strings) = (Vec::new(), Strings::default());
-    let mut open = begins.map(|escape| (Vec::new(), escape));
-    let (mut depth, mut is_begun) = (0isize, begins.is_some());
+) -> (Vec<(usize, Vec<u8>)>, SeenStrings) {
+    let (mut names, mut strings) = (Vec::new(), SeenStrings::default());
+    let mut open = opening.map(|escape| (Vec::new(), escape));
+    let (mut depth, mut is_begun) = (0isize, opening.is_some());
     for (at, &byte) in text.iter().enumerate() {
         let Some((read_so_far, escape)) = &mut open else {
             match byte {

@@ -10,94 +10,111 @@ use std::sync::Arc;
 use formalm_automata::Error;
 
 use crate::formula::{Atom, F, Form, TRUE};
-use crate::machine::frame::{Frame, FrameId, Mode, Owes, OwesId, Place};
-use crate::machine::min_bytes::Search;
-use crate::machine::numbers::is_part;
-use crate::machine::{Grown, UNRECORDED};
+use crate::machine::frame::{ContainerState, Frame, FrameId, ObligationId, Owes, Position};
+use crate::machine::min_bytes::SearchBudget;
+use crate::machine::numbers::is_number_byte;
+use crate::machine::{LazyTables, NO_RECORD};
 use crate::node::NodeId;
 
 /// Fewer items are searched with all else.
-const FEW: u64 = 2;
+const MIN_ITEMS: u64 = 2;
 
 /// The text of items, and the place behind them.
-pub(crate) type Jump = (Arc<[u8]>, Place);
+pub(crate) type CompletedItems = (Arc<[u8]>, Position);
 
 /// The texts of items, each with what stands before it, and the place behind them.
-type Items = (Vec<Vec<u8>>, Place);
+type ItemStrings = (Vec<Vec<u8>>, Position);
 
 /// Items that an array owes.
 #[derive(Clone, Copy)]
-struct Owed {
+struct RequiredItems {
     count: u64,
     /// So many of them at least satisfy a node.
-    contained: Option<(u64, NodeId)>,
+    min_matching: Option<(u64, NodeId)>,
     /// Fewer than so many satisfy a node.
-    fewer: Option<(u64, NodeId)>,
+    max_matching: Option<(u64, NodeId)>,
 }
 
-impl Owed {
+impl RequiredItems {
     fn all(self) -> u64 {
-        self.contained.map_or(self.count, |(least, _)| self.count.max(least))
+        self.min_matching.map_or(self.count, |(least, _)| self.count.max(least))
     }
 }
 
-impl Grown {
+impl LazyTables {
     /// The text of all items that are owed, from a place between items; none if they are few, or
     /// depend on each other otherwise.
-    pub(crate) fn items_that_differ(
+    pub(crate) fn complete_unique_items(
         &mut self,
-        place: Place,
-        search: &mut Search,
-    ) -> Result<Option<Jump>, Error> {
-        let Frame::Array { owes, mode: Mode::First | Mode::After, below, .. } = place.frame else {
+        position: Position,
+        budget: &mut SearchBudget,
+    ) -> Result<Option<CompletedItems>, Error> {
+        let Frame::Array {
+            obligation,
+            mode: ContainerState::AfterOpen | ContainerState::AfterValue,
+            parent,
+            ..
+        } = position.frame
+        else {
             return Ok(None);
         };
-        let Some(owed) = self.owed_distinct(owes).filter(|owed| owed.all() >= FEW) else {
+        let Some(required) =
+            self.required_unique_items(obligation).filter(|required| required.all() >= MIN_ITEMS)
+        else {
             return Ok(None);
         };
-        if place.record != UNRECORDED {
+        if position.record != NO_RECORD {
             return Ok(None);
         }
-        if let Some(known) = search.jumps.get(&place) {
+        if let Some(known) = budget.jumps.get(&position) {
             return Ok(known.clone());
         }
-        let found = match owed.contained {
-            None => self.item_by_item(place, below, search)?,
-            Some(contained) => self.contained_first(place, owed, contained, search)?,
+        let found = match required.min_matching {
+            None => self.item_by_item(position, parent, budget)?,
+            Some(min_matching) => {
+                self.matching_items_first(position, required, min_matching, budget)?
+            }
         };
-        search.jumps.insert(place, found.clone());
+        budget.jumps.insert(position, found.clone());
         Ok(found)
     }
 
     /// The same from within an item; another one of the same length may be smaller.
-    pub(crate) fn items_with_this(
+    pub(crate) fn complete_from_inside_item(
         &mut self,
-        place: Place,
-        search: &mut Search,
-    ) -> Result<Option<Jump>, Error> {
-        let (mut frame, mut array) = (place.frame, None);
-        while let Some(below) = frame.below() {
-            if let Frame::Array { owes, mode: Mode::Inside, from: 0, below, .. } = frame {
-                let owed = self.owed_distinct(owes).filter(|owed| owed.contained.is_none());
-                array = owed.map(|_| below).or(array);
+        position: Position,
+        budget: &mut SearchBudget,
+    ) -> Result<Option<CompletedItems>, Error> {
+        let (mut frame, mut array) = (position.frame, None);
+        while let Some(parent) = frame.parent() {
+            if let Frame::Array {
+                obligation, mode: ContainerState::InValue, from: 0, parent, ..
+            } = frame
+            {
+                let required = self
+                    .required_unique_items(obligation)
+                    .filter(|required| required.min_matching.is_none());
+                array = required.map(|_| parent).or(array);
             }
-            frame = *self.frames.get(below.0);
+            frame = *self.frames.get(parent.0);
         }
         match array {
-            Some(array) => self.item_by_item(place, array, search),
+            Some(array) => self.item_by_item(position, array, budget),
             None => Ok(None),
         }
     }
 
     /// Whether some more items may be of a kind, but only so many, of an array the frame below which
     /// is given.
-    pub(crate) fn has_budget(&self, mut frame: Frame, array: FrameId) -> bool {
-        while let Some(next) = frame.below() {
-            if let Frame::Array { owes, below, .. } = frame
-                && below == array
+    pub(crate) fn has_match_budget(&self, mut frame: Frame, array: FrameId) -> bool {
+        while let Some(next) = frame.parent() {
+            if let Frame::Array { obligation, parent, .. } = frame
+                && parent == array
             {
-                let owed = self.owed_distinct(owes);
-                return owed.and_then(|owed| owed.fewer).is_some_and(|(count, _)| count > 1);
+                let required = self.required_unique_items(obligation);
+                return required
+                    .and_then(|required| required.max_matching)
+                    .is_some_and(|(count, _)| count > 1);
             }
             frame = *self.frames.get(next.0);
         }
@@ -106,20 +123,20 @@ impl Grown {
 
     /// How many more items an array owes that are only to be distinct, and of what some of them must
     /// be; none if anything else is asked of them or of the array.
-    fn owed_distinct(&self, owes: OwesId) -> Option<Owed> {
-        let owed = self.parts.owes.get(owes.0);
-        if owed.formulas.len() > 1 || owed.goal != TRUE {
+    fn required_unique_items(&self, obligation: ObligationId) -> Option<RequiredItems> {
+        let required = self.parts.obligations.get(obligation.0);
+        if required.formulas.len() > 1 || required.goal != TRUE {
             return None;
         }
         let formulas = &self.core.formulas;
-        let mut found = Owed { count: 0, contained: None, fewer: None };
+        let mut found = RequiredItems { count: 0, min_matching: None, max_matching: None };
         let mut is_distinct = false;
-        for part in formulas.conjuncts(owed.formulas[0]) {
+        for part in formulas.conjuncts(required.formulas[0]) {
             match formulas.get(part) {
                 Form::Atom(Atom::MoreItems(more)) => found.count = found.count.max(*more),
                 Form::Atom(Atom::Unique(_) | Atom::UniqueWith(_)) => is_distinct = true,
-                &Form::Atom(Atom::Contains(count, node)) if found.contained.is_none() => {
-                    found.contained = Some((count, node));
+                &Form::Atom(Atom::Contains(count, node)) if found.min_matching.is_none() => {
+                    found.min_matching = Some((count, node));
                 }
                 Form::Atom(Atom::Items(ranges, read)) => {
                     let alike = |&(from, to, _): &(u32, u32, _)| {
@@ -133,15 +150,15 @@ impl Grown {
                 Form::Child(_) => {}
                 Form::Not(inner) => match formulas.get(*inner) {
                     Form::Atom(Atom::MoreItems(_)) => {}
-                    &Form::Atom(Atom::Contains(count, node)) if found.fewer.is_none() => {
-                        found.fewer = Some((count, node));
+                    &Form::Atom(Atom::Contains(count, node)) if found.max_matching.is_none() => {
+                        found.max_matching = Some((count, node));
                     }
                     _ => return None,
                 },
                 _ => return None,
             }
         }
-        let same = match (found.contained, found.fewer) {
+        let same = match (found.min_matching, found.max_matching) {
             (Some((_, one)), Some((_, other))) => one == other,
             _ => true,
         };
@@ -150,15 +167,16 @@ impl Grown {
 
     /// The text of all items that are owed, some of which must be of a node: the shortest of these,
     /// then the shortest of all that are left.
-    fn contained_first(
+    fn matching_items_first(
         &mut self,
-        start: Place,
-        owed: Owed,
+        start: Position,
+        required: RequiredItems,
         (least, node): (u64, NodeId),
-        search: &mut Search,
-    ) -> Result<Option<Jump>, Error> {
-        let Frame::Array { owes, below, .. } = start.frame else { return Ok(None) };
-        let own = self.core.formulas.conjuncts(self.parts.owes.get(owes.0).formulas[0]);
+        budget: &mut SearchBudget,
+    ) -> Result<Option<CompletedItems>, Error> {
+        let Frame::Array { obligation, parent, .. } = start.frame else { return Ok(None) };
+        let own =
+            self.core.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
         let mut rest = Vec::with_capacity(own.len());
         for part in own {
             let kept = match self.core.formulas.get(part) {
@@ -175,48 +193,49 @@ impl Grown {
         let ranges = [(0, u32::MAX, node)].into();
         let of_node = self.core.formulas.atom(Atom::Items(ranges, 0));
         let mut left = Vec::new();
-        if let Some((count, _)) = owed.fewer {
+        if let Some((count, _)) = required.max_matching {
             let many = self.core.formulas.atom(Atom::Contains(count.saturating_sub(least), node));
             left.push(self.core.formulas.not(many));
         }
-        let (mut place, mut texts) = (start, Vec::new());
-        for (count, more) in [(least, vec![of_node]), (owed.all() - least, left)] {
+        let (mut position, mut texts) = (start, Vec::new());
+        for (count, more) in [(least, vec![of_node]), (required.all() - least, left)] {
             if count == 0 {
                 continue;
             }
-            let Frame::Array { owes, mode, blanks, from, .. } = place.frame else {
+            let Frame::Array { obligation, mode, whitespace, from, .. } = position.frame else {
                 return Ok(None);
             };
-            let parts = self.core.formulas.conjuncts(self.parts.owes.get(owes.0).formulas[0]);
+            let parts =
+                self.core.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
             let is_unique =
                 |part: &F| matches!(self.core.formulas.get(*part), Form::Atom(Atom::Unique(_)));
             let Some(unique) = parts.into_iter().find(is_unique) else { return Ok(None) };
-            let owed = self.core.formulas.atom(Atom::MoreItems(count));
-            let asked = [&rest[..], &more, &[unique, owed]].concat();
-            let asked = self.core.formulas.and(asked);
-            let plain = Owes { formulas: [asked].into(), asked: [].into(), goal: TRUE };
-            let owes = self.parts.owes(plain);
-            place.frame = Frame::Array { owes, mode, blanks, from, below };
-            let Some((more, after)) = self.each_item(place, below, search)? else {
+            let required = self.core.formulas.atom(Atom::MoreItems(count));
+            let queries = [&rest[..], &more, &[unique, required]].concat();
+            let queries = self.core.formulas.and(queries);
+            let plain = Owes { formulas: [queries].into(), asked: [].into(), goal: TRUE };
+            let obligation = self.parts.obligation(plain);
+            position.frame = Frame::Array { obligation, mode, whitespace, from, parent };
+            let Some((more, after)) = self.complete_each_item(position, parent, budget)? else {
                 return Ok(None);
             };
             texts.extend(more);
-            place = after;
+            position = after;
         }
         // The items themselves do for what was asked of the array.
-        let text = in_order(&texts, false);
+        let text = sorted_items(&texts, false);
         let mut end = start;
         for &byte in &text {
-            match self.read_fresh(end, byte)? {
+            match self.read_byte(end, byte)? {
                 Some(next) => end = next,
                 None => return Ok(None),
             }
         }
         // A number ends with what is behind it.
-        let end = self.behind_item(end, below)?;
-        let is_done = |place: &Place| match place.frame {
-            Frame::Array { owes, .. } => {
-                self.owed_distinct(owes).is_some_and(|owed| owed.all() == 0)
+        let end = self.position_after_item(end, parent)?;
+        let is_done = |position: &Position| match position.frame {
+            Frame::Array { obligation, .. } => {
+                self.required_unique_items(obligation).is_some_and(|required| required.all() == 0)
             }
             _ => false,
         };
@@ -225,70 +244,72 @@ impl Grown {
 
     fn item_by_item(
         &mut self,
-        start: Place,
+        start: Position,
         array: FrameId,
-        search: &mut Search,
-    ) -> Result<Option<Jump>, Error> {
+        budget: &mut SearchBudget,
+    ) -> Result<Option<CompletedItems>, Error> {
         // Whether the first one is begun.
-        let is_begun = !matches!(start.frame, Frame::Array { below, .. } if below == array);
-        let found = self.each_item(start, array, search)?;
-        Ok(found.map(|(texts, end)| (in_order(&texts, is_begun).into(), end)))
+        let is_started = !matches!(start.frame, Frame::Array { parent, .. } if parent == array);
+        let found = self.complete_each_item(start, array, budget)?;
+        Ok(found.map(|(texts, end)| (sorted_items(&texts, is_started).into(), end)))
     }
 
     /// The texts of all items that are owed, each with what stands before it, and the place behind.
-    fn each_item(
+    fn complete_each_item(
         &mut self,
-        start: Place,
+        start: Position,
         array: FrameId,
-        search: &mut Search,
-    ) -> Result<Option<Items>, Error> {
-        let (mut place, mut texts) = (start, Vec::<Vec<u8>>::new());
-        let is_between = |place: Place| match place.frame {
-            Frame::Array { mode: Mode::After, below, .. } => below == array,
+        budget: &mut SearchBudget,
+    ) -> Result<Option<ItemStrings>, Error> {
+        let (mut position, mut texts) = (start, Vec::<Vec<u8>>::new());
+        let is_between = |position: Position| match position.frame {
+            Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent == array,
             _ => false,
         };
         loop {
             let mut text = Vec::new();
-            if is_between(place) || !texts.is_empty() {
-                let Some(next) = self.read_fresh(place, b',')? else { return Ok(None) };
+            if is_between(position) || !texts.is_empty() {
+                let Some(next) = self.read_byte(position, b',')? else { return Ok(None) };
                 text.push(b',');
-                place = next;
+                position = next;
             }
-            let Some((item, next)) = self.completed(place, Some(array), search)? else {
+            let Some((item, next)) = self.complete(position, Some(array), budget)? else {
                 return Ok(None);
             };
             text.extend(item);
             texts.push(text);
-            place = next;
-            let owed = match place.frame {
-                Frame::Array { owes, .. } => self.owed_distinct(owes),
+            position = next;
+            let required = match position.frame {
+                Frame::Array { obligation, .. } => self.required_unique_items(obligation),
                 _ => None,
             };
-            match owed.filter(|owed| owed.contained.is_none()) {
+            match required.filter(|required| required.min_matching.is_none()) {
                 None => return Ok(None),
-                Some(Owed { count: 0, .. }) => break,
+                Some(RequiredItems { count: 0, .. }) => break,
                 Some(_) => {}
             }
         }
-        Ok(Some((texts, place)))
+        Ok(Some((texts, position)))
     }
 
     /// The place behind an item of an array, the frame below which is given, if it may end here.
-    pub(crate) fn behind_item(
+    pub(crate) fn position_after_item(
         &mut self,
-        place: Place,
+        position: Position,
         array: FrameId,
-    ) -> Result<Option<Place>, Error> {
-        match place.frame {
-            Frame::Array { mode: Mode::After, below, .. } if below == array => Ok(Some(place)),
+    ) -> Result<Option<Position>, Error> {
+        match position.frame {
+            Frame::Array { mode: ContainerState::AfterValue, parent, .. } if parent == array => {
+                Ok(Some(position))
+            }
             // A number ends with what is behind it.
-            Frame::Number { owes, digits, below } => {
-                let of = *self.frames.get(below.0);
-                if !matches!(of, Frame::Array { below, .. } if below == array) {
+            Frame::Number { obligation, digits, parent } => {
+                let of = *self.frames.get(parent.0);
+                if !matches!(of, Frame::Array { parent, .. } if parent == array) {
                     return Ok(None);
                 }
-                match self.number_end(owes, digits) {
-                    Some(truths) => self.close(below, truths, place.record),
+                match self.number_end(obligation, digits) {
+                    Some(verdicts) => self.close_value(parent, verdicts, position.record),
                     None => Ok(None),
                 }
             }
@@ -297,12 +318,13 @@ impl Grown {
     }
 
     /// Whether a byte goes on with an item of an array, the frame below which is given.
-    pub(crate) fn is_in_item(&self, place: Place, array: FrameId, byte: u8) -> bool {
-        match place.frame {
-            Frame::Array { mode: Mode::After, below, .. } => below != array,
-            Frame::Number { below, .. } => {
-                let of = *self.frames.get(below.0);
-                is_part(byte) || !matches!(of, Frame::Array { below, .. } if below == array)
+    pub(crate) fn is_in_item(&self, position: Position, array: FrameId, byte: u8) -> bool {
+        match position.frame {
+            Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent != array,
+            Frame::Number { parent, .. } => {
+                let of = *self.frames.get(parent.0);
+                is_number_byte(byte)
+                    || !matches!(of, Frame::Array { parent, .. } if parent == array)
             }
             _ => true,
         }
@@ -310,7 +332,7 @@ impl Grown {
 }
 
 /// Items with what stands before each of them, in ascending order; one that was begun stays first.
-fn in_order(texts: &[Vec<u8>], is_begun: bool) -> Vec<u8> {
+fn sorted_items(texts: &[Vec<u8>], is_started: bool) -> Vec<u8> {
     let is_before = |byte: &u8| b", \t\r\n".contains(byte);
     let parts = texts.iter().map(|text| {
         let item = text.iter().position(|byte| !is_before(byte)).unwrap_or(text.len());
@@ -318,7 +340,7 @@ fn in_order(texts: &[Vec<u8>], is_begun: bool) -> Vec<u8> {
     });
     let (before, mut items): (Vec<&[u8]>, Vec<&[u8]>) = parts.unzip();
     let ended = |item: &[u8]| [item, b","].concat();
-    let begun = usize::from(is_begun);
+    let begun = usize::from(is_started);
     items[begun..].sort_by_key(|item| ended(item));
     before.iter().zip(&items).flat_map(|(before, item)| [*before, *item].concat()).collect()
 }

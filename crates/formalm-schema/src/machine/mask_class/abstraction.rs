@@ -13,67 +13,72 @@ use formalm_automata::Error;
 
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
-use crate::machine::frame::{AskedId, DONE, Frame, FrameId, NamingId, OwesId, Place, Reach};
-use crate::machine::{Grown, UNRECORDED};
+use crate::machine::frame::{
+    DONE, Frame, FrameId, NameCandidates, NextNamesId, ObligationId, Position, QueriesId,
+};
+use crate::machine::{LazyTables, NO_RECORD};
 use crate::names::{NameId, PLACEHOLDER};
 use crate::node::{NodeId, Type};
 use crate::solve::PLENTY;
 
 /// Members within members that are looked at.
-const MAX_DEPTH: usize = 6;
+const MAX_OBJECT_DEPTH: usize = 6;
 
-impl Grown {
+impl LazyTables {
     /// The place with everything forgotten that no token can tell.
-    pub(crate) fn normal(&mut self, place: Place) -> Result<Place, Error> {
-        let mut place = place;
-        if let Frame::Name { object, naming, text, reach, escape } = place.frame
-            && text != UNRECORDED
-            && reach.from == reach.to
-            && self.forgets_names(naming, reach.classes)
+    pub(crate) fn mask_abstraction(&mut self, position: Position) -> Result<Position, Error> {
+        let mut position = position;
+        if let Frame::Name { object, next_names, text, candidates, escape } = position.frame
+            && text != NO_RECORD
+            && candidates.from == candidates.to
+            && self.drops_name(next_names, candidates.classes)
         {
-            let reach = Reach { from: 0, to: 0, ..reach };
-            place.frame = Frame::Name { object, naming, text: UNRECORDED, reach, escape };
+            let candidates = NameCandidates { from: 0, to: 0, ..candidates };
+            position.frame =
+                Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
         }
-        if place.record != UNRECORDED && self.forgets_record(place.frame)? {
-            place.record = UNRECORDED;
-            self.forget_items_before(&mut place.frame)?;
+        if position.record != NO_RECORD && self.drops_record(position.frame)? {
+            position.record = NO_RECORD;
+            self.drop_earlier_items(&mut position.frame)?;
         }
-        Ok(place)
+        Ok(position)
     }
 
     /// Whether the texts of names that are not known do not matter.
-    pub(crate) fn forgets_names(&self, naming: NamingId, classes: AskedId) -> bool {
-        !self.tells_names && self.has_plenty_names(naming, classes)
+    pub(crate) fn drops_name(&self, next_names: NextNamesId, classes: QueriesId) -> bool {
+        !self.distinguishes_names && self.has_plenty_names(next_names, classes)
     }
 
     /// Whether there are more names of all classes that may come than an object ever needs.
-    pub(crate) fn has_plenty_names(&self, naming: NamingId, classes: AskedId) -> bool {
-        let plenty = self.names_of(naming).plenty.iter();
-        let mut alive = self.parts.asked.get(classes.0).iter().zip(plenty);
+    pub(crate) fn has_plenty_names(&self, next_names: NextNamesId, classes: QueriesId) -> bool {
+        let plenty = self.names_at(next_names).plenty.iter();
+        let mut alive = self.parts.queries.get(classes.0).iter().zip(plenty);
         alive.all(|(alive, &plenty)| alive.is_none() || plenty)
     }
 
     /// Whether the items that are being read and must be distinct do not run out.
-    fn forgets_record(&mut self, frame: Frame) -> Result<bool, Error> {
-        let (mut of, mut below) = match frame {
-            Frame::Text { below, .. } => (Some(Type::String), below),
-            Frame::Name { object, .. } => (Some(Type::Object), self.below(object)),
-            Frame::Object { below, .. } => (Some(Type::Object), below),
-            Frame::Array { below, .. } => (Some(Type::Array), below),
-            Frame::Value { below, .. } => (None, below),
-            Frame::Number { below, .. } => (Some(Type::Number), below),
-            Frame::Word { below, .. } => (Some(Type::Bool), below),
+    fn drops_record(&mut self, frame: Frame) -> Result<bool, Error> {
+        let (mut of, mut parent) = match frame {
+            Frame::String { parent, .. } => (Some(Type::String), parent),
+            Frame::Name { object, .. } => (Some(Type::Object), self.parent(object)),
+            Frame::Object { parent, .. } => (Some(Type::Object), parent),
+            Frame::Array { parent, .. } => (Some(Type::Array), parent),
+            Frame::Value { parent, .. } => (None, parent),
+            Frame::Number { parent, .. } => (Some(Type::Number), parent),
+            Frame::Literal { parent, .. } => (Some(Type::Bool), parent),
             Frame::Done => return Ok(false),
         };
         loop {
-            match *self.frames.get(below.0) {
-                Frame::Array { owes, below: next, .. } => {
-                    if self.is_unique(owes) && !self.forgets_items(owes, of)? {
+            match *self.frames.get(parent.0) {
+                Frame::Array { obligation, parent: next, .. } => {
+                    if self.has_unique_items(obligation)
+                        && !self.has_plenty_items(obligation, of)?
+                    {
                         return Ok(false);
                     }
-                    (of, below) = (Some(Type::Array), next);
+                    (of, parent) = (Some(Type::Array), next);
                 }
-                Frame::Object { below: next, .. } => (of, below) = (Some(Type::Object), next),
+                Frame::Object { parent: next, .. } => (of, parent) = (Some(Type::Object), next),
                 _ => return Ok(true),
             }
         }
@@ -81,70 +86,82 @@ impl Grown {
 
     /// Forgets which items came before the one that is being read, in all arrays where items of
     /// every type that may come do not run out.
-    fn forget_items_before(&mut self, frame: &mut Frame) -> Result<(), Error> {
+    fn drop_earlier_items(&mut self, frame: &mut Frame) -> Result<(), Error> {
         match frame {
-            Frame::Text { below, .. }
-            | Frame::Object { below, .. }
-            | Frame::Value { below, .. }
-            | Frame::Number { below, .. }
-            | Frame::Word { below, .. } => *below = self.without_items_before(*below)?,
-            Frame::Name { object, .. } => *object = self.without_items_before(*object)?,
+            Frame::String { parent, .. }
+            | Frame::Object { parent, .. }
+            | Frame::Value { parent, .. }
+            | Frame::Number { parent, .. }
+            | Frame::Literal { parent, .. } => *parent = self.without_earlier_items(*parent)?,
+            Frame::Name { object, .. } => *object = self.without_earlier_items(*object)?,
             Frame::Array { .. } | Frame::Done => {}
         }
         Ok(())
     }
 
-    fn without_items_before(&mut self, id: FrameId) -> Result<FrameId, Error> {
-        if let Some(&known) = self.known.without_items.get(&id) {
+    fn without_earlier_items(&mut self, id: FrameId) -> Result<FrameId, Error> {
+        if let Some(&known) = self.cache.without_earlier_items.get(&id) {
             return Ok(known);
         }
         let mut frame = *self.frames.get(id.0);
         match &mut frame {
-            Frame::Object { below, .. } => *below = self.without_items_before(*below)?,
-            Frame::Array { owes, from, below, .. } => {
-                *below = self.without_items_before(*below)?;
+            Frame::Object { parent, .. } => *parent = self.without_earlier_items(*parent)?,
+            Frame::Array { obligation, from, parent, .. } => {
+                *parent = self.without_earlier_items(*parent)?;
                 *from = 0;
-                if self.is_unique(*owes) && self.forgets_items(*owes, None)? {
-                    *owes =
-                        self.known.forgets.get(&(*owes, None)).copied().flatten().unwrap_or(*owes);
+                if self.has_unique_items(*obligation) && self.has_plenty_items(*obligation, None)? {
+                    *obligation = self
+                        .cache
+                        .plenty_items
+                        .get(&(*obligation, None))
+                        .copied()
+                        .flatten()
+                        .unwrap_or(*obligation);
                 }
             }
             _ => return Ok(id),
         }
         let without = self.frame(frame);
-        self.known.without_items.insert(id, without);
+        self.cache.without_earlier_items.insert(id, without);
         Ok(without)
     }
 
-    fn below(&self, frame: FrameId) -> FrameId {
+    fn parent(&self, frame: FrameId) -> FrameId {
         match *self.frames.get(frame.0) {
-            Frame::Object { below, .. } => below,
+            Frame::Object { parent, .. } => parent,
             _ => DONE,
         }
     }
 
     /// Whether an array does not run out of items of a type, or of any, wherever in it they are.
-    pub(crate) fn forgets_items(&mut self, owes: OwesId, of: Option<Type>) -> Result<bool, Error> {
-        if let Some(&known) = self.known.forgets.get(&(owes, of)) {
+    pub(crate) fn has_plenty_items(
+        &mut self,
+        obligation: ObligationId,
+        of: Option<Type>,
+    ) -> Result<bool, Error> {
+        if let Some(&known) = self.cache.plenty_items.get(&(obligation, of)) {
             return Ok(known.is_some());
         }
-        let forgets = match self.item_of_many(owes)? {
+        let representative = match self.uniform_item(obligation)? {
             Some((item, fresh)) => self.core.is_plenty(item, of)?.then_some(fresh),
-            None => self.has_endless_cells(owes, of)?.then_some(owes),
+            None => self.has_unbounded_cells(obligation, of)?.then_some(obligation),
         };
-        self.known.forgets.insert((owes, of), forgets);
-        Ok(forgets.is_some())
+        self.cache.plenty_items.insert((obligation, of), representative);
+        Ok(representative.is_some())
     }
 
     /// What every item of an array has to satisfy, and what the array owes at its first item;
     /// `None` if other things matter.
-    fn item_of_many(&mut self, owes: OwesId) -> Result<Option<(F, OwesId)>, Error> {
-        let mut owed = self.parts.owes.get(owes.0).clone();
-        if owed.formulas.len() != 1 || owed.goal != TRUE {
+    fn uniform_item(
+        &mut self,
+        obligation: ObligationId,
+    ) -> Result<Option<(F, ObligationId)>, Error> {
+        let mut required = self.parts.obligations.get(obligation.0).clone();
+        if required.formulas.len() != 1 || required.goal != TRUE {
             return Ok(None);
         }
-        let (mut item, mut owing, mut needed) = (Vec::new(), Vec::new(), self.horizon as u64);
-        for part in self.core.formulas.conjuncts(owed.formulas[0]) {
+        let (mut item, mut owing, mut needed) = (Vec::new(), Vec::new(), self.max_token_len as u64);
+        for part in self.core.formulas.conjuncts(required.formulas[0]) {
             let (form, positive) = match self.core.formulas.get(part) {
                 Form::Not(inner) => (self.core.formulas.get(*inner), false),
                 form => (form, true),
@@ -171,8 +188,8 @@ impl Grown {
         let item = item.into_iter().map(|node| self.core.child(node)).collect();
         let item = self.core.formulas.and(item);
         owing.push(self.core.formulas.atom(Atom::UniqueWith([].into())));
-        owed.formulas[0] = self.core.formulas.and(owing);
-        Ok(Some((item, self.parts.owes(owed))))
+        required.formulas[0] = self.core.formulas.and(owing);
+        Ok(Some((item, self.parts.obligation(required))))
     }
 }
 
@@ -204,8 +221,10 @@ impl Core {
             // A number itself is recorded digit by digit, and an array item by item: here only
             // those within objects are asked for.
             Type::Number if depth > 0 => self.is_endless_number(id),
-            Type::Array if 0 < depth && depth < MAX_DEPTH => self.is_endless_array(id, depth),
-            Type::Object if depth < MAX_DEPTH => self.is_endless_object(id, depth),
+            Type::Array if 0 < depth && depth < MAX_OBJECT_DEPTH => {
+                self.is_endless_array(id, depth)
+            }
+            Type::Object if depth < MAX_OBJECT_DEPTH => self.is_endless_object(id, depth),
             _ => Ok(false),
         }
     }
@@ -229,15 +248,15 @@ impl Core {
                     }
                     lists.push(rules.clone());
                 }
-                Form::Atom(Atom::Owed(owed)) => names.extend(owed.iter().copied()),
+                Form::Atom(Atom::Owed(required)) => names.extend(required.iter().copied()),
                 Form::Atom(Atom::MoreMembers(_)) => {}
-                Form::Not(_) => return self.is_endless_beside(literals, depth),
+                Form::Not(_) => return self.is_endless_with_negations(literals, depth),
                 _ => return Ok(false),
             }
         }
         if !has_patterns {
             // All names that nothing speaks of are alike, and there is no end of them.
-            let other = self.value_in(&lists, PLACEHOLDER)?;
+            let other = self.innermost_value(&lists, PLACEHOLDER)?;
             if self.some_value(other)? {
                 return Ok(true);
             }
@@ -257,7 +276,7 @@ impl Core {
         name: NameId,
         depth: usize,
     ) -> Result<bool, Error> {
-        let value = self.value_in(lists, name)?;
+        let value = self.innermost_value(lists, name)?;
         for of in [Type::String, Type::Number, Type::Array, Type::Object] {
             let value = self.of_type(value, of)?;
             if self.is_endless(value, of, depth + 1)? {
@@ -269,18 +288,18 @@ impl Core {
 
     /// The same where something must not hold: whether a member that is owed has no end of values,
     /// while all that must fail fails without it.
-    fn is_endless_beside(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
-        let (mut owed, mut lists) = (Vec::new(), Vec::new());
+    fn is_endless_with_negations(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
+        let (mut required, mut lists) = (Vec::new(), Vec::new());
         for &part in literals {
             match self.formulas.get(part) {
                 Form::Atom(Atom::Members(rules)) => lists.push(rules.clone()),
-                Form::Atom(Atom::Owed(names)) => owed.extend(names.iter().copied()),
+                Form::Atom(Atom::Owed(names)) => required.extend(names.iter().copied()),
                 Form::Atom(_) => {}
                 Form::Not(inner) if matches!(self.formulas.get(*inner), Form::Atom(_)) => {}
                 _ => return Ok(false),
             }
         }
-        for name in owed {
+        for name in required {
             let mut beside = Vec::with_capacity(literals.len());
             for &part in literals {
                 let Form::Not(inner) = *self.formulas.get(part) else {
@@ -306,7 +325,11 @@ impl Core {
         Ok(false)
     }
 
-    fn value_in(&mut self, lists: &[Arc<[(Which, NodeId)]>], name: NameId) -> Result<F, Error> {
+    fn innermost_value(
+        &mut self,
+        lists: &[Arc<[(Which, NodeId)]>],
+        name: NameId,
+    ) -> Result<F, Error> {
         let mut all = Vec::with_capacity(lists.len());
         for rules in lists {
             all.push(self.rules_at(rules, name)?);

@@ -8,63 +8,69 @@ use formalm_automata::{ByteSet, Ended, Error, KeyId};
 use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, TRUE};
-use crate::machine::frame::{DONE, Digits, Frame, FrameId, Mode, Owes, OwesId, Place};
-use crate::machine::mask_class::lookahead::Looking;
-use crate::machine::numbers::is_part;
-use crate::machine::reader::cache::NO_TRUTHS;
-use crate::machine::{Grown, UNRECORDED};
+use crate::machine::frame::{
+    ContainerState, DONE, Frame, FrameId, NumberPrefix, ObligationId, Owes, Position,
+};
+use crate::machine::mask_class::lookahead::LookaheadState;
+use crate::machine::numbers::is_number_byte;
+use crate::machine::reader::cache::NO_VERDICTS;
+use crate::machine::{LazyTables, NO_RECORD};
 use crate::node::Type;
 
 /// Marks numbers that are whole, beside the bits of types.
-const WHOLE: u8 = 1 << 7;
+const INTEGER_BIT: u8 = 1 << 7;
 
-impl Looking<'_> {
+impl LookaheadState<'_> {
     /// The innermost value that a key is in, in an array of which nothing is asked.
-    pub(crate) fn apart(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
-        let Place { mut frame, record } = self.place(key);
-        let grown = &mut self.grown;
-        let Some((owes, below)) = value_in(&mut frame) else { return Ok(None) };
-        if record != UNRECORDED || *below == DONE || !grown.stands_apart(owes, *below) {
+    pub(crate) fn isolated(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
+        let Position { mut frame, record } = self.position(key);
+        let tables = &mut self.tables;
+        let Some((obligation, parent)) = innermost_value(&mut frame) else { return Ok(None) };
+        if record != NO_RECORD || *parent == DONE || !tables.is_isolated(obligation, *parent) {
             return Ok(None);
         }
-        let around = grown.around();
-        if *below == around {
+        let around = tables.isolation_array();
+        if *parent == around {
             return Ok(None);
         }
-        *below = around;
-        self.key(Place { frame, record }).map(Some)
+        *parent = around;
+        self.key(Position { frame, record }).map(Some)
     }
 
     /// What such a value is, where nothing is asked of it but its types, and of numbers that they
     /// are whole.
-    pub(crate) fn common(&mut self, key: KeyId) -> Option<u64> {
-        let frame = self.place(key).frame;
-        let grown = &mut self.grown;
-        let (types, blanks, digits) = match frame {
-            Frame::Value { owes, blanks, .. } => (grown.common_types(owes)?, blanks, 0),
-            Frame::Number { owes, digits, .. } => {
-                (grown.common_number(owes)?, 0, packed(grown.parts.digits.get(digits.0))?)
+    pub(crate) fn plain_value_id(&mut self, key: KeyId) -> Option<u64> {
+        let frame = self.position(key).frame;
+        let tables = &mut self.tables;
+        let (types, whitespace, digits) = match frame {
+            Frame::Value { obligation, whitespace, .. } => {
+                (tables.plain_types(obligation)?, whitespace, 0)
             }
+            Frame::Number { obligation, digits, .. } => (
+                tables.plain_number(obligation)?,
+                0,
+                packed_prefix(tables.parts.digits.get(digits.0))?,
+            ),
             _ => return None,
         };
-        let options = &grown.core.options;
+        let options = &tables.core.options;
         let policies = (options.escapes as u64) << 1 | u64::from(options.exponents);
-        let blanks = u64::from(blanks) << 8 | u64::from(options.blanks);
-        Some(((digits << 19 | blanks) << 3 | policies) << 8 | u64::from(types))
+        let whitespace = u64::from(whitespace) << 8 | u64::from(options.blanks);
+        Some(((digits << 19 | whitespace) << 3 | policies) << 8 | u64::from(types))
     }
 
     /// Whether a value in such an array has ended.
-    pub(crate) fn ended(&mut self, key: KeyId) -> Result<Ended, Error> {
-        let frame = self.place(key).frame;
-        let grown = &mut self.grown;
-        let around = grown.around();
+    pub(crate) fn value_end(&mut self, key: KeyId) -> Result<Ended, Error> {
+        let frame = self.position(key).frame;
+        let tables = &mut self.tables;
+        let around = tables.isolation_array();
         Ok(match frame {
-            Frame::Array { mode: Mode::After, below: DONE, .. } => {
-                let ended = grown.close(around, NO_TRUTHS, UNRECORDED)?;
+            Frame::Array { mode: ContainerState::AfterValue, parent: DONE, .. } => {
+                let ended = tables.close_value(around, NO_VERDICTS, NO_RECORD)?;
                 if ended.is_some_and(|ended| ended.frame == frame) { Ended::Yes } else { Ended::No }
             }
-            Frame::Number { owes, digits, below } if below == around => {
-                match grown.number_end(owes, digits) {
+            Frame::Number { obligation, digits, parent } if parent == around => {
+                match tables.number_end(obligation, digits) {
                     Some(_) => Ended::May(number_bytes()),
                     None => Ended::No,
                 }
@@ -74,53 +80,58 @@ impl Looking<'_> {
     }
 
     /// The key behind the innermost value.
-    pub(crate) fn behind(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
-        let Place { mut frame, record } = self.place(key);
-        let Some((_, &mut below)) = value_in(&mut frame) else { return Ok(None) };
-        let Some(after) = self.grown.close(below, NO_TRUTHS, record)? else { return Ok(None) };
-        let after = self.grown.normal(after)?;
+    pub(crate) fn after_value(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
+        let Position { mut frame, record } = self.position(key);
+        let Some((_, &mut parent)) = innermost_value(&mut frame) else { return Ok(None) };
+        let Some(after) = self.tables.close_value(parent, NO_VERDICTS, record)? else {
+            return Ok(None);
+        };
+        let after = self.tables.mask_abstraction(after)?;
         self.key(after).map(Some)
     }
 }
 
 /// What the value of a frame owes, and what it is in.
-fn value_in(frame: &mut Frame) -> Option<(OwesId, &mut FrameId)> {
+fn innermost_value(frame: &mut Frame) -> Option<(ObligationId, &mut FrameId)> {
     match frame {
-        Frame::Value { owes, below, .. }
-        | Frame::Number { owes, below, .. }
-        | Frame::Object { owes, below, .. }
-        | Frame::Array { owes, from: 0, below, .. } => Some((*owes, below)),
+        Frame::Value { obligation, parent, .. }
+        | Frame::Number { obligation, parent, .. }
+        | Frame::Object { obligation, parent, .. }
+        | Frame::Array { obligation, from: 0, parent, .. } => Some((*obligation, parent)),
         _ => None,
     }
 }
 
 /// Numbers that begin as one of few digits, each as a number other than zero.
-fn packed(digits: &Digits) -> Option<u64> {
-    let &Digits { negative, part, ref digits, places, more, power, divides } = digits;
+fn packed_prefix(digits: &NumberPrefix) -> Option<u64> {
+    let &NumberPrefix { negative, part, ref digits, places, sticky, exponent, negative_exponent } =
+        digits;
     let whole = u8::try_from(digits).ok()?;
-    let (places, power) = (u8::try_from(places).ok()?, u8::try_from(power).ok()?);
-    let small = [whole, places, power].into_iter().fold(1, |all, one| all << 8 | u64::from(one));
-    let flags = [negative, more, divides].into_iter().fold(0, |all, one| all << 1 | u64::from(one));
+    let (places, exponent) = (u8::try_from(places).ok()?, u8::try_from(exponent).ok()?);
+    let small = [whole, places, exponent].into_iter().fold(1, |all, one| all << 8 | u64::from(one));
+    let flags = [negative, sticky, negative_exponent]
+        .into_iter()
+        .fold(0, |all, one| all << 1 | u64::from(one));
     Some((small << 3 | flags) << 4 | part as u64)
 }
 
 /// Bytes that numbers have.
 fn number_bytes() -> ByteSet {
     let mut set = ByteSet::default();
-    (0..=0x7F).filter(|&byte| is_part(byte)).for_each(|byte| set.insert(byte));
+    (0..=0x7F).filter(|&byte| is_number_byte(byte)).for_each(|byte| set.insert(byte));
     set
 }
 
-impl Grown {
+impl LazyTables {
     /// The types of a value of which nothing else is asked, as bits; the last is whether its numbers
     /// are whole.
-    fn common_types(&mut self, owes: OwesId) -> Option<u8> {
-        if let Some(&known) = self.known.common.get(&owes) {
+    fn plain_types(&mut self, obligation: ObligationId) -> Option<u8> {
+        if let Some(&known) = self.cache.value_types.get(&obligation) {
             return known;
         }
         let mut is_late = false;
         let types = Type::ALL.into_iter().try_fold(0, |types, of| {
-            let formula = self.only_formula(owes)?;
+            let formula = self.only_formula(obligation)?;
             self.core.steps = 0;
             let formula = self.core.of_type(formula, of);
             let Ok(formula) = formula else {
@@ -133,54 +144,55 @@ impl Grown {
                 FALSE => Some(types),
                 TRUE => Some(types | 1 << of as u8),
                 formula if of == Type::Number && formula == self.core.whole_number() => {
-                    Some(types | 1 << of as u8 | WHOLE)
+                    Some(types | 1 << of as u8 | INTEGER_BIT)
                 }
                 _ => None,
             }
         });
         if !is_late {
-            self.known.common.insert(owes, types);
+            self.cache.value_types.insert(obligation, types);
         }
         types
     }
 
     /// The same of a number that has begun.
-    fn common_number(&mut self, owes: OwesId) -> Option<u8> {
-        match self.only_formula(owes)? {
+    fn plain_number(&mut self, obligation: ObligationId) -> Option<u8> {
+        match self.only_formula(obligation)? {
             TRUE => Some(0),
-            formula if formula == self.core.whole_number() => Some(WHOLE),
+            formula if formula == self.core.whole_number() => Some(INTEGER_BIT),
             _ => None,
         }
     }
 
     /// What is owed, where it is one formula and nothing else.
-    fn only_formula(&self, owes: OwesId) -> Option<F> {
-        let owed = self.parts.owes.get(owes.0);
-        let [formula] = *owed.formulas else { return None };
-        (owed.goal == TRUE).then_some(formula)
+    fn only_formula(&self, obligation: ObligationId) -> Option<F> {
+        let required = self.parts.obligations.get(obligation.0);
+        let [formula] = *required.formulas else { return None };
+        (required.goal == TRUE).then_some(formula)
     }
 
     /// Whether a value is the same in any place: nothing asks it for truths, and neither its depth
     /// nor that of anything which a token opens in it matters.
-    fn stands_apart(&self, owes: OwesId, below: FrameId) -> bool {
+    fn is_isolated(&self, obligation: ObligationId, parent: FrameId) -> bool {
         let (options, limits) = (&self.core.options, &self.core.limits);
-        let deepest = u64::from(self.depth(below)) + self.horizon as u64 + 2;
+        let deepest = u64::from(self.depth(parent)) + self.max_token_len as u64 + 2;
         options.layout.is_none()
             && options.depth == u32::MAX
             && deepest <= u64::from(limits.nesting)
-            && self.parts.owes.get(owes.0).asked.is_empty()
+            && self.parts.obligations.get(obligation.0).asked.is_empty()
     }
 
     /// An array of which nothing is asked, in which an item is read.
-    fn around(&mut self) -> FrameId {
-        if let Some(known) = self.known.around {
+    fn isolation_array(&mut self) -> FrameId {
+        if let Some(known) = self.cache.isolation_array {
             return known;
         }
-        let owes = Owes { formulas: [TRUE].into(), asked: [].into(), goal: TRUE };
-        let owes = self.parts.owes(owes);
-        let (blanks, mode) = (self.gap_start(), Mode::Inside);
-        let around = self.frame(Frame::Array { owes, mode, blanks, from: 0, below: DONE });
-        self.known.around = Some(around);
+        let obligation = Owes { formulas: [TRUE].into(), asked: [].into(), goal: TRUE };
+        let obligation = self.parts.obligation(obligation);
+        let (whitespace, mode) = (self.gap_start(), ContainerState::InValue);
+        let around =
+            self.frame(Frame::Array { obligation, mode, whitespace, from: 0, parent: DONE });
+        self.cache.isolation_array = Some(around);
         around
     }
 }

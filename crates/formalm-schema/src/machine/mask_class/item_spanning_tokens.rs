@@ -8,61 +8,63 @@ use formalm_automata::Error;
 use formalm_automata::spelling::{Escape, Escapes};
 
 use crate::formula::Atom;
-use crate::machine::frame::{Frame, OwesId, Place};
-use crate::machine::{Grown, UNRECORDED};
+use crate::machine::frame::{Frame, ObligationId, Position};
+use crate::machine::{LazyTables, NO_RECORD};
 use crate::node::Type;
 use crate::value::Value;
 
 /// Containers that are looked at.
-const LEVELS: usize = 64;
+const MAX_LEVELS: usize = 64;
 
-impl Grown {
+impl LazyTables {
     /// Whether a token that the key of a state allows has to be asked of the state.
-    pub(crate) fn may_tell(&mut self, state: u32, token: &[u8]) -> Result<bool, Error> {
-        let place = *self.states.get(state);
-        let (container, in_text) = match place.frame {
-            Frame::Text { below, escape: Escape::None, .. } => (*self.frames.get(below.0), true),
+    pub(crate) fn needs_recheck(&mut self, state: u32, token: &[u8]) -> Result<bool, Error> {
+        let position = *self.states.get(state);
+        let (container, in_text) = match position.frame {
+            Frame::String { parent, escape: Escape::None, .. } => {
+                (*self.frames.get(parent.0), true)
+            }
             Frame::Name { object, escape: Escape::None, .. } => (*self.frames.get(object.0), true),
-            Frame::Value { below, .. } | Frame::Number { below, .. } => {
-                (*self.frames.get(below.0), false)
+            Frame::Value { parent, .. } | Frame::Number { parent, .. } => {
+                (*self.frames.get(parent.0), false)
             }
             object @ Frame::Object { .. } => (object, false),
             _ => return Ok(true),
         };
-        let Some(distinct) = self.distinct_around(container) else { return Ok(true) };
-        Ok(match joined(token, in_text, |level| distinct.iter().any(|one| one.0 == level)) {
-            Joined::Nothing => false,
-            Joined::Text(first, rest) => match (place.frame, container) {
-                (Frame::Text { .. }, Frame::Array { owes, from, .. }) => {
-                    self.may_repeat(place, (owes, from), first, rest)
+        let Some(distinct) = self.unique_arrays_around(container) else { return Ok(true) };
+        Ok(match item_span(token, in_text, |level| distinct.iter().any(|one| one.0 == level)) {
+            ItemSpan::Nothing => false,
+            ItemSpan::StringItem(first, rest) => match (position.frame, container) {
+                (Frame::String { .. }, Frame::Array { obligation, from, .. }) => {
+                    self.may_repeat(position, (obligation, from), first, rest)
                 }
                 _ => true,
             },
-            Joined::Object(level) => match distinct.iter().find(|one| one.0 == level) {
+            ItemSpan::ObjectItem(level) => match distinct.iter().find(|one| one.0 == level) {
                 // All but one of these objects go on so.
-                Some(&(_, owes)) => !self.forgets_items(owes, Some(Type::Object))?,
+                Some(&(_, obligation)) => !self.has_plenty_items(obligation, Some(Type::Object))?,
                 None => true,
             },
-            Joined::Something => true,
+            ItemSpan::Other => true,
         })
     }
 
     /// The containers in which items must be distinct, by how many are within them, from a
     /// container on; `None` if there are too many.
-    fn distinct_around(&mut self, innermost: Frame) -> Option<Vec<(usize, OwesId)>> {
+    fn unique_arrays_around(&mut self, innermost: Frame) -> Option<Vec<(usize, ObligationId)>> {
         let (mut found, mut at) = (Vec::new(), innermost);
-        for level in 0..LEVELS {
-            let below = match at {
-                Frame::Array { owes, below, .. } => {
-                    if self.is_unique(owes) {
-                        found.push((level, owes));
+        for level in 0..MAX_LEVELS {
+            let parent = match at {
+                Frame::Array { obligation, parent, .. } => {
+                    if self.has_unique_items(obligation) {
+                        found.push((level, obligation));
                     }
-                    below
+                    parent
                 }
-                Frame::Object { below, .. } => below,
+                Frame::Object { parent, .. } => parent,
                 _ => return (at == Frame::Done).then_some(found),
             };
-            at = *self.frames.get(below.0);
+            at = *self.frames.get(parent.0);
         }
         None
     }
@@ -71,15 +73,15 @@ impl Grown {
     /// token has the rest.
     fn may_repeat(
         &self,
-        place: Place,
-        (owes, from): (OwesId, u32),
+        position: Position,
+        (obligation, from): (ObligationId, u32),
         first: &[u8],
         text: &[u8],
     ) -> bool {
-        if place.record == UNRECORDED {
+        if position.record == NO_RECORD {
             return true;
         }
-        let read = self.recorded(place.record, from);
+        let read = self.recorded(position.record, from);
         let Some(opened) = read.iter().position(|&byte| byte == b'"') else { return true };
         let present = [&read[opened + 1..], first].concat();
         if present.contains(&b'\\') {
@@ -90,20 +92,24 @@ impl Grown {
         let policy = self.core.options.escapes;
         let begins_so = |one: &[u8]| {
             let Some(rest) = one.strip_prefix(plain) else { return false };
-            let is_plain = |&byte: &u8| match policy {
+            let has_independent_names = |&byte: &u8| match policy {
                 Escapes::Minimal => byte >= 0x20 && !b"\"\\\x7F".contains(&byte),
                 Escapes::Ascii => (0x20..0x7F).contains(&byte) && !b"\"\\".contains(&byte),
                 Escapes::Any => false,
             };
-            policy == Escapes::Any || escape.is_none() || !rest.first().is_some_and(is_plain)
+            policy == Escapes::Any
+                || escape.is_none()
+                || !rest.first().is_some_and(has_independent_names)
         };
         // What is escaped by option has other spellings.
-        policy == Escapes::Any || begins_so(&present) || self.some_taken(owes, begins_so)
+        policy == Escapes::Any
+            || begins_so(&present)
+            || self.any_earlier_item(obligation, begins_so)
     }
 
     /// Whether some text among the items of an array is so.
-    fn some_taken(&self, owes: OwesId, is_so: impl Fn(&[u8]) -> bool) -> bool {
-        let formulas = &self.parts.owes.get(owes.0).formulas;
+    fn any_earlier_item(&self, obligation: ObligationId, is_so: impl Fn(&[u8]) -> bool) -> bool {
+        let formulas = &self.parts.obligations.get(obligation.0).formulas;
         self.core.formulas.some_atom(formulas, |atom| match atom {
             Atom::UniqueWith(taken) => {
                 taken.iter().any(|&one| match self.core.schema.values.get(one) {
@@ -118,20 +124,20 @@ impl Grown {
 
 /// What a token does to items that must be distinct.
 #[derive(Debug, PartialEq, Eq)]
-enum Joined<'a> {
+enum ItemSpan<'a> {
     /// It goes on to no other item.
     Nothing,
     /// The text of an item ends, of which it has so much, and another one begins so.
-    Text(&'a [u8], &'a [u8]),
+    StringItem(&'a [u8], &'a [u8]),
     /// An item ends in the array with so many containers within it, and an object begins that has
     /// members, of which nothing is known yet.
-    Object(usize),
-    Something,
+    ObjectItem(usize),
+    Other,
 }
 
 /// The same of a token behind a place in a text or before the end of another value, where items
 /// are distinct in containers with some numbers of others within them.
-fn joined(token: &[u8], in_text: bool, is_distinct: impl Fn(usize) -> bool) -> Joined<'_> {
+fn item_span(token: &[u8], in_text: bool, is_distinct: impl Fn(usize) -> bool) -> ItemSpan<'_> {
     let (mut inside, mut depth, mut at) = (in_text, 0isize, 0);
     let mut closed = None;
     while let Some(&byte) = token.get(at) {
@@ -145,21 +151,21 @@ fn joined(token: &[u8], in_text: bool, is_distinct: impl Fn(usize) -> bool) -> J
             _ if inside => {}
             b'[' | b'{' => depth += 1,
             b']' | b'}' => depth -= 1,
-            b',' if depth > 0 => return Joined::Something,
+            b',' if depth > 0 => return ItemSpan::Other,
             b',' if is_distinct(depth.unsigned_abs()) => {
                 return match (token[at..].trim_ascii_start(), closed) {
-                    ([] | [b'"'], _) => Joined::Nothing,
-                    (rest, _) if is_opened(rest) => Joined::Object(depth.unsigned_abs()),
+                    ([] | [b'"'], _) => ItemSpan::Nothing,
+                    (rest, _) if is_opened(rest) => ItemSpan::ObjectItem(depth.unsigned_abs()),
                     ([b'"', text @ ..], Some(closed)) if depth == 0 && !text.contains(&b'"') => {
-                        Joined::Text(&token[..closed], text)
+                        ItemSpan::StringItem(&token[..closed], text)
                     }
-                    _ => Joined::Something,
+                    _ => ItemSpan::Other,
                 };
             }
             _ => {}
         }
     }
-    Joined::Nothing
+    ItemSpan::Nothing
 }
 
 /// Whether nothing but an object with members is begun.
@@ -172,19 +178,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_are_told_apart_by_commas_of_their_array() {
-        let at = |token: &'static [u8], in_text, level| joined(token, in_text, |at| at == level);
-        assert_eq!(at(b"a,[b", true, 0), Joined::Nothing);
-        assert_eq!(at(b"a\\\",\"b", true, 0), Joined::Nothing);
-        assert_eq!(at(b"a\",\"b", true, 0), Joined::Text(b"a", b"b"));
-        assert_eq!(at(b"\",\"\\", true, 0), Joined::Text(b"", b"\\"));
-        assert_eq!(at(b"a\",\"", true, 0), Joined::Nothing);
-        assert_eq!(at(b"a\",\"b", true, 1), Joined::Nothing);
-        assert_eq!(at(b"\"},{\"", true, 1), Joined::Object(1));
-        assert_eq!(at(b"\"}, {\"a", true, 1), Joined::Something);
-        assert_eq!(at(b"\"},{\"", true, 0), Joined::Nothing);
-        assert_eq!(at(b"\",\"\",\"", true, 0), Joined::Something);
-        assert_eq!(at(b"1,[2,3", false, 1), Joined::Something);
-        assert_eq!(at(b"1,[2", false, 1), Joined::Nothing);
+    fn only_commas_of_a_unique_array_start_another_item() {
+        let at = |token: &'static [u8], in_text, level| item_span(token, in_text, |at| at == level);
+        assert_eq!(at(b"a,[b", true, 0), ItemSpan::Nothing);
+        assert_eq!(at(b"a\\\",\"b", true, 0), ItemSpan::Nothing);
+        assert_eq!(at(b"a\",\"b", true, 0), ItemSpan::StringItem(b"a", b"b"));
+        assert_eq!(at(b"\",\"\\", true, 0), ItemSpan::StringItem(b"", b"\\"));
+        assert_eq!(at(b"a\",\"", true, 0), ItemSpan::Nothing);
+        assert_eq!(at(b"a\",\"b", true, 1), ItemSpan::Nothing);
+        assert_eq!(at(b"\"},{\"", true, 1), ItemSpan::ObjectItem(1));
+        assert_eq!(at(b"\"}, {\"a", true, 1), ItemSpan::Other);
+        assert_eq!(at(b"\"},{\"", true, 0), ItemSpan::Nothing);
+        assert_eq!(at(b"\",\"\",\"", true, 0), ItemSpan::Other);
+        assert_eq!(at(b"1,[2,3", false, 1), ItemSpan::Other);
+        assert_eq!(at(b"1,[2", false, 1), ItemSpan::Nothing);
     }
 }

@@ -9,105 +9,105 @@ use formalm_automata::{
 };
 
 use crate::formula::TRUE;
-use crate::machine::UNRECORDED;
-use crate::machine::frame::{AskedId, Frame, Mode, Place, Reach};
-use crate::machine::lookahead_tables::Locked;
-use crate::machine::mask_class::string_hints::Found;
-use crate::machine::mask_class::string_states::{RUN, Runs, Stepped};
-use crate::machine::reader::cache::NOT_ASKED;
+use crate::machine::NO_RECORD;
+use crate::machine::frame::{ContainerState, Frame, NameCandidates, Position, QueriesId};
+use crate::machine::lookahead_tables::LockedTables;
+use crate::machine::mask_class::string_hints::RepetitionHint;
+use crate::machine::mask_class::string_states::{FIRST_STRING_CLASS, StringStates, StringStep};
+use crate::machine::reader::cache::NO_QUERIES;
 use crate::table::Table;
 
 /// Keys met while looking ahead have numbers from here on.
-const AHEAD: u32 = 1 << 30;
+const FIRST_TRANSIENT_CLASS: u32 = 1 << 30;
 
 /// With fewer characters coming back a walk is as quick.
-const LOOPS: u32 = 12;
+const MIN_LOOP_CHARS: u32 = 12;
 
 /// With more live bytes a text is not looked for byte by byte.
-const FEW: usize = 24;
+const MAX_LIVE_BYTES: usize = 24;
 
 /// A look ahead of the text. What it meets is dropped with it: a mask meets many more places
 /// than texts come to.
 #[derive(Debug)]
-pub(crate) struct Ahead<'a> {
-    looking: RefCell<Looking<'a>>,
+pub(crate) struct Lookahead<'a> {
+    state: RefCell<LookaheadState<'a>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Looking<'a> {
-    pub(crate) grown: Locked<'a>,
-    places: Table<Place>,
-    pub(crate) runs: Runs,
+pub(crate) struct LookaheadState<'a> {
+    pub(crate) tables: LockedTables<'a>,
+    places: Table<Position>,
+    pub(crate) runs: StringStates,
     /// How many texts were recorded before.
     records: usize,
     /// How many states of several texts there were, and how much that keeps some of them.
-    asked: (usize, [usize; 3]),
+    queries: (usize, [usize; 3]),
 }
 
-impl<'a> Ahead<'a> {
-    pub(crate) fn new(mut grown: Locked<'a>) -> Ahead<'a> {
-        grown.core.ahead();
-        let (places, runs) = std::mem::take(&mut grown.spare);
-        let records = grown.records.len();
-        let asked = (grown.parts.asked.len(), grown.keeping_asked());
-        Ahead { looking: RefCell::new(Looking { grown, places, runs, records, asked }) }
+impl<'a> Lookahead<'a> {
+    pub(crate) fn new(mut tables: LockedTables<'a>) -> Lookahead<'a> {
+        tables.core.ahead();
+        let (places, runs) = std::mem::take(&mut tables.spare_tables);
+        let records = tables.records.len();
+        let queries = (tables.parts.queries.len(), tables.retained_counts());
+        Lookahead { state: RefCell::new(LookaheadState { tables, places, runs, records, queries }) }
     }
 }
 
-impl Drop for Looking<'_> {
+impl Drop for LookaheadState<'_> {
     fn drop(&mut self) {
         // Texts recorded ahead belong to places that nobody knows any more.
-        let grown = &mut *self.grown;
+        let tables = &mut *self.tables;
         self.places.clear();
         self.runs.clear();
-        grown.spare = (std::mem::take(&mut self.places), std::mem::take(&mut self.runs));
-        grown.records.truncate(self.records);
-        if grown.core.behind() && self.asked.1 == grown.keeping_asked() {
-            grown.parts.asked.truncate(self.asked.0);
+        tables.spare_tables = (std::mem::take(&mut self.places), std::mem::take(&mut self.runs));
+        tables.records.truncate(self.records);
+        if tables.core.behind() && self.queries.1 == tables.retained_counts() {
+            tables.parts.queries.truncate(self.queries.0);
         }
     }
 }
 
-impl Looking<'_> {
-    pub(crate) fn place(&self, key: KeyId) -> Place {
+impl LookaheadState<'_> {
+    pub(crate) fn position(&self, key: KeyId) -> Position {
         let number = key.number();
-        if number >= RUN {
-            return self.runs.place(key);
+        if number >= FIRST_STRING_CLASS {
+            return self.runs.position(key);
         }
-        match number.checked_sub(AHEAD) {
+        match number.checked_sub(FIRST_TRANSIENT_CLASS) {
             Some(at) => *self.places.get(at),
-            None => *self.grown.keys.get(number),
+            None => *self.tables.keys.get(number),
         }
     }
 
-    pub(crate) fn key(&mut self, place: Place) -> Result<KeyId, Error> {
-        let mut place = place;
-        if let Frame::Text { language, state, escape: Escape::None, .. } = place.frame
-            && state == self.grown.core.text(language).start()
+    pub(crate) fn key(&mut self, position: Position) -> Result<KeyId, Error> {
+        let mut position = position;
+        if let Frame::String { language, state, escape: Escape::None, .. } = position.frame
+            && state == self.tables.core.text(language).start()
         {
-            place.frame = self.grown.freed(place.frame)?;
+            position.frame = self.tables.relaxed_string(position.frame)?;
         }
-        if !self.is_free(place)
-            && let Some(key) = self.runs.key(&self.grown, place)
+        if !self.is_free_string(position)
+            && let Some(key) = self.runs.key(&self.tables, position)
         {
             return Ok(key);
         }
-        Ok(KeyId::from_number(AHEAD + self.places.intern(place)))
+        Ok(KeyId::from_number(FIRST_TRANSIENT_CLASS + self.places.intern(position)))
     }
 
     #[inline]
     pub(crate) fn step(&mut self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        if key.number() >= RUN {
-            match self.runs.step(&mut self.grown, key, byte)? {
-                Stepped::To(next) => return Ok(Some(next)),
-                Stepped::Settled(place) => return self.key(place).map(Some),
-                Stepped::Refused => return Ok(None),
-                Stepped::Unknown => {}
+        if key.number() >= FIRST_STRING_CLASS {
+            match self.runs.step(&mut self.tables, key, byte)? {
+                StringStep::To(next) => return Ok(Some(next)),
+                StringStep::Single(position) => return self.key(position).map(Some),
+                StringStep::Dead => return Ok(None),
+                StringStep::Unknown => {}
             }
         }
-        let before = self.place(key);
-        let Some(after) = self.grown.read_fresh(before, byte)? else { return Ok(None) };
-        let after = self.grown.normal(after)?;
+        let before = self.position(key);
+        let Some(after) = self.tables.read_byte(before, byte)? else { return Ok(None) };
+        let after = self.tables.mask_abstraction(after)?;
         if after == before {
             return Ok(Some(key));
         }
@@ -115,106 +115,111 @@ impl Looking<'_> {
     }
 
     /// Whether a place is in the middle of a free string or name, between two characters.
-    pub(crate) fn is_free(&self, place: Place) -> bool {
-        if place.record != UNRECORDED {
+    pub(crate) fn is_free_string(&self, position: Position) -> bool {
+        if position.record != NO_RECORD {
             return false;
         }
-        let core = &self.grown.core;
-        match place.frame {
-            Frame::Text { language, state, asked, escape: Escape::None, .. } => {
+        let core = &self.tables.core;
+        match position.frame {
+            Frame::String { language, state, queries, escape: Escape::None, .. } => {
                 core.class_formula(language) == TRUE
                     && state == core.text(language).start()
-                    && self.grown.is_settled(asked)
+                    && self.tables.has_constant_verdicts(queries)
             }
-            Frame::Name { text: UNRECORDED, reach, escape: Escape::None, .. } => {
-                self.grown.takes_any(reach.classes) && self.grown.is_settled(reach.classes)
+            Frame::Name { text: NO_RECORD, candidates, escape: Escape::None, .. } => {
+                self.tables.allows_any_name(candidates.classes)
+                    && self.tables.has_constant_verdicts(candidates.classes)
             }
             _ => false,
         }
     }
 
     /// Whether a place is in a text whose states are dropped with this look ahead.
-    pub(crate) fn is_unbounded(&self, place: Place) -> bool {
-        let core = &self.grown.core;
-        let of = |asked: AskedId| {
-            let mut texts = self.grown.parts.asked.get(asked.0).iter().flatten();
+    pub(crate) fn is_unbounded(&self, position: Position) -> bool {
+        let core = &self.tables.core;
+        let of = |queries: QueriesId| {
+            let mut texts = self.tables.parts.queries.get(queries.0).iter().flatten();
             texts.any(|&(text, _)| core.is_unbounded(text))
         };
-        match place.frame {
-            Frame::Text { language, asked, .. } => core.is_unbounded(language) || of(asked),
-            Frame::Name { reach, .. } => of(reach.classes),
+        match position.frame {
+            Frame::String { language, queries, .. } => core.is_unbounded(language) || of(queries),
+            Frame::Name { candidates, .. } => of(candidates.classes),
             _ => false,
         }
     }
 
     /// The same place in a free text.
-    pub(crate) fn free(&mut self, place: Place) -> Result<KeyId, Error> {
-        let Frame::Text { below, asked, .. } = place.frame else { return self.key(place) };
-        let Some(language) = self.grown.core.language(TRUE)? else { return self.key(place) };
-        let state = self.grown.core.text(language).start();
-        let frame = Frame::Text { language, state, asked, escape: Escape::None, below };
-        self.key(Place { frame, ..place })
+    pub(crate) fn as_free_string(&mut self, position: Position) -> Result<KeyId, Error> {
+        let Frame::String { parent, queries, .. } = position.frame else {
+            return self.key(position);
+        };
+        let Some(language) = self.tables.core.language(TRUE)? else { return self.key(position) };
+        let state = self.tables.core.text(language).start();
+        let frame = Frame::String { language, state, queries, escape: Escape::None, parent };
+        self.key(Position { frame, ..position })
     }
 
     /// Bytes that a name goes on with along the known ones.
-    fn along_known(&self, frame: Frame) -> Option<ByteSet> {
-        let Frame::Name { naming, text, reach, escape: Escape::None, .. } = frame else {
+    fn known_name_bytes(&self, frame: Frame) -> Option<ByteSet> {
+        let Frame::Name { next_names, text, candidates, escape: Escape::None, .. } = frame else {
             return None;
         };
         let mut set = ByteSet::default();
         set.insert(b'"');
         set.insert(b'\\');
-        let depth = self.grown.records.get(text).2 as usize;
-        for at in reach.from..reach.to {
-            if let Some(&byte) = self.grown.known_name(naming, at).as_bytes().get(depth) {
+        let depth = self.tables.records.get(text).2 as usize;
+        for at in candidates.from..candidates.to {
+            if let Some(&byte) = self.tables.known_name(next_names, at).as_bytes().get(depth) {
                 set.insert(byte);
             }
         }
         Some(set)
     }
 
-    pub(crate) fn few(&mut self, place: Place) -> Result<Option<ByteSet>, Error> {
-        let options = &self.grown.core.options;
-        let blanks = options.blanks > 0 || options.layout.is_some();
-        let bytes: &[u8] = match place.frame {
+    pub(crate) fn possible_bytes(&mut self, position: Position) -> Result<Option<ByteSet>, Error> {
+        let options = &self.tables.core.options;
+        let whitespace = options.blanks > 0 || options.layout.is_some();
+        let bytes: &[u8] = match position.frame {
             Frame::Done => b"",
             Frame::Value { .. } => b" \n\r\t\"[{-0123456789tfn",
-            Frame::Word { rest, .. } => &rest[..1],
+            Frame::Literal { rest, .. } => &rest[..1],
             Frame::Number { .. } => b" \n\r\t0123456789.eE+-,]}",
             Frame::Object { mode, .. } => match mode {
-                Mode::First => b" \n\r\t\"}",
-                Mode::Next => b" \n\r\t\"",
-                Mode::Colon => b" \n\r\t:",
-                Mode::Inside | Mode::After => b" \n\r\t,}",
+                ContainerState::AfterOpen => b" \n\r\t\"}",
+                ContainerState::AfterComma => b" \n\r\t\"",
+                ContainerState::AfterName => b" \n\r\t:",
+                ContainerState::InValue | ContainerState::AfterValue => b" \n\r\t,}",
             },
-            Frame::Array { mode: Mode::First, .. } => b" \n\r\t\"[]{-0123456789tfn",
+            Frame::Array { mode: ContainerState::AfterOpen, .. } => b" \n\r\t\"[]{-0123456789tfn",
             Frame::Array { .. } => b" \n\r\t,]",
             // To ask for the bytes of a state that is met once costs more than to read it.
-            Frame::Text { escape: Escape::None, .. } if self.is_unbounded(place) => {
+            Frame::String { escape: Escape::None, .. } if self.is_unbounded(position) => {
                 return Ok(None);
             }
-            Frame::Text { escape: Escape::None, .. } => return self.few_of_text(place.frame),
-            Frame::Name { escape: Escape::None, reach, .. } => {
-                let only_known = reach.classes == NOT_ASKED;
-                return Ok(if only_known { self.along_known(place.frame) } else { None });
+            Frame::String { escape: Escape::None, .. } => {
+                return self.string_possible_bytes(position.frame);
             }
-            Frame::Text { .. } | Frame::Name { .. } => b"\"\\/bfnrtu0123456789abcdefABCDEF",
+            Frame::Name { escape: Escape::None, candidates, .. } => {
+                let only_known = candidates.classes == NO_QUERIES;
+                return Ok(if only_known { self.known_name_bytes(position.frame) } else { None });
+            }
+            Frame::String { .. } | Frame::Name { .. } => b"\"\\/bfnrtu0123456789abcdefABCDEF",
         };
-        let bytes = if blanks || bytes.first() != Some(&b' ') { bytes } else { &bytes[4..] };
+        let bytes = if whitespace || bytes.first() != Some(&b' ') { bytes } else { &bytes[4..] };
         let mut set = ByteSet::default();
         bytes.iter().for_each(|&byte| set.insert(byte));
         Ok(Some(set))
     }
 
-    fn few_of_text(&mut self, frame: Frame) -> Result<Option<ByteSet>, Error> {
-        let Frame::Text { language, state, .. } = frame else { return Ok(None) };
-        if self.grown.core.class_formula(language) == TRUE
-            || self.grown.count(language, state)?.is_some()
+    fn string_possible_bytes(&mut self, frame: Frame) -> Result<Option<ByteSet>, Error> {
+        let Frame::String { language, state, .. } = frame else { return Ok(None) };
+        if self.tables.core.class_formula(language) == TRUE
+            || self.tables.remaining_chars(language, state)?.is_some()
         {
             return Ok(None);
         }
-        let mut live = self.grown.core.text(language).live_bytes(state)?;
-        if live.len() > FEW {
+        let mut live = self.tables.core.text(language).live_bytes(state)?;
+        if live.len() > MAX_LIVE_BYTES {
             return Ok(None);
         }
         live.insert(b'"');
@@ -223,15 +228,15 @@ impl Looking<'_> {
     }
 }
 
-impl EndSteps for Ahead<'_> {
+impl EndSteps for Lookahead<'_> {
     fn is_end(&self, key: KeyId) -> Result<bool, Error> {
-        let looking = &mut *self.looking.borrow_mut();
-        let frame = looking.place(key).frame;
-        Ok(looking.grown.is_end(frame))
+        let state = &mut *self.state.borrow_mut();
+        let frame = state.position(key).frame;
+        Ok(state.tables.is_end(frame))
     }
 }
 
-impl Steps for Ahead<'_> {
+impl Steps for Lookahead<'_> {
     type Lexemes = NoLexemes;
 
     const KNOWS_FEW: bool = true;
@@ -241,14 +246,14 @@ impl Steps for Ahead<'_> {
     }
 
     fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        self.looking.borrow_mut().step(key, byte)
+        self.state.borrow_mut().step(key, byte)
     }
 
     fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
-        let looking = &mut *self.looking.borrow_mut();
-        let place = looking.place(key);
+        let state = &mut *self.state.borrow_mut();
+        let position = state.position(key);
         let mut set = ByteSet::default();
-        let tried = match looking.few(place)? {
+        let tried = match state.possible_bytes(position)? {
             Some(few) => few,
             None => {
                 let mut all = ByteSet::default();
@@ -257,7 +262,7 @@ impl Steps for Ahead<'_> {
             }
         };
         for byte in tried.iter() {
-            if looking.step(key, byte)?.is_some() {
+            if state.step(key, byte)?.is_some() {
                 set.insert(byte);
             }
         }
@@ -265,112 +270,114 @@ impl Steps for Ahead<'_> {
     }
 
     fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        let found = self.looking.borrow_mut().repetition(key)?;
+        let found = self.state.borrow_mut().repetition(key)?;
         match found {
-            Found::Repetition(repetition) => Ok(Some(repetition)),
-            Found::Nothing => Ok(None),
-            Found::Unknown(key) => loops_of(self, key, LOOPS),
+            RepetitionHint::Repetition(repetition) => Ok(Some(repetition)),
+            RepetitionHint::Nothing => Ok(None),
+            RepetitionHint::Unknown(key) => loops_of(self, key, MIN_LOOP_CHARS),
         }
     }
 
     fn few(&self, key: KeyId) -> Result<Option<ByteSet>, Error> {
-        if key.number() >= RUN {
+        if key.number() >= FIRST_STRING_CLASS {
             // Reading a byte is as quick as asking.
             return Ok(None);
         }
-        let looking = &mut *self.looking.borrow_mut();
-        looking.few(looking.place(key))
+        let state = &mut *self.state.borrow_mut();
+        state.possible_bytes(state.position(key))
     }
 
     fn any_digits(&self, key: KeyId) -> Result<bool, Error> {
-        if key.number() >= RUN {
+        if key.number() >= FIRST_STRING_CLASS {
             return Ok(false);
         }
-        let looking = &mut *self.looking.borrow_mut();
-        let frame = looking.place(key).frame;
-        Ok(looking.grown.any_digits(frame))
+        let state = &mut *self.state.borrow_mut();
+        let frame = state.position(key).frame;
+        Ok(state.tables.any_digits(frame))
     }
 
     fn reference(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
-        let looking = &mut *self.looking.borrow_mut();
-        let key = looking.within(key);
-        if key.number() >= RUN {
-            return looking.most(key);
+        let state = &mut *self.state.borrow_mut();
+        let key = state.as_string_state(key);
+        if key.number() >= FIRST_STRING_CLASS {
+            return state.common_successor(key);
         }
-        let place = looking.place(key);
-        if let Some(other) = looking.other_name(place)? {
+        let position = state.position(key);
+        if let Some(other) = state.unknown_name(position)? {
             return Ok(Some(other));
         }
-        match place.frame {
-            Frame::Name { reach, escape: Escape::None, .. } if reach.classes != NOT_ASKED => {
-                looking.most(key)
+        match position.frame {
+            Frame::Name { candidates, escape: Escape::None, .. }
+                if candidates.classes != NO_QUERIES =>
+            {
+                state.common_successor(key)
             }
             _ => Ok(None),
         }
     }
 
     fn in_open_string(&self, key: KeyId) -> Result<Option<Escapes>, Error> {
-        self.looking.borrow_mut().in_open_string(key)
+        self.state.borrow_mut().in_open_string(key)
     }
 
     fn in_text(&self, key: KeyId) -> Result<Option<InText>, Error> {
-        self.looking.borrow_mut().in_text(key)
+        self.state.borrow_mut().in_text(key)
     }
 
     fn in_text_at(&self, key: KeyId, state: StateId) -> Result<KeyId, Error> {
-        self.looking.borrow_mut().in_text_at(key, state)
+        self.state.borrow_mut().in_text_at(key, state)
     }
 
     fn texts(&self, key: KeyId, reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
-        if key.number() >= RUN {
+        if key.number() >= FIRST_STRING_CLASS {
             return Ok(None);
         }
-        self.looking.borrow_mut().known_texts(key, reference)
+        self.state.borrow_mut().known_name_suffixes(key, reference)
     }
 
     fn apart(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
-        self.looking.borrow_mut().apart(key)
+        self.state.borrow_mut().isolated(key)
     }
 
     fn common(&self, key: KeyId) -> Option<u64> {
-        self.looking.borrow_mut().common(key)
+        self.state.borrow_mut().plain_value_id(key)
     }
 
     fn ended(&self, key: KeyId) -> Result<Ended, Error> {
-        self.looking.borrow_mut().ended(key)
+        self.state.borrow_mut().value_end(key)
     }
 
     fn behind(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
-        self.looking.borrow_mut().behind(key)
+        self.state.borrow_mut().after_value(key)
     }
 
     fn kept(&self, key: KeyId) -> Option<KeyId> {
-        let looking = &mut *self.looking.borrow_mut();
-        let place = looking.place(key);
-        let is_ahead = key.number() >= AHEAD;
-        match place.record {
-            UNRECORDED if is_ahead && !looking.is_unbounded(place) => {
-                let place = looking.grown.in_common(place);
-                Some(KeyId::from_number(looking.grown.keys.intern(place)))
+        let state = &mut *self.state.borrow_mut();
+        let position = state.position(key);
+        let is_ahead = key.number() >= FIRST_TRANSIENT_CLASS;
+        match position.record {
+            NO_RECORD if is_ahead && !state.is_unbounded(position) => {
+                let position = state.tables.class_representative(position);
+                Some(KeyId::from_number(state.tables.keys.intern(position)))
             }
             _ => None,
         }
     }
 
     fn differing(&self, first: KeyId, second: KeyId) -> Result<Option<ByteSet>, Error> {
-        let looking = &mut *self.looking.borrow_mut();
-        let (first, second) = (looking.place(first), looking.place(second));
+        let state = &mut *self.state.borrow_mut();
+        let (first, second) = (state.position(first), state.position(second));
         if let (
-            Frame::Name { object, reach: Reach { classes, .. }, .. },
-            Frame::Name { object: other, reach, .. },
+            Frame::Name { object, candidates: NameCandidates { classes, .. }, .. },
+            Frame::Name { object: other, candidates, .. },
         ) = (first.frame, second.frame)
             && object == other
-            && reach.from == reach.to
-            && reach.classes == classes
+            && candidates.from == candidates.to
+            && candidates.classes == classes
         {
-            return Ok(looking.along_known(first.frame));
+            return Ok(state.known_name_bytes(first.frame));
         }
-        Ok(match (looking.few(first)?, looking.few(second)?) {
+        Ok(match (state.possible_bytes(first)?, state.possible_bytes(second)?) {
             (Some(first), Some(second)) => Some(first.union(second)),
             _ => None,
         })

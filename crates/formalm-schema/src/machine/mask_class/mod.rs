@@ -20,9 +20,9 @@ use formalm_automata::{
 };
 
 use crate::formula::TRUE;
-use crate::machine::frame::{AskedId, Place};
-use crate::machine::mask_class::lookahead::Ahead;
-use crate::machine::{Grown, SchemaAutomaton};
+use crate::machine::frame::{Position, QueriesId};
+use crate::machine::mask_class::lookahead::Lookahead;
+use crate::machine::{LazyTables, SchemaAutomaton};
 
 /// Marks states whose keys forgot something that a few tokens can tell.
 const UNSURE: u32 = 1 << 31;
@@ -31,7 +31,7 @@ const UNSURE: u32 = 1 << 31;
 #[derive(Debug)]
 pub struct SchemaKeys {
     automaton: Arc<SchemaAutomaton>,
-    horizon: usize,
+    max_token_len: usize,
     names: Arc<TokenNames>,
     /// Key of each state and one, where known.
     keys: Chunks,
@@ -45,21 +45,21 @@ impl SchemaKeys {
     /// and begin the next.
     pub fn new(
         automaton: Arc<SchemaAutomaton>,
-        horizon: usize,
+        max_token_len: usize,
         names: Arc<TokenNames>,
     ) -> SchemaKeys {
         {
-            let grown = &mut automaton.lock();
-            grown.tells_names |= names.joins();
-            let is_longer = horizon > grown.horizon;
-            if grown.outlooks.add(Arc::clone(&names)) || is_longer {
-                grown.horizon = grown.horizon.max(horizon);
-                grown.lengths.clear();
-                grown.outlooks.clear();
+            let tables = &mut automaton.lock();
+            tables.distinguishes_names |= names.joins();
+            let is_longer = max_token_len > tables.max_token_len;
+            if tables.continuations.add(Arc::clone(&names)) || is_longer {
+                tables.max_token_len = tables.max_token_len.max(max_token_len);
+                tables.lengths.clear();
+                tables.continuations.clear();
             }
         }
         let (keys, lasting) = (Chunks::default(), Chunks::default());
-        SchemaKeys { automaton, horizon, names, keys, lasting }
+        SchemaKeys { automaton, max_token_len, names, keys, lasting }
     }
 }
 
@@ -74,11 +74,11 @@ impl Keys for SchemaKeys {
     fn key(&self, state: StateId) -> Result<KeyId, Error> {
         match self.keys.get(state.number() as usize) {
             0 => {
-                let grown = &mut self.automaton.lock();
-                let place = grown.key_of(state.number())?;
-                let forgets = place.record != grown.states.get(state.number()).record;
-                let place = grown.in_common(place);
-                let key = grown.keys.intern(place);
+                let tables = &mut self.automaton.lock();
+                let position = tables.abstract_position(state.number())?;
+                let forgets = position.record != tables.states.get(state.number()).record;
+                let position = tables.class_representative(position);
+                let key = tables.keys.intern(position);
                 let unsure = if forgets { UNSURE } else { 0 };
                 self.keys.set(state.number() as usize, (key + 1) | unsure);
                 Ok(KeyId::from_number(key))
@@ -90,9 +90,9 @@ impl Keys for SchemaKeys {
     fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
         match self.lasting.get(state.number() as usize) {
             0 => {
-                let grown = &mut self.automaton.lock();
-                let place = grown.key_of(state.number())?;
-                let key = grown.keys.intern(place);
+                let tables = &mut self.automaton.lock();
+                let position = tables.abstract_position(state.number())?;
+                let key = tables.keys.intern(position);
                 self.lasting.set(state.number() as usize, key + 1);
                 Ok(KeyId::from_number(key))
             }
@@ -112,7 +112,7 @@ impl Keys for SchemaKeys {
     }
 
     fn may_tell(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
-        self.automaton.lock().may_tell(state.number(), token)
+        self.automaton.lock().needs_recheck(state.number(), token)
     }
 
     fn forgets_items(&self) -> bool {
@@ -121,18 +121,18 @@ impl Keys for SchemaKeys {
 
     fn over(&self, ahead: &Arc<SchemaAutomaton>) -> Option<SchemaKeys> {
         let automaton = Arc::clone(ahead);
-        let (horizon, names) = (self.horizon, Arc::clone(&self.names));
+        let (max_token_len, names) = (self.max_token_len, Arc::clone(&self.names));
         let (keys, lasting) = (Chunks::default(), Chunks::default());
-        Some(SchemaKeys { automaton, horizon, names, keys, lasting })
+        Some(SchemaKeys { automaton, max_token_len, names, keys, lasting })
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        purpose.read(&Ahead::new(self.automaton.lock()))
+        purpose.read(&Lookahead::new(self.automaton.lock()))
     }
 
     fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
         let key = self.key(state)?;
-        Ok(purpose.read(&Ahead::new(self.automaton.lock()), key))
+        Ok(purpose.read(&Lookahead::new(self.automaton.lock()), key))
     }
 
     fn memory_bytes(&self) -> usize {
@@ -140,35 +140,35 @@ impl Keys for SchemaKeys {
     }
 
     fn renewed(&self) -> Result<Option<SchemaKeys>, Error> {
-        let new = |one| SchemaKeys::new(Arc::new(one), self.horizon, Arc::clone(&self.names));
+        let new = |one| SchemaKeys::new(Arc::new(one), self.max_token_len, Arc::clone(&self.names));
         Ok(self.automaton.renewed()?.map(new))
     }
 }
 
-impl Grown {
+impl LazyTables {
     /// The place of a state with everything forgotten that no token can tell within its value.
-    fn key_of(&mut self, state: u32) -> Result<Place, Error> {
-        let place = *self.states.get(state);
-        let place = Place { frame: self.freed(place.frame)?, ..place };
-        self.normal(place)
+    fn abstract_position(&mut self, state: u32) -> Result<Position, Error> {
+        let position = *self.states.get(state);
+        let position = Position { frame: self.relaxed_string(position.frame)?, ..position };
+        self.mask_abstraction(position)
     }
 
     /// Whether names of all kinds are one class that may come.
-    pub(crate) fn takes_any(&self, classes: AskedId) -> bool {
-        let [Some((class, _))] = *self.parts.asked.get(classes.0).machines else { return false };
+    pub(crate) fn allows_any_name(&self, classes: QueriesId) -> bool {
+        let [Some((class, _))] = *self.parts.queries.get(classes.0).machines else { return false };
         self.core.class_formula(class) == TRUE
     }
 
     /// Whether only names that are known may still come.
-    pub(crate) fn takes_none(&self, classes: AskedId) -> bool {
-        self.parts.asked.get(classes.0).going_on().iter().all(Option::is_none)
+    pub(crate) fn allows_only_known_names(&self, classes: QueriesId) -> bool {
+        self.parts.queries.get(classes.0).required_machines().iter().all(Option::is_none)
     }
 
     /// Whether a name of which that is so may end here.
-    pub(crate) fn ends_any(&self, classes: AskedId) -> bool {
-        let [Some((class, state))] = *self.parts.asked.get(classes.0).machines else {
+    pub(crate) fn any_name_may_end(&self, classes: QueriesId) -> bool {
+        let [Some((class, state))] = *self.parts.queries.get(classes.0).machines else {
             return false;
         };
-        self.takes_any(classes) && self.core.text(class).is_accepting(state)
+        self.allows_any_name(classes) && self.core.text(class).is_accepting(state)
     }
 }

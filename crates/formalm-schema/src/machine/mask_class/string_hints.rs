@@ -9,80 +9,81 @@ use formalm_automata::{
 };
 
 use crate::core::TextId;
-use crate::machine::Grown;
-use crate::machine::UNRECORDED;
-use crate::machine::frame::{AskedId, Frame, Place, Reach};
-use crate::machine::mask_class::lookahead::Looking;
-use crate::machine::mask_class::string_states::RUN;
-use crate::machine::reader::cache::NOT_ASKED;
+use crate::machine::LazyTables;
+use crate::machine::NO_RECORD;
+use crate::machine::frame::{Frame, NameCandidates, Position, QueriesId};
+use crate::machine::mask_class::lookahead::LookaheadState;
+use crate::machine::mask_class::string_states::FIRST_STRING_CLASS;
+use crate::machine::reader::cache::NO_QUERIES;
 
 /// Letters that must lead to one key for it to stand for a text.
-const LETTERS: usize = 14;
+const MIN_LETTERS: usize = 14;
 
 /// Whether a key repeats characters.
-pub(crate) enum Found {
+pub(crate) enum RepetitionHint {
     Repetition(Repetition),
     Nothing,
     /// To be found out by reading.
     Unknown(KeyId),
 }
 
-impl Looking<'_> {
+impl LookaheadState<'_> {
     /// The same key in the midst of its text, if it is there.
-    pub(crate) fn within(&mut self, key: KeyId) -> KeyId {
-        let place = self.place(key);
-        if key.number() >= RUN || self.is_free(place) {
+    pub(crate) fn as_string_state(&mut self, key: KeyId) -> KeyId {
+        let position = self.position(key);
+        if key.number() >= FIRST_STRING_CLASS || self.is_free_string(position) {
             return key;
         }
-        self.runs.key(&self.grown, place).unwrap_or(key)
+        self.runs.key(&self.tables, position).unwrap_or(key)
     }
 
     /// How strings are spelled, where a string refuses nothing before its end.
     pub(crate) fn in_open_string(&mut self, key: KeyId) -> Result<Option<Escapes>, Error> {
-        let key = self.within(key);
-        let place = self.place(key);
-        if place.record != UNRECORDED || self.is_free(place) {
+        let key = self.as_string_state(key);
+        let position = self.position(key);
+        if position.record != NO_RECORD || self.is_free_string(position) {
             return Ok(None);
         }
-        let grown = &mut self.grown;
-        let is_open = match place.frame {
-            Frame::Text { language, state, asked, escape: Escape::None, .. } => {
-                let only_counts =
-                    grown.is_settled(asked) && grown.count(language, state)?.is_some();
-                !only_counts && grown.core.is_open(language, state)?
+        let tables = &mut self.tables;
+        let is_open = match position.frame {
+            Frame::String { language, state, queries, escape: Escape::None, .. } => {
+                let only_counts = tables.has_constant_verdicts(queries)
+                    && tables.remaining_chars(language, state)?.is_some();
+                !only_counts && tables.core.is_open(language, state)?
             }
-            Frame::Name { naming, text: UNRECORDED, reach, escape: Escape::None, .. } => {
-                grown.is_open_name(naming, reach.classes)?
-            }
+            Frame::Name {
+                next_names, text: NO_RECORD, candidates, escape: Escape::None, ..
+            } => tables.is_open_name(next_names, candidates.classes)?,
             _ => false,
         };
-        Ok(is_open.then_some(grown.core.options.escapes))
+        Ok(is_open.then_some(tables.core.options.escapes))
     }
 
     /// The text that a place is in, where a machine of its own reads it and nothing else matters.
     pub(crate) fn in_text(&mut self, key: KeyId) -> Result<Option<InText>, Error> {
-        let key = self.within(key);
-        let place = self.place(key);
-        if place.record != UNRECORDED || self.is_free(place) {
+        let key = self.as_string_state(key);
+        let position = self.position(key);
+        if position.record != NO_RECORD || self.is_free_string(position) {
             return Ok(None);
         }
-        let is_dropped = self.is_unbounded(place);
-        let (language, state) = match place.frame {
-            Frame::Text { language, state, asked, escape: Escape::None, .. }
-                if self.grown.is_settled(asked) && self.grown.count(language, state)?.is_none() =>
+        let is_dropped = self.is_unbounded(position);
+        let (language, state) = match position.frame {
+            Frame::String { language, state, queries, escape: Escape::None, .. }
+                if self.tables.has_constant_verdicts(queries)
+                    && self.tables.remaining_chars(language, state)?.is_none() =>
             {
                 (language, state)
             }
-            Frame::Name { text: UNRECORDED, reach, escape: Escape::None, .. } => {
-                match self.grown.only_class(reach.classes) {
+            Frame::Name { text: NO_RECORD, candidates, escape: Escape::None, .. } => {
+                match self.tables.single_class(candidates.classes) {
                     Some((_, alive)) => alive,
                     None => return Ok(None),
                 }
             }
             _ => return Ok(None),
         };
-        let machine = Arc::clone(self.grown.core.text(language));
-        let escapes = self.grown.core.options.escapes;
+        let machine = Arc::clone(self.tables.core.text(language));
+        let escapes = self.tables.core.options.escapes;
         let like = if is_dropped { machine.like(state)? } else { None };
         let fits = !is_dropped || like.is_some();
         Ok(fits.then_some(InText { machine, state, escapes, like }))
@@ -90,107 +91,109 @@ impl Looking<'_> {
 
     /// The same place with the machine of its text in another state.
     pub(crate) fn in_text_at(&mut self, key: KeyId, state: StateId) -> Result<KeyId, Error> {
-        let mut place = self.place(key);
-        match &mut place.frame {
-            Frame::Text { state: at, .. } => *at = state,
-            Frame::Name { reach, .. } => {
-                if let Some((which, (class, _))) = self.grown.only_class(reach.classes) {
-                    let mut classes = self.grown.parts.asked.get(reach.classes.0).clone();
+        let mut position = self.position(key);
+        match &mut position.frame {
+            Frame::String { state: at, .. } => *at = state,
+            Frame::Name { candidates, .. } => {
+                if let Some((which, (class, _))) = self.tables.single_class(candidates.classes) {
+                    let mut classes = self.tables.parts.queries.get(candidates.classes.0).clone();
                     classes.machines[which] = Some((class, state));
-                    reach.classes = AskedId(self.grown.parts.asked.intern(classes));
+                    candidates.classes = QueriesId(self.tables.parts.queries.intern(classes));
                 }
             }
             _ => {}
         }
-        self.key(place)
+        self.key(position)
     }
 
-    pub(crate) fn repetition(&mut self, key: KeyId) -> Result<Found, Error> {
-        let key = self.within(key);
-        let place = self.place(key);
-        let policy = self.grown.core.options.escapes;
-        if self.is_free(place) {
-            return Ok(Found::Repetition(quoted(policy, (0, None), key)));
+    pub(crate) fn repetition(&mut self, key: KeyId) -> Result<RepetitionHint, Error> {
+        let key = self.as_string_state(key);
+        let position = self.position(key);
+        let policy = self.tables.core.options.escapes;
+        if self.is_free_string(position) {
+            return Ok(RepetitionHint::Repetition(char_repetition(policy, (0, None), key)));
         }
-        if let Frame::Text { language, state, asked, escape: Escape::None, .. } = place.frame
-            && place.record == UNRECORDED
-            && self.grown.is_settled(asked)
-            && let Some(count) = self.grown.count(language, state)?
+        if let Frame::String { language, state, queries, escape: Escape::None, .. } = position.frame
+            && position.record == NO_RECORD
+            && self.tables.has_constant_verdicts(queries)
+            && let Some(count) = self.tables.remaining_chars(language, state)?
         {
-            let exit = self.free(place)?;
-            return Ok(Found::Repetition(quoted(policy, count, exit)));
+            let exit = self.as_free_string(position)?;
+            return Ok(RepetitionHint::Repetition(char_repetition(policy, count, exit)));
         }
-        if key.number() < RUN || self.few(place)?.is_some() {
-            return Ok(Found::Nothing);
+        if key.number() < FIRST_STRING_CLASS || self.possible_bytes(position)?.is_some() {
+            return Ok(RepetitionHint::Nothing);
         }
-        Ok(match self.runs.is_free(&mut self.grown, key)? {
-            true => Found::Repetition(quoted(policy, (0, None), key)),
-            false => Found::Unknown(key),
+        Ok(match self.runs.is_free_string(&mut self.tables, key)? {
+            true => RepetitionHint::Repetition(char_repetition(policy, (0, None), key)),
+            false => RepetitionHint::Unknown(key),
         })
     }
 
     /// Any other name, for one that may still be a known one.
-    pub(crate) fn other_name(&mut self, place: Place) -> Result<Option<KeyId>, Error> {
-        let Frame::Name { object, naming, reach, escape: Escape::None, .. } = place.frame else {
+    pub(crate) fn unknown_name(&mut self, position: Position) -> Result<Option<KeyId>, Error> {
+        let Frame::Name { object, next_names, candidates, escape: Escape::None, .. } =
+            position.frame
+        else {
             return Ok(None);
         };
-        let known = reach.from < reach.to
-            && reach.classes != NOT_ASKED
-            && self.grown.forgets_names(naming, reach.classes);
-        if !known || place.record != UNRECORDED {
+        let known = candidates.from < candidates.to
+            && candidates.classes != NO_QUERIES
+            && self.tables.drops_name(next_names, candidates.classes);
+        if !known || position.record != NO_RECORD {
             return Ok(None);
         }
-        let reach = Reach { from: 0, to: 0, ..reach };
-        let (text, escape) = (UNRECORDED, Escape::None);
-        let frame = Frame::Name { object, naming, text, reach, escape };
-        self.key(Place { frame, ..place }).map(Some)
+        let candidates = NameCandidates { from: 0, to: 0, ..candidates };
+        let (text, escape) = (NO_RECORD, Escape::None);
+        let frame = Frame::Name { object, next_names, text, candidates, escape };
+        self.key(Position { frame, ..position }).map(Some)
     }
 
     /// Known names behind which alone a name differs from any other, or which it has to become.
-    pub(crate) fn known_texts(
+    pub(crate) fn known_name_suffixes(
         &mut self,
         key: KeyId,
         other: Option<KeyId>,
     ) -> Result<Option<Texts>, Error> {
-        let policy = self.grown.core.options.escapes;
-        let Frame::Name { object, naming, text, reach, escape: Escape::None } =
-            self.place(key).frame
+        let policy = self.tables.core.options.escapes;
+        let Frame::Name { object, next_names, text, candidates, escape: Escape::None } =
+            self.position(key).frame
         else {
             return Ok(None);
         };
-        let fits = match other.map(|other| self.place(other).frame) {
-            None => reach.classes == NOT_ASKED,
+        let fits = match other.map(|other| self.position(other).frame) {
+            None => candidates.classes == NO_QUERIES,
             Some(Frame::Name {
                 object: same,
-                text: UNRECORDED,
-                reach: Reach { from, to, classes },
+                text: NO_RECORD,
+                candidates: NameCandidates { from, to, classes },
                 ..
             }) => {
-                (same, from == to, classes) == (object, true, reach.classes)
-                    && self.grown.is_open_name(naming, classes)?
+                (same, from == to, classes) == (object, true, candidates.classes)
+                    && self.tables.is_open_name(next_names, classes)?
             }
             Some(_) => false,
         };
-        if !fits || text == UNRECORDED || policy == Escapes::Any {
+        if !fits || text == NO_RECORD || policy == Escapes::Any {
             return Ok(None);
         }
-        let depth = self.grown.records.get(text).2 as usize;
+        let depth = self.tables.records.get(text).2 as usize;
         let mut texts = Texts::new(policy);
-        for at in reach.from..reach.to {
-            if other.is_none() && !self.grown.known_viable(naming, at)? {
+        for at in candidates.from..candidates.to {
+            if other.is_none() && !self.tables.known_viable(next_names, at)? {
                 continue;
             }
-            let name = self.grown.known_name(naming, at);
+            let name = self.tables.known_name(next_names, at);
             if !name.is_char_boundary(depth) {
                 return Ok(None);
             }
             let rest = &name.as_bytes()[depth..];
-            let is_plain = |byte: u8| {
+            let has_independent_names = |byte: u8| {
                 byte >= 0x20
                     && !b"\"\\".contains(&byte)
                     && (byte < 0x80 || policy == Escapes::Minimal)
             };
-            if !rest.iter().copied().all(is_plain) {
+            if !rest.iter().copied().all(has_independent_names) {
                 // It has other spellings.
                 return Ok(None);
             }
@@ -200,7 +203,7 @@ impl Looking<'_> {
     }
 
     /// What most letters lead to in a text.
-    pub(crate) fn most(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
+    pub(crate) fn common_successor(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
         let mut counts: Vec<(KeyId, usize)> = Vec::new();
         for byte in b'a'..=b'z' {
             let Some(next) = self.step(key, byte)? else { continue };
@@ -210,21 +213,21 @@ impl Looking<'_> {
             }
         }
         let most = counts.into_iter().max_by_key(|&(_, count)| count);
-        Ok(most.filter(|&(next, count)| count >= LETTERS && next != key).map(|(next, _)| next))
+        Ok(most.filter(|&(next, count)| count >= MIN_LETTERS && next != key).map(|(next, _)| next))
     }
 }
 
-impl Grown {
+impl LazyTables {
     /// The class that a name is of, if it may be of one only: which, its machine and the state.
-    fn only_class(&self, classes: AskedId) -> Option<(usize, (TextId, StateId))> {
-        let mut alive = self.parts.asked.get(classes.0).iter().enumerate();
+    fn single_class(&self, classes: QueriesId) -> Option<(usize, (TextId, StateId))> {
+        let mut alive = self.parts.queries.get(classes.0).iter().enumerate();
         let found = alive.find_map(|(at, one)| Some((at, (*one)?)))?;
         alive.all(|(_, one)| one.is_none()).then_some(found)
     }
 }
 
 /// So many characters of a string, of which nothing else is asked.
-fn quoted(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId) -> Repetition {
+fn char_repetition(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId) -> Repetition {
     static PRINTABLE: [SetOnce<(CharSet, Cover, u128)>; 3] = [const { SetOnce::new() }; 3];
     let (class, cover, ascii) = PRINTABLE[policy as usize].get_or_init(|| {
         let (class, cover) = printable(policy);

@@ -8,58 +8,63 @@ use formalm_automata::{
 
 use crate::core::TextId;
 use crate::formula::TRUE;
-use crate::machine::Grown;
+use crate::machine::LazyTables;
 use crate::machine::frame::Frame;
 
 /// Least and most characters that are to come, as far as a token can tell.
-type Count = (u32, Option<u32>);
+type RemainingChars = (u32, Option<u32>);
 
-impl Grown {
+impl LazyTables {
     /// How many characters are to come where nothing else matters; `None` where something does,
     /// or inside a character.
-    pub(crate) fn count(&mut self, text: TextId, state: StateId) -> Result<Option<Count>, Error> {
+    pub(crate) fn remaining_chars(
+        &mut self,
+        text: TextId,
+        state: StateId,
+    ) -> Result<Option<RemainingChars>, Error> {
         if self.core.is_unbounded(text) {
             return Ok(None);
         }
         if !self.lengths.contains_key(&text) {
             let machine = self.core.text(text);
-            let keys = Viability::new(Arc::clone(machine), self.horizon);
+            let keys = Viability::new(Arc::clone(machine), self.max_token_len);
             let start = machine.start();
-            let counts = most(&keys, start)?.is_some().then(|| Box::new(keys));
+            let counts = max_remaining_chars(&keys, start)?.is_some().then(|| Box::new(keys));
             self.lengths.insert(text, counts);
         }
         let Some(Some(keys)) = self.lengths.get(&text) else { return Ok(None) };
-        let Some(max) = most(keys, state)? else { return Ok(None) };
+        let Some(max) = max_remaining_chars(keys, state)? else { return Ok(None) };
         let machine = self.core.text(text);
         // All characters are alike, and more than a token has need not be counted.
         let (mut min, mut at) = (0, Some(state));
         while let Some(state) = at.filter(|&state| !machine.is_accepting(state)) {
             min += 1;
-            at = if min as usize > self.horizon { None } else { machine.step(state, b'a')? };
+            at =
+                if min as usize > self.max_token_len { None } else { machine.step(state, b'a')? };
         }
         Ok(Some((min, max)))
     }
 
     /// The frame of a text, as of a free one where a token cannot tell them apart.
-    pub(crate) fn freed(&mut self, frame: Frame) -> Result<Frame, Error> {
-        let Frame::Text { language, state, asked, escape, below } = frame else {
+    pub(crate) fn relaxed_string(&mut self, frame: Frame) -> Result<Frame, Error> {
+        let Frame::String { language, state, queries, escape, parent } = frame else {
             return Ok(frame);
         };
         if self.core.class_formula(language) == TRUE {
             return Ok(frame);
         }
-        if self.count(language, state)? != Some((0, None)) {
-            let state = self.core.text(language).near(state, self.horizon)?;
-            return Ok(Frame::Text { language, state, asked, escape, below });
+        if self.remaining_chars(language, state)? != Some((0, None)) {
+            let state = self.core.text(language).near(state, self.max_token_len)?;
+            return Ok(Frame::String { language, state, queries, escape, parent });
         }
         let Some(language) = self.core.language(TRUE)? else { return Ok(frame) };
         let state = self.core.text(language).start();
-        Ok(Frame::Text { language, state, asked, escape, below })
+        Ok(Frame::String { language, state, queries, escape, parent })
     }
 }
 
 /// The most characters that are to come, if nothing else matters; keys do not know the least.
-fn most(keys: &Viability, state: StateId) -> Result<Option<Option<u32>>, Error> {
+fn max_remaining_chars(keys: &Viability, state: StateId) -> Result<Option<Option<u32>>, Error> {
     let key = keys.key(state)?;
     let Some(Repetition { ascii, wide, max, exit, .. }) = keys.repetition(key)? else {
         return Ok(None);

@@ -8,49 +8,49 @@ use formalm_automata::{Error, KeyId, Machine, StateId, every_character};
 use rustc_hash::FxHashMap;
 
 use crate::core::TextId;
-use crate::machine::frame::{AskedId, Frame, FrameId, NamingId, Place, Reach};
-use crate::machine::reader::cache::NOT_ASKED;
-use crate::machine::{Grown, UNRECORDED};
+use crate::machine::frame::{Frame, FrameId, NameCandidates, NextNamesId, Position, QueriesId};
+use crate::machine::reader::cache::NO_QUERIES;
+use crate::machine::{LazyTables, NO_RECORD};
 use crate::table::{ROOM, Table};
 
 /// Keys in the midst of texts have numbers from here on: the number of the text, then the state.
-pub(crate) const RUN: u32 = 1 << 31;
-const BITS: u32 = 26;
-const STATES: u32 = (1 << BITS) - 1;
-const MOST: usize = 1 << (31 - BITS);
+pub(crate) const FIRST_STRING_CLASS: u32 = 1 << 31;
+const STATE_BITS: u32 = 26;
+const MAX_STATE: u32 = (1 << STATE_BITS) - 1;
+const MAX_STRINGS: usize = 1 << (31 - STATE_BITS);
 
 /// A text that is being read, with everything that stays the same while it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Run {
+enum StringRun {
     /// Read by one machine: its states are those of the run.
-    Text { language: TextId, asked: AskedId, below: FrameId },
+    Single { language: TextId, queries: QueriesId, parent: FrameId },
     /// Read by several.
-    Texts { language: TextId, below: FrameId },
+    Product { language: TextId, parent: FrameId },
     /// A name that begins no known one: states are those of the machines of its classes.
-    Name { object: FrameId, naming: NamingId },
+    Name { object: FrameId, next_names: NextNamesId },
 }
 
 /// The texts met in one look ahead.
 #[derive(Debug, Default)]
-pub(crate) struct Runs {
-    list: Vec<Run>,
+pub(crate) struct StringStates {
+    list: Vec<StringRun>,
     /// States of several machines.
-    products: Table<(StateId, AskedId)>,
-    next: FxHashMap<(u32, u8), Stepped>,
+    products: Table<(StateId, QueriesId)>,
+    next: FxHashMap<(u32, u8), StringStep>,
 }
 
 /// What a byte does in a text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Stepped {
+pub(crate) enum StringStep {
     To(KeyId),
     /// The text goes on, and only one machine matters any more.
-    Settled(Place),
-    Refused,
+    Single(Position),
+    Dead,
     /// Ask the place.
     Unknown,
 }
 
-impl Runs {
+impl StringStates {
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.list.clear();
@@ -62,60 +62,70 @@ impl Runs {
     }
 
     /// The key of a place, if it is in the midst of a text that is not recorded.
-    pub(crate) fn key(&mut self, grown: &Grown, place: Place) -> Option<KeyId> {
-        if place.record != UNRECORDED {
+    pub(crate) fn key(&mut self, tables: &LazyTables, position: Position) -> Option<KeyId> {
+        if position.record != NO_RECORD {
             return None;
         }
-        let (run, state) = match place.frame {
-            Frame::Text { language, state, asked, escape: Escape::None, below } => {
-                if grown.is_settled(asked) {
-                    (Run::Text { language, asked, below }, state.number())
+        let (run, state) = match position.frame {
+            Frame::String { language, state, queries, escape: Escape::None, parent } => {
+                if tables.has_constant_verdicts(queries) {
+                    (StringRun::Single { language, queries, parent }, state.number())
                 } else {
-                    let product = self.products.intern((state, asked));
-                    (Run::Texts { language, below }, product)
+                    let product = self.products.intern((state, queries));
+                    (StringRun::Product { language, parent }, product)
                 }
             }
-            Frame::Name { object, naming, text: UNRECORDED, reach, escape: Escape::None } => {
-                (Run::Name { object, naming }, reach.classes.0)
-            }
+            Frame::Name {
+                object,
+                next_names,
+                text: NO_RECORD,
+                candidates,
+                escape: Escape::None,
+            } => (StringRun::Name { object, next_names }, candidates.classes.0),
             _ => return None,
         };
         self.key_in(run, state)
     }
 
-    fn key_in(&mut self, run: Run, state: u32) -> Option<KeyId> {
+    fn key_in(&mut self, run: StringRun, state: u32) -> Option<KeyId> {
         let at = self.list.iter().position(|one| *one == run).unwrap_or_else(|| {
             self.list.push(run);
             self.list.len() - 1
         });
-        if at >= MOST {
-            self.list.truncate(MOST);
+        if at >= MAX_STRINGS {
+            self.list.truncate(MAX_STRINGS);
         }
-        (at < MOST && state <= STATES)
-            .then(|| KeyId::from_number(RUN + ((at as u32) << BITS) + state))
+        (at < MAX_STRINGS && state <= MAX_STATE)
+            .then(|| KeyId::from_number(FIRST_STRING_CLASS + ((at as u32) << STATE_BITS) + state))
     }
 
-    fn split(&self, key: KeyId) -> (Run, u32) {
-        let number = key.number() - RUN;
-        (self.list[(number >> BITS) as usize], number & STATES)
+    fn split(&self, key: KeyId) -> (StringRun, u32) {
+        let number = key.number() - FIRST_STRING_CLASS;
+        (self.list[(number >> STATE_BITS) as usize], number & MAX_STATE)
     }
 
-    pub(crate) fn place(&self, key: KeyId) -> Place {
+    pub(crate) fn position(&self, key: KeyId) -> Position {
         let (run, state) = self.split(key);
-        let (escape, record) = (Escape::None, UNRECORDED);
+        let (escape, record) = (Escape::None, NO_RECORD);
         match run {
-            Run::Text { language, asked, below } => {
+            StringRun::Single { language, queries, parent } => {
                 let state = StateId::from_number(state);
-                Place { frame: Frame::Text { language, state, asked, escape, below }, record }
+                Position {
+                    frame: Frame::String { language, state, queries, escape, parent },
+                    record,
+                }
             }
-            Run::Texts { language, below } => {
-                let &(state, asked) = self.products.get(state);
-                Place { frame: Frame::Text { language, state, asked, escape, below }, record }
+            StringRun::Product { language, parent } => {
+                let &(state, queries) = self.products.get(state);
+                Position {
+                    frame: Frame::String { language, state, queries, escape, parent },
+                    record,
+                }
             }
-            Run::Name { object, naming } => {
-                let reach = Reach { from: 0, to: 0, classes: AskedId(state) };
-                let frame = Frame::Name { object, naming, text: UNRECORDED, reach, escape };
-                Place { frame, record }
+            StringRun::Name { object, next_names } => {
+                let candidates = NameCandidates { from: 0, to: 0, classes: QueriesId(state) };
+                let frame = Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
+                Position { frame, record }
             }
         }
     }
@@ -124,41 +134,43 @@ impl Runs {
     #[inline]
     pub(crate) fn step(
         &mut self,
-        grown: &mut Grown,
+        tables: &mut LazyTables,
         key: KeyId,
         byte: u8,
-    ) -> Result<Stepped, Error> {
+    ) -> Result<StringStep, Error> {
         if matches!(byte, b'"' | b'\\' | 0..0x20) {
-            return Ok(Stepped::Unknown);
+            return Ok(StringStep::Unknown);
         }
-        if byte >= 0x80 && grown.core.options.escapes == Escapes::Ascii {
-            return Ok(Stepped::Refused);
+        if byte >= 0x80 && tables.core.options.escapes == Escapes::Ascii {
+            return Ok(StringStep::Dead);
         }
-        self.step_text(grown, key, byte)
+        self.step_char_byte(tables, key, byte)
     }
 
     /// The key after a byte of the text itself.
     #[inline]
-    pub(crate) fn step_text(
+    pub(crate) fn step_char_byte(
         &mut self,
-        grown: &mut Grown,
+        tables: &mut LazyTables,
         key: KeyId,
         byte: u8,
-    ) -> Result<Stepped, Error> {
+    ) -> Result<StringStep, Error> {
         let (run, state) = self.split(key);
-        if let Run::Text { language, .. } = run {
+        if let StringRun::Single { language, .. } = run {
             let state = StateId::from_number(state);
-            let next = grown.core.text(language).step(state, byte)?.map(StateId::number);
+            let next = tables.core.text(language).step(state, byte)?.map(StateId::number);
             return Ok(match next {
-                None => Stepped::Refused,
-                Some(next) if next > STATES => Stepped::Unknown,
-                Some(next) => Stepped::To(KeyId::from_number((key.number() & !STATES) + next)),
+                None => StringStep::Dead,
+                Some(next) if next > MAX_STATE => StringStep::Unknown,
+                Some(next) => {
+                    StringStep::To(KeyId::from_number((key.number() & !MAX_STATE) + next))
+                }
             });
         }
         if let Some(&known) = self.next.get(&(key.number(), byte)) {
             return Ok(known);
         }
-        let next = self.step_several(grown, run, state, byte)?;
+        let next = self.step_several(tables, run, state, byte)?;
         self.next.insert((key.number(), byte), next);
         Ok(next)
     }
@@ -166,37 +178,41 @@ impl Runs {
     /// What a byte does in a text that several machines read.
     fn step_several(
         &mut self,
-        grown: &mut Grown,
-        run: Run,
+        tables: &mut LazyTables,
+        run: StringRun,
         state: u32,
         byte: u8,
-    ) -> Result<Stepped, Error> {
-        let Run::Texts { language, below } = run else {
-            let after = grown.asked_after(AskedId(state), &[byte])?;
-            let alive = grown.parts.asked.get(after.0).iter().any(Option::is_some);
-            let key = if alive { self.key_in(run, after.0).map(Stepped::To) } else { None };
-            return Ok(key.unwrap_or(if alive { Stepped::Unknown } else { Stepped::Refused }));
+    ) -> Result<StringStep, Error> {
+        let StringRun::Product { language, parent } = run else {
+            let after = tables.advance_queries(QueriesId(state), &[byte])?;
+            let alive = tables.parts.queries.get(after.0).iter().any(Option::is_some);
+            let key = if alive { self.key_in(run, after.0).map(StringStep::To) } else { None };
+            return Ok(key.unwrap_or(if alive { StringStep::Unknown } else { StringStep::Dead }));
         };
-        let &(state, asked) = self.products.get(state);
-        let Some(state) = grown.core.text(language).step(state, byte)? else {
-            return Ok(Stepped::Refused);
+        let &(state, queries) = self.products.get(state);
+        let Some(state) = tables.core.text(language).step(state, byte)? else {
+            return Ok(StringStep::Dead);
         };
-        let asked = grown.asked_after(asked, &[byte])?;
-        if grown.is_settled(asked) {
+        let queries = tables.advance_queries(queries, &[byte])?;
+        if tables.has_constant_verdicts(queries) {
             // From here on one machine decides, as in texts of which nothing else was asked.
-            let frame = Frame::Text { language, state, asked, escape: Escape::None, below };
-            return Ok(Stepped::Settled(Place { frame, record: UNRECORDED }));
+            let frame = Frame::String { language, state, queries, escape: Escape::None, parent };
+            return Ok(StringStep::Single(Position { frame, record: NO_RECORD }));
         }
-        let product = self.products.intern((state, asked));
-        Ok(self.key_in(run, product).map_or(Stepped::Unknown, Stepped::To))
+        let product = self.products.intern((state, queries));
+        Ok(self.key_in(run, product).map_or(StringStep::Unknown, StringStep::To))
     }
 
     /// Whether every character leads back to a key.
-    pub(crate) fn is_free(&mut self, grown: &mut Grown, key: KeyId) -> Result<bool, Error> {
+    pub(crate) fn is_free_string(
+        &mut self,
+        tables: &mut LazyTables,
+        key: KeyId,
+    ) -> Result<bool, Error> {
         let mut step = |key: KeyId, byte: u8| {
-            Ok(match self.step_text(grown, key, byte)? {
-                Stepped::To(next) => Some(next),
-                Stepped::Settled(_) | Stepped::Refused | Stepped::Unknown => None,
+            Ok(match self.step_char_byte(tables, key, byte)? {
+                StringStep::To(next) => Some(next),
+                StringStep::Single(_) | StringStep::Dead | StringStep::Unknown => None,
             })
         };
         for byte in 0..128 {
@@ -208,11 +224,11 @@ impl Runs {
     }
 }
 
-impl Grown {
+impl LazyTables {
     /// Whether the truths that are asked of a text do not depend on it.
-    pub(crate) fn is_settled(&self, asked: AskedId) -> bool {
-        asked == NOT_ASKED
-            || self.parts.asked.get(asked.0).iter().flatten().all(|&(text, state)| {
+    pub(crate) fn has_constant_verdicts(&self, queries: QueriesId) -> bool {
+        queries == NO_QUERIES
+            || self.parts.queries.get(queries.0).iter().flatten().all(|&(text, state)| {
                 self.core.class_formula(text) == crate::formula::TRUE
                     && state == self.core.text(text).start()
             })

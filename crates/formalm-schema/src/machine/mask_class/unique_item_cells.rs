@@ -10,28 +10,28 @@ use formalm_automata::Error;
 
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE};
-use crate::machine::Grown;
-use crate::machine::frame::OwesId;
+use crate::machine::LazyTables;
+use crate::machine::frame::ObligationId;
 use crate::node::{NodeId, Type};
 use crate::solve::PLENTY;
 
 /// Nodes by which values are told apart, for which cells are gone through.
 const MAX_NODES: usize = 4;
 
-impl Grown {
+impl LazyTables {
     /// Whether no statement about the rest of an array can tell which value of a type, or of any, an
     /// item has had.
-    pub(crate) fn has_endless_cells(
+    pub(crate) fn has_unbounded_cells(
         &mut self,
-        owes: OwesId,
+        obligation: ObligationId,
         of: Option<Type>,
     ) -> Result<bool, Error> {
-        let owed = self.parts.owes.get(owes.0).clone();
-        let total = self.core.total(&owed);
-        if !self.core.formulas.never_needs_equal(total) {
+        let required = self.parts.obligations.get(obligation.0).clone();
+        let total = self.core.total(&required);
+        if !self.core.formulas.never_requires_equal_items(total) {
             return Ok(false);
         }
-        let (mut nodes, mut needed, mut is_array) = (Vec::new(), self.horizon as u64, true);
+        let (mut nodes, mut needed, mut is_array) = (Vec::new(), self.max_token_len as u64, true);
         self.core.formulas.some_atom(&[total], |atom| {
             let more = match atom {
                 Atom::Items(ranges, _) => {
@@ -53,30 +53,30 @@ impl Grown {
             needed = needed.saturating_add(more);
             !is_array
         });
-        Ok(is_array && needed <= PLENTY / 2 && self.core.are_endless_cells(&nodes, of)?)
+        Ok(is_array && needed <= PLENTY / 2 && self.core.cells_are_unbounded(&nodes, of)?)
     }
 }
 
 impl Core {
     /// Whether there is no end of values of a type, or of each type, in every cell that has any.
-    fn are_endless_cells(&mut self, nodes: &[NodeId], of: Option<Type>) -> Result<bool, Error> {
+    fn cells_are_unbounded(&mut self, nodes: &[NodeId], of: Option<Type>) -> Result<bool, Error> {
         for one in Type::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
-            let mut told = Vec::new();
+            let mut formulas = Vec::new();
             for &node in nodes {
                 let formula = self.child(node);
                 let formula = self.of_type(formula, one)?;
-                if formula != TRUE && formula != FALSE && !told.contains(&formula) {
-                    told.push(formula);
+                if formula != TRUE && formula != FALSE && !formulas.contains(&formula) {
+                    formulas.push(formula);
                 }
             }
-            if told.len() > MAX_NODES {
+            if formulas.len() > MAX_NODES {
                 return Ok(false);
             }
-            for signs in 0..1usize << told.len() {
+            for signs in 0..1usize << formulas.len() {
                 let signed = |core: &mut Core, (at, &formula): (usize, &F)| {
                     if signs >> at & 1 == 1 { formula } else { core.formulas.not(formula) }
                 };
-                let cell = told.iter().enumerate().map(|each| signed(self, each)).collect();
+                let cell = formulas.iter().enumerate().map(|each| signed(self, each)).collect();
                 let cell = self.formulas.and(cell);
                 if self.some_of_type(cell, one)?
                     && (one == Type::Number || !self.is_endless(cell, one, 0)?)
@@ -91,7 +91,7 @@ impl Core {
 
 impl Formulas {
     /// Whether a formula says of items that they are distinct, never that some are equal.
-    fn never_needs_equal(&self, id: F) -> bool {
+    fn never_requires_equal_items(&self, id: F) -> bool {
         let is_unique = |atom: &Atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_));
         let mut seen = rustc_hash::FxHashSet::default();
         let mut stack = vec![id];

@@ -10,62 +10,62 @@ use formalm_automata::{Error, Machine, StateId};
 use crate::core::TextId;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
-use crate::machine::Grown;
-use crate::machine::min_bytes::Search;
-use crate::machine::min_bytes::escaped_strings::cost;
+use crate::machine::LazyTables;
+use crate::machine::min_bytes::SearchBudget;
+use crate::machine::min_bytes::escaped_strings::escaped_len;
 use crate::node::Type;
 use crate::solve::holds_for;
 use crate::value::{Value, ValueId};
 
 /// Bytes of texts and values that are told apart by their length.
-const LENGTHS: usize = 12;
+const MAX_LENGTH: usize = 12;
 
 /// There are enough of a length.
-const MANY: u64 = 1 << 40;
+const UNBOUNDED: u64 = 1 << 40;
 
 /// States by which texts of a length are counted.
-const STATES: usize = 500;
+const MAX_LAYER_STATES: usize = 500;
 
 /// Characters of ASCII that strings have as they are.
-const PLAIN: u64 = 94;
+const PRINTABLE_ASCII: u64 = 94;
 
 /// How many there are at most of each length.
-pub(crate) type Counts = Arc<[u64; LENGTHS]>;
+pub(crate) type LengthCounts = Arc<[u64; MAX_LENGTH]>;
 
 /// How many values of a formula there are at most of each length, and which texts and numbers
 /// were counted.
 #[derive(Debug)]
-pub(crate) struct Lengths {
-    counts: [u64; LENGTHS],
+pub(crate) struct ValueLengths {
+    counts: [u64; MAX_LENGTH],
     texts: F,
     numbers: F,
 }
 
-impl Grown {
+impl LazyTables {
     /// Bytes that so many values take at least, of which a formula holds and which differ from each
     /// other and from those that are taken.
-    pub(crate) fn least_distinct(
+    pub(crate) fn min_distinct_bytes(
         &mut self,
         value: F,
         taken: &[ValueId],
         count: u64,
         least: usize,
     ) -> Result<usize, Error> {
-        let lengths = match self.learnt.values.get(&value) {
+        let lengths = match self.bound_cache.values.get(&value) {
             Some(known) => Arc::clone(known),
             None => {
-                let lengths = Arc::new(self.lengths_of_values(value)?);
-                self.learnt.values.insert(value, Arc::clone(&lengths));
+                let lengths = Arc::new(self.value_lengths(value)?);
+                self.bound_cache.values.insert(value, Arc::clone(&lengths));
                 lengths
             }
         };
         let mut counts = lengths.counts;
         for &one in taken {
-            let length = match self.learnt.lengths.get(&(value, one)) {
+            let length = match self.bound_cache.lengths.get(&(value, one)) {
                 Some(&known) => known,
                 None => {
-                    let length = self.counted_length(&lengths, one)?;
-                    self.learnt.lengths.insert((value, one), length);
+                    let length = self.length_counted_for(&lengths, one)?;
+                    self.bound_cache.lengths.insert((value, one), length);
                     length
                 }
             };
@@ -73,11 +73,11 @@ impl Grown {
                 *count = count.saturating_sub(1);
             }
         }
-        Ok(sum_of_least(&counts, count, least))
+        Ok(sum_of_shortest(&counts, count, least))
     }
 
-    fn lengths_of_values(&mut self, value: F) -> Result<Lengths, Error> {
-        let (mut counts, mut texts, mut numbers) = ([0u64; LENGTHS], FALSE, FALSE);
+    fn value_lengths(&mut self, value: F) -> Result<ValueLengths, Error> {
+        let (mut counts, mut texts, mut numbers) = ([0u64; MAX_LENGTH], FALSE, FALSE);
         for of in Type::ALL {
             let formula = if value == TRUE { TRUE } else { self.core.of_type(value, of)? };
             let some: &[(usize, u64)] = match of {
@@ -89,47 +89,51 @@ impl Grown {
                     numbers = formula;
                     let few = (-9..100).filter(|&one| self.holds_for_integer(formula, one));
                     few.for_each(|one| counts[if (0..10).contains(&one) { 1 } else { 2 }] += 1);
-                    &[(3, MANY)]
+                    &[(3, UNBOUNDED)]
                 }
                 Type::String => {
                     texts = formula;
-                    let spelled = self.texts_by_length(formula, true)?;
+                    let spelled = self.strings_by_length(formula, true)?;
                     for (all, more) in counts.iter_mut().skip(2).zip(spelled.iter()) {
                         *all = all.saturating_add(*more);
                     }
                     &[]
                 }
                 // None, a digit, or what else has two bytes.
-                Type::Array => &[(2, 1), (3, 10), (4, 102), (5, MANY)],
-                Type::Object => &[(2, 1), (6, 10), (7, MANY)],
+                Type::Array => &[(2, 1), (3, 10), (4, 102), (5, UNBOUNDED)],
+                Type::Object => &[(2, 1), (6, 10), (7, UNBOUNDED)],
             };
             for &(length, more) in some {
                 counts[length] = counts[length].saturating_add(more);
             }
-            if let Some(&(length, MANY)) = some.last() {
-                counts[length..].fill(MANY);
+            if let Some(&(length, UNBOUNDED)) = some.last() {
+                counts[length..].fill(UNBOUNDED);
             }
         }
-        Ok(Lengths { counts, texts, numbers })
+        Ok(ValueLengths { counts, texts, numbers })
     }
 
     /// The length by which a value was counted, or one that no value was counted by.
-    fn counted_length(&mut self, lengths: &Lengths, value: ValueId) -> Result<usize, Error> {
-        let &Lengths { texts, numbers, .. } = lengths;
+    fn length_counted_for(
+        &mut self,
+        lengths: &ValueLengths,
+        value: ValueId,
+    ) -> Result<usize, Error> {
+        let &ValueLengths { texts, numbers, .. } = lengths;
         Ok(match self.core.schema.values.get(value).clone() {
             Value::String(text) if texts != FALSE && self.core.holds_for_text(texts, &text)? => {
                 let escapes = self.core.options.escapes;
-                2 + text.bytes().map(|byte| cost(byte, escapes)).sum::<usize>()
+                2 + text.bytes().map(|byte| escaped_len(byte, escapes)).sum::<usize>()
             }
             Value::Number(number) => {
                 let few = (-9..100).find(|&one| number == Decimal::integer(one));
                 match few.filter(|&one| self.holds_for_integer(numbers, one)) {
                     Some(0..10) => 1,
                     Some(_) => 2,
-                    None => LENGTHS,
+                    None => MAX_LENGTH,
                 }
             }
-            _ => LENGTHS,
+            _ => MAX_LENGTH,
         })
     }
 
@@ -139,19 +143,19 @@ impl Grown {
     }
 
     /// Bytes that so many texts take at least, before they are spelled.
-    pub(crate) fn least_texts(
+    pub(crate) fn min_strings_len(
         &mut self,
         texts: F,
         count: u64,
-        search: &mut Search,
+        budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
         let (counts, least) =
-            (self.texts_by_length(texts, false)?, self.least_text(texts, search)?);
-        Ok(sum_of_least(&counts[..], count, least))
+            (self.strings_by_length(texts, false)?, self.min_string_len(texts, budget)?);
+        Ok(sum_of_shortest(&counts[..], count, least))
     }
 
     /// A formula of the names that may come at most: those of which nothing is refused.
-    pub(crate) fn names_that_may_come(&mut self, parts: &[F]) -> Result<F, Error> {
+    pub(crate) fn allowed_names(&mut self, parts: &[F]) -> Result<F, Error> {
         let mut all = Vec::new();
         for &part in parts {
             match self.core.formulas.get(part).clone() {
@@ -159,7 +163,7 @@ impl Grown {
                 Form::Atom(Atom::Members(rules)) => {
                     for (which, node) in rules.iter().filter(|rule| rule.0.names.is_none()) {
                         if self.core.child(*node) == FALSE {
-                            all.push(self.outside(which));
+                            all.push(self.names_outside(which));
                         }
                     }
                 }
@@ -170,7 +174,7 @@ impl Grown {
     }
 
     /// The names that some are not, which patterns tell.
-    fn outside(&mut self, which: &Which) -> F {
+    fn names_outside(&mut self, which: &Which) -> F {
         let (schema, formulas) = (&mut self.core.schema, &mut self.core.formulas);
         let names = which.others.iter().map(|&name| schema.names.get(name).to_owned()).collect();
         let listed = schema.texts(names);
@@ -184,30 +188,32 @@ impl Grown {
     }
 
     /// How many texts of which a formula holds have so many bytes, spelled or not, without quotes.
-    fn texts_by_length(&mut self, texts: F, spelled: bool) -> Result<Counts, Error> {
+    fn strings_by_length(&mut self, texts: F, spelled: bool) -> Result<LengthCounts, Error> {
         if texts == TRUE {
-            let mut counts = [MANY; LENGTHS];
-            (counts[0], counts[1]) = (1, PLAIN);
+            let mut counts = [UNBOUNDED; MAX_LENGTH];
+            (counts[0], counts[1]) = (1, PRINTABLE_ASCII);
             return Ok(Arc::new(counts));
         }
-        let Some(language) = self.core.language(texts)? else { return Ok(Arc::new([0; LENGTHS])) };
-        if let Some(known) = self.learnt.counts.get(&(language, spelled)) {
+        let Some(language) = self.core.language(texts)? else {
+            return Ok(Arc::new([0; MAX_LENGTH]));
+        };
+        if let Some(known) = self.bound_cache.counts.get(&(language, spelled)) {
             return Ok(Arc::clone(known));
         }
-        let counts = Arc::new(self.counted_texts(language, spelled)?);
-        self.learnt.counts.insert((language, spelled), Arc::clone(&counts));
+        let counts = Arc::new(self.count_strings(language, spelled)?);
+        self.bound_cache.counts.insert((language, spelled), Arc::clone(&counts));
         Ok(counts)
     }
 
-    fn counted_texts(&self, language: TextId, spelled: bool) -> Result<[u64; LENGTHS], Error> {
+    fn count_strings(&self, language: TextId, spelled: bool) -> Result<[u64; MAX_LENGTH], Error> {
         let (machine, escapes) = (self.core.text(language), self.core.options.escapes);
-        let spent = |byte: u8| if spelled { spent(byte, escapes) } else { 1 };
-        let mut layers: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); LENGTHS];
+        let escaped_byte_len = |byte: u8| if spelled { escaped_byte_len(byte, escapes) } else { 1 };
+        let mut layers: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); MAX_LENGTH];
         layers[0].insert(machine.start().number(), 1);
-        let mut counts = [MANY; LENGTHS];
-        for at in 0..LENGTHS {
+        let mut counts = [UNBOUNDED; MAX_LENGTH];
+        for at in 0..MAX_LENGTH {
             let layer = std::mem::take(&mut layers[at]);
-            if layer.len() > STATES {
+            if layer.len() > MAX_LAYER_STATES {
                 // Of these and longer ones there may be any number.
                 break;
             }
@@ -215,15 +221,15 @@ impl Grown {
             for (state, count) in layer {
                 let state = StateId::from_number(state);
                 if machine.is_accepting(state) {
-                    counts[at] = counts[at].saturating_add(count).min(MANY);
+                    counts[at] = counts[at].saturating_add(count).min(UNBOUNDED);
                 }
                 for byte in machine.live_bytes(state)?.iter() {
-                    let Some(later) = layers.get_mut(at + spent(byte)) else {
+                    let Some(later) = layers.get_mut(at + escaped_byte_len(byte)) else {
                         continue;
                     };
                     if let Some(next) = machine.step(state, byte)? {
                         let all = later.entry(next.number()).or_insert(0);
-                        *all = all.saturating_add(count).min(MANY);
+                        *all = all.saturating_add(count).min(UNBOUNDED);
                     }
                 }
             }
@@ -233,9 +239,9 @@ impl Grown {
 }
 
 /// Bytes that a byte of a text is spelled in; the bytes of a character share what it takes.
-fn spent(byte: u8, escapes: Escapes) -> usize {
+fn escaped_byte_len(byte: u8, escapes: Escapes) -> usize {
     match byte {
-        _ if byte < 0x80 || escapes != Escapes::Ascii => cost(byte, escapes),
+        _ if byte < 0x80 || escapes != Escapes::Ascii => escaped_len(byte, escapes),
         0x80..0xC0 => 1,
         0xC0..0xE0 => 5,
         0xE0..0xF0 => 4,
@@ -244,7 +250,7 @@ fn spent(byte: u8, escapes: Escapes) -> usize {
 }
 
 /// Bytes of so many, the shortest first; those of no length that is told apart are longer.
-fn sum_of_least(counts: &[u64], count: u64, least: usize) -> usize {
+fn sum_of_shortest(counts: &[u64], count: u64, least: usize) -> usize {
     let (mut left, mut sum) = (count, 0usize);
     for (length, &some) in counts.iter().enumerate().skip(least) {
         let now = some.min(left);

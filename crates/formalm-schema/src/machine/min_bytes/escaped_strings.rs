@@ -9,43 +9,43 @@ use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::TextId;
-use crate::machine::Grown;
-use crate::machine::min_bytes::Search;
+use crate::machine::LazyTables;
+use crate::machine::min_bytes::SearchBudget;
 
 /// Work on a machine of texts that counts as one step, by how many languages its texts are told by
 /// at most. What searches meet grows exponentially with these, so that more of it would be in vain.
-const WORK_IN_A_STEP: [(usize, u64); 3] = [(4, 128), (16, 16), (usize::MAX, 4)];
+const WORK_PER_STEP: [(usize, u64); 3] = [(4, 128), (16, 16), (usize::MAX, 4)];
 
 /// What is left of a shortest text once so much of it is read.
 #[derive(Clone, Debug)]
-pub(crate) struct Rest {
+pub(crate) struct StringSuffix {
     text: Arc<[u8]>,
     /// Of each byte how many spelled ones are left with it.
     left: Arc<[usize]>,
     read: usize,
 }
 
-impl Rest {
+impl StringSuffix {
     /// Spelled bytes that are left.
     pub(crate) fn len(&self) -> usize {
         self.left.get(self.read).copied().unwrap_or(0)
     }
 
     /// The text that is left.
-    pub(crate) fn left(&self) -> &[u8] {
+    pub(crate) fn remaining(&self) -> &[u8] {
         &self.text[self.read..]
     }
 
     /// All of it with the quote behind.
-    pub(crate) fn spelled(&self, escapes: Escapes) -> Vec<u8> {
+    pub(crate) fn escaped(&self, escapes: Escapes) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.len() + 1);
         for at in self.read..self.text.len() {
             let byte = self.text[at];
-            match cost(byte, escapes) {
+            match escaped_len(byte, escapes) {
                 1 => text.push(byte),
                 // The first byte of a character stands for all of it.
                 0 => {}
-                _ => text.extend(spelled(&self.text[at..], escapes)),
+                _ => text.extend(escape_char(&self.text[at..], escapes)),
             }
         }
         text.push(b'"');
@@ -59,10 +59,10 @@ impl Rest {
             return (escape == Escape::None).then_some(b'"');
         };
         // What need not be escaped is not: an escape that is begun is another character's.
-        if cost(byte, escapes) == 1 {
+        if escaped_len(byte, escapes) == 1 {
             return (escape == Escape::None).then_some(byte);
         }
-        let spelled = spelled(&self.text[self.read..], escapes);
+        let spelled = escape_char(&self.text[self.read..], escapes);
         let mut begun = Escape::None;
         for next in spelled {
             if begun == escape {
@@ -78,7 +78,7 @@ impl Rest {
 }
 
 /// Spelled bytes of a character that is begun.
-pub(crate) fn begun(escape: Escape) -> usize {
+pub(crate) fn escape_bytes_read(escape: Escape) -> usize {
     let first = |high: Option<u16>| if high.is_some() { 6 } else { 0 };
     match escape {
         Escape::None => 0,
@@ -89,7 +89,7 @@ pub(crate) fn begun(escape: Escape) -> usize {
 }
 
 /// Bytes to come of an escape that is begun, at least.
-pub(crate) fn left(escape: Escape) -> usize {
+pub(crate) fn escape_bytes_left(escape: Escape) -> usize {
     match escape {
         Escape::None => 0,
         Escape::Slash { high: None } => 1,
@@ -100,7 +100,7 @@ pub(crate) fn left(escape: Escape) -> usize {
 }
 
 /// Bytes to come of a character that is begun, less the most bytes of text that it may be.
-pub(crate) fn still_spelled(escape: Escape, escapes: Escapes) -> isize {
+pub(crate) fn escape_slack(escape: Escape, escapes: Escapes) -> isize {
     match escape {
         Escape::None | Escape::Slash { high: None } => 0,
         Escape::Slash { high: Some(_) } => 1,
@@ -114,11 +114,11 @@ pub(crate) fn still_spelled(escape: Escape, escapes: Escapes) -> isize {
 }
 
 /// The spelling of the character that a text begins with, which is escaped.
-fn spelled(text: &[u8], escapes: Escapes) -> Vec<u8> {
+fn escape_char(text: &[u8], escapes: Escapes) -> Vec<u8> {
     if let Some(&byte) = text.first()
-        && cost(byte, escapes) == 2
+        && escaped_len(byte, escapes) == 2
     {
-        return vec![b'\\', (order(byte, escapes) >> 8) as u8];
+        return vec![b'\\', (escaped_order(byte, escapes) >> 8) as u8];
     }
     let length =
         (1..=text.len().min(4)).find(|&length| std::str::from_utf8(&text[..length]).is_ok());
@@ -128,45 +128,45 @@ fn spelled(text: &[u8], escapes: Escapes) -> Vec<u8> {
 }
 
 /// The first way found to a state, or all of them that are as short: from where, with which byte.
-type Ways = Vec<(StateId, u8)>;
+type Predecessors = Vec<(StateId, u8)>;
 
-impl Grown {
+impl LazyTables {
     /// The shortest text behind a state, before it is spelled; what is searched for it counts.
-    pub(crate) fn counted_text(
+    pub(crate) fn shortest_string(
         &self,
         language: TextId,
         state: StateId,
-        search: &mut Search,
+        budget: &mut SearchBudget,
     ) -> Result<Vec<u8>, Error> {
         let languages = self.core.atoms_of(&[self.core.class_formula(language)]).len();
-        let in_a_step = WORK_IN_A_STEP.iter().find(|&&(most, _)| languages <= most);
+        let in_a_step = WORK_PER_STEP.iter().find(|&&(most, _)| languages <= most);
         let in_a_step = in_a_step.map_or(1, |one| one.1);
         let machine = self.core.text(language);
-        let (before, left) = (machine.work(), search.limit.saturating_sub(search.steps));
+        let (before, left) = (machine.work(), budget.limit.saturating_sub(budget.steps));
         let found = machine.shortest_within(state, left.saturating_mul(in_a_step));
-        search.steps_of(machine.work().saturating_sub(before) / in_a_step)?;
+        budget.steps_of(machine.work().saturating_sub(before) / in_a_step)?;
         found
     }
 
     /// The rest of a text that is spelled shortest, the smallest of several.
-    pub(crate) fn rest_of_text(
+    pub(crate) fn shortest_suffix(
         &mut self,
         language: TextId,
         state: StateId,
-        search: &mut Search,
-    ) -> Result<Rest, Error> {
-        if let Some(known) = self.learnt.texts.get(&(language, state.number())) {
+        budget: &mut SearchBudget,
+    ) -> Result<StringSuffix, Error> {
+        if let Some(known) = self.bound_cache.texts.get(&(language, state.number())) {
             return Ok(known.clone());
         }
-        let mut text = self.counted_text(language, state, search)?;
+        let mut text = self.shortest_string(language, state, budget)?;
         let (machine, escapes) = (self.core.text(language), self.core.options.escapes);
-        if text.iter().any(|&byte| cost(byte, escapes) != 1) {
-            text = shortest(machine, state, escapes, search)?;
+        if text.iter().any(|&byte| escaped_len(byte, escapes) != 1) {
+            text = shortest_escaped(machine, state, escapes, budget)?;
         }
-        let mut all: usize = text.iter().map(|&byte| cost(byte, escapes)).sum();
+        let mut all: usize = text.iter().map(|&byte| escaped_len(byte, escapes)).sum();
         let left = text.iter().map(|&byte| {
             let left = all;
-            all -= cost(byte, escapes);
+            all -= escaped_len(byte, escapes);
             left
         });
         let left: Arc<[usize]> = left.collect();
@@ -174,20 +174,20 @@ impl Grown {
         let mut at = Some(state);
         for read in 0..=text.len() {
             let Some(here) = at else { break };
-            let rest = Rest { text: Arc::clone(&text), left: Arc::clone(&left), read };
-            self.learnt.texts.insert((language, here.number()), rest);
+            let rest = StringSuffix { text: Arc::clone(&text), left: Arc::clone(&left), read };
+            self.bound_cache.texts.insert((language, here.number()), rest);
             at = match text.get(read) {
                 Some(&byte) => machine.step(here, byte)?,
                 None => None,
             };
         }
-        Ok(Rest { text, left, read: 0 })
+        Ok(StringSuffix { text, left, read: 0 })
     }
 }
 
 /// Bytes that a byte of a text is spelled in; the first of a character counts for all of one that
 /// is escaped.
-pub(crate) fn cost(byte: u8, escapes: Escapes) -> usize {
+pub(crate) fn escaped_len(byte: u8, escapes: Escapes) -> usize {
     match byte {
         b'"' | b'\\' | 0x08..=0x0A | 0x0C | 0x0D => 2,
         0..0x20 => 6,
@@ -201,7 +201,7 @@ pub(crate) fn cost(byte: u8, escapes: Escapes) -> usize {
 }
 
 /// Orders bytes as they are spelled, by the first three of these; the first is on top.
-fn order(byte: u8, escapes: Escapes) -> u32 {
+fn escaped_order(byte: u8, escapes: Escapes) -> u32 {
     let of = |bytes: [u8; 3]| u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]);
     let letter = match byte {
         0x08 => b'b',
@@ -210,22 +210,22 @@ fn order(byte: u8, escapes: Escapes) -> u32 {
         0x0C => b'f',
         0x0D => b'r',
         b'"' | b'\\' => byte,
-        _ if cost(byte, escapes) == 1 => return of([byte, 0, 0]),
+        _ if escaped_len(byte, escapes) == 1 => return of([byte, 0, 0]),
         _ => return of([b'\\', b'u', byte]),
     };
     of([b'\\', letter, 0])
 }
 
 /// The text that is spelled shortest, the smallest of several.
-fn shortest(
+fn shortest_escaped(
     machine: &Automaton,
     start: StateId,
     escapes: Escapes,
-    search: &mut Search,
+    budget: &mut SearchBudget,
 ) -> Result<Vec<u8>, Error> {
-    let bytes = told_apart(machine, escapes);
-    let mut found: FxHashMap<u32, (usize, Ways)> = FxHashMap::default();
-    found.insert(start.number(), (0, Ways::new()));
+    let bytes = byte_representatives(machine, escapes);
+    let mut found: FxHashMap<u32, (usize, Predecessors)> = FxHashMap::default();
+    found.insert(start.number(), (0, Predecessors::new()));
     let mut open = BTreeMap::from([(0, vec![start])]);
     let mut ends: Vec<StateId> = Vec::new();
     while let Some(mut least) = open.first_entry() {
@@ -245,11 +245,11 @@ fn shortest(
             ends.push(here);
             continue;
         }
-        search.step()?;
+        budget.step()?;
         for &byte in &bytes {
             let Some(next) = machine.step(here, byte)? else { continue };
-            let length = length + cost(byte, escapes);
-            let known = found.entry(next.number()).or_insert((usize::MAX, Ways::new()));
+            let length = length + escaped_len(byte, escapes);
+            let known = found.entry(next.number()).or_insert((usize::MAX, Predecessors::new()));
             if length < known.0 {
                 *known = (length, vec![(here, byte)]);
                 open.entry(length).or_default().push(next);
@@ -258,24 +258,24 @@ fn shortest(
             }
         }
     }
-    Ok(smallest(start, ends, &found, escapes))
+    Ok(lexicographically_least(start, ends, &found, escapes))
 }
 
 /// Of all bytes that a machine does not tell apart the one that is spelled shortest.
-fn told_apart(machine: &Automaton, escapes: Escapes) -> Vec<u8> {
+fn byte_representatives(machine: &Automaton, escapes: Escapes) -> Vec<u8> {
     let starts = machine.class_starts();
     let ends = starts.iter().skip(1).map(|&next| next - 1).chain([255]);
     let of = |(&start, end): (&u8, u8)| {
-        (start..=end).min_by_key(|&byte| (cost(byte, escapes), order(byte, escapes)))
+        (start..=end).min_by_key(|&byte| (escaped_len(byte, escapes), escaped_order(byte, escapes)))
     };
     starts.iter().zip(ends).filter_map(of).collect()
 }
 
 /// The smallest text along the shortest ways from a state to one of some ends.
-fn smallest(
+fn lexicographically_least(
     start: StateId,
     ends: Vec<StateId>,
-    found: &FxHashMap<u32, (usize, Ways)>,
+    found: &FxHashMap<u32, (usize, Predecessors)>,
     escapes: Escapes,
 ) -> Vec<u8> {
     let mut after: FxHashMap<u32, (u8, StateId)> = FxHashMap::default();
@@ -284,7 +284,7 @@ fn smallest(
     while let Some(state) = left.pop() {
         for &(before, byte) in found.get(&state.number()).map_or(&[][..], |known| &known.1) {
             let way = after.entry(before.number()).or_insert((byte, state));
-            if order(byte, escapes) < order(way.0, escapes) {
+            if escaped_order(byte, escapes) < escaped_order(way.0, escapes) {
                 *way = (byte, state);
             }
             if seen.insert(before.number()) {

@@ -14,42 +14,46 @@ use std::sync::Arc;
 
 use crate::core::TextId;
 use crate::formula::F;
-use crate::machine::completion::unique_items::Jump;
-use crate::machine::frame::{DONE, DigitsId, Frame, FrameId, Mode, OwesId, Place};
-use crate::machine::min_bytes::containers::{Child, NEVER};
-use crate::machine::min_bytes::distinct_values::{Counts, Lengths};
-use crate::machine::min_bytes::escaped_strings::{Rest, begun, left, still_spelled};
-use crate::machine::reader::cache::NOT_ASKED;
-use crate::machine::reader::enum_verdicts::Told;
-use crate::machine::reader::whitespace::Gap;
-use crate::machine::{Grown, UNRECORDED};
+use crate::machine::completion::unique_items::CompletedItems;
+use crate::machine::frame::{
+    ContainerState, DONE, Frame, FrameId, NumberPrefixId, ObligationId, Position,
+};
+use crate::machine::min_bytes::containers::{ChildBound, UNREACHABLE};
+use crate::machine::min_bytes::distinct_values::{LengthCounts, ValueLengths};
+use crate::machine::min_bytes::escaped_strings::{
+    StringSuffix, escape_bytes_left, escape_bytes_read, escape_slack,
+};
+use crate::machine::reader::cache::NO_QUERIES;
+use crate::machine::reader::enum_verdicts::VerdictSource;
+use crate::machine::reader::whitespace::WhitespaceGap;
+use crate::machine::{LazyTables, NO_RECORD};
 use crate::value::ValueId;
 
 /// What searches for completions have learnt.
 #[derive(Debug, Default)]
-pub(crate) struct Learnt {
+pub(crate) struct BoundCache {
     /// By its machine's state what a text needs.
-    pub(crate) texts: FxHashMap<(TextId, u32), Rest>,
+    pub(crate) texts: FxHashMap<(TextId, u32), StringSuffix>,
     /// By their machine how many texts of each length, spelled or not, there are at most.
-    pub(crate) counts: FxHashMap<(TextId, bool), Counts>,
+    pub(crate) counts: FxHashMap<(TextId, bool), LengthCounts>,
     /// How long the values of a formula are, and by which length one of them was counted.
-    pub(crate) values: FxHashMap<F, Arc<Lengths>>,
+    pub(crate) values: FxHashMap<F, Arc<ValueLengths>>,
     pub(crate) lengths: FxHashMap<(F, ValueId), usize>,
     /// Bytes that more members and items need at least.
     pub(crate) rests: FxHashMap<F, usize>,
     /// By what a container owes and what the child needs that is being read, what both need.
-    pub(crate) children: FxHashMap<(OwesId, Child), Child>,
+    pub(crate) children: FxHashMap<(ObligationId, ChildBound), ChildBound>,
     /// By what they owe and what was read what numbers need.
-    pub(crate) numbers: FxHashMap<(OwesId, DigitsId), Child>,
+    pub(crate) numbers: FxHashMap<(ObligationId, NumberPrefixId), ChildBound>,
 }
 
-impl Learnt {
+impl BoundCache {
     /// Forgets everything if it is much.
     pub(crate) fn limit(&mut self) {
         let others = self.rests.len() + self.children.len() + self.counts.len();
         let others = others + self.values.len() + self.lengths.len();
-        if self.texts.len() + self.numbers.len() + others > LEARNT {
-            *self = Learnt::default();
+        if self.texts.len() + self.numbers.len() + others > MAX_CACHED_BOUNDS {
+            *self = BoundCache::default();
         }
     }
 
@@ -64,21 +68,26 @@ impl Learnt {
 }
 
 /// Steps between two looks at the deadline; each may be one of a machine.
-const CHECKED: u32 = 64;
+const DEADLINE_INTERVAL: u32 = 64;
 
 /// A search for one completion.
-pub(crate) struct Search {
+pub(crate) struct SearchBudget {
     pub(crate) steps: u64,
     pub(crate) limit: u64,
     ticks: DeadlineTicks,
     /// By the place what items that must be distinct are completed with at once.
-    pub(crate) jumps: FxHashMap<Place, Option<Jump>>,
+    pub(crate) jumps: FxHashMap<Position, Option<CompletedItems>>,
 }
 
-impl Search {
+impl SearchBudget {
     /// A search that takes at most so many steps.
-    pub(crate) fn new(limit: u64) -> Search {
-        Search { steps: 0, limit, ticks: DeadlineTicks::default(), jumps: FxHashMap::default() }
+    pub(crate) fn new(limit: u64) -> SearchBudget {
+        SearchBudget {
+            steps: 0,
+            limit,
+            ticks: DeadlineTicks::default(),
+            jumps: FxHashMap::default(),
+        }
     }
 
     pub(crate) fn step(&mut self) -> Result<(), Error> {
@@ -88,7 +97,7 @@ impl Search {
     /// Counts what takes the time of several steps.
     pub(crate) fn steps_of(&mut self, count: u64) -> Result<(), Error> {
         self.steps += count;
-        self.ticks.tick(1, CHECKED)?;
+        self.ticks.tick(1, DEADLINE_INTERVAL)?;
         if self.steps > self.limit {
             let (needed, allowed) = (self.steps, self.limit);
             return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
@@ -98,158 +107,166 @@ impl Search {
 }
 
 /// Answers that are kept.
-const LEARNT: usize = 1 << 16;
+const MAX_CACHED_BOUNDS: usize = 1 << 16;
 
-impl Grown {
+impl LazyTables {
     /// Bytes that every continuation has at least; within a text of which nothing is asked that may
     /// be taken from what the frame before needs, which is much to find out.
-    pub(crate) fn needs(
+    pub(crate) fn min_bytes(
         &mut self,
         frame: Frame,
         before: Option<(Frame, usize)>,
-        search: &mut Search,
+        budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
         if let (
-            Frame::Text { language, state, asked: NOT_ASKED, .. },
-            Some((Frame::Text { .. }, least)),
+            Frame::String { language, state, queries: NO_QUERIES, .. },
+            Some((Frame::String { .. }, least)),
         ) = (frame, before)
-            && !self.learnt.texts.contains_key(&(language, state.number()))
+            && !self.bound_cache.texts.contains_key(&(language, state.number()))
         {
             return Ok(least.saturating_sub(1));
         }
-        let Some((mut child, mut below)) = self.own_needs(frame, search)? else { return Ok(0) };
-        while let Frame::Object { owes, below: next, .. } | Frame::Array { owes, below: next, .. } =
-            *self.frames.get(below.0)
+        let Some((mut child, mut parent)) = self.min_value_bounds(frame, budget)? else {
+            return Ok(0);
+        };
+        while let Frame::Object { obligation, parent: next, .. }
+        | Frame::Array { obligation, parent: next, .. } = *self.frames.get(parent.0)
         {
-            let close = self.gap_length(Gap::Close, self.depth(below)) + 1;
-            child = self.after_least(owes, child, close, search)?;
-            below = next;
+            let close = self.gap_length(WhitespaceGap::Close, self.depth(parent)) + 1;
+            child = self.min_bytes_after_child(obligation, child, close, budget)?;
+            parent = next;
         }
         Ok(child.must)
     }
 
     /// What the value at hand needs by itself, also for each truth that is asked of it, and the
     /// frame below.
-    fn own_needs(
+    fn min_value_bounds(
         &mut self,
         frame: Frame,
-        search: &mut Search,
-    ) -> Result<Option<(Child, FrameId)>, Error> {
-        let (must, truths, below) = match frame {
+        budget: &mut SearchBudget,
+    ) -> Result<Option<(ChildBound, FrameId)>, Error> {
+        let (must, verdicts, parent) = match frame {
             Frame::Done => return Ok(None),
-            Frame::Value { owes, blanks, below } => {
-                let (gap, depth) = self.gap_of_value(below);
-                let gap = match below {
+            Frame::Value { obligation, whitespace, parent } => {
+                let (gap, depth) = self.gap_of_value(parent);
+                let gap = match parent {
                     DONE => 0,
-                    _ => self.gap_length(gap, depth).saturating_sub(blanks.into()),
+                    _ => self.gap_length(gap, depth).saturating_sub(whitespace.into()),
                 };
-                let formulas = self.parts.owes.get(owes.0).formulas.clone();
-                let must = gap + self.least_value(formulas[0], search);
-                let mut truths = Vec::with_capacity(formulas.len() - 1);
+                let formulas = self.parts.obligations.get(obligation.0).formulas.clone();
+                let must = gap + self.min_value_bytes(formulas[0], budget);
+                let mut verdicts = Vec::with_capacity(formulas.len() - 1);
                 for &one in &formulas[1..] {
                     let both = self.core.formulas.both(formulas[0], one);
-                    truths.push(gap + self.least_value(both, search));
+                    verdicts.push(gap + self.min_value_bytes(both, budget));
                 }
-                (must, truths, below)
+                (must, verdicts, parent)
             }
-            Frame::Word { rest, below, .. } => (rest.len(), Vec::new(), below),
-            Frame::Number { owes, digits, below } => {
-                return Ok(Some((self.number_needs(owes, digits, search)?, below)));
+            Frame::Literal { rest, parent, .. } => (rest.len(), Vec::new(), parent),
+            Frame::Number { obligation, digits, parent } => {
+                return Ok(Some((self.number_bounds(obligation, digits, budget)?, parent)));
             }
-            Frame::Text { language, state, asked, escape, below } => {
-                let asked = self.parts.asked.get(asked.0).clone();
+            Frame::String { language, state, queries, escape, parent } => {
+                let queries = self.parts.queries.get(queries.0).clone();
                 let mut of = |(language, state)| -> Result<usize, Error> {
-                    let rest = self.rest_of_text(language, state, search)?;
+                    let rest = self.shortest_suffix(language, state, budget)?;
                     Ok(rest.len() + 1)
                 };
                 let must = of((language, state))?;
-                let mut truths = Vec::with_capacity(asked.len());
-                for one in &asked.machines {
-                    truths.push(one.map_or(Ok(NEVER), &mut of)?);
+                let mut verdicts = Vec::with_capacity(queries.len());
+                for one in &queries.machines {
+                    verdicts.push(one.map_or(Ok(UNREACHABLE), &mut of)?);
                 }
-                if let Some(telling) = asked.telling {
+                if let Some(enum_index) = queries.enum_index {
                     // Which of the listed texts it will be is left open.
-                    let told = self.parts.tellings[telling as usize].truths();
+                    let told = self.parts.enum_indexes[enum_index as usize].verdicts();
                     let told = told.iter().map(|told| match told {
-                        Told::Machine(at) => truths[*at],
-                        Told::Number(_) => must,
+                        VerdictSource::Machine(at) => verdicts[*at],
+                        VerdictSource::Number(_) => must,
                     });
-                    truths = told.collect();
+                    verdicts = told.collect();
                 }
                 // What is spelled of a character may be of another one than the shortest text has.
-                let begun = begun(escape);
+                let begun = escape_bytes_read(escape);
                 let own = |least: usize| match begun {
                     0 => least,
-                    _ => least.saturating_sub(begun).max(1 + left(escape)),
+                    _ => least.saturating_sub(begun).max(1 + escape_bytes_left(escape)),
                 };
-                (own(must), truths.into_iter().map(own).collect(), below)
+                (own(must), verdicts.into_iter().map(own).collect(), parent)
             }
-            Frame::Name { object, text, reach, escape, .. } => {
-                let Frame::Object { owes, below, .. } = *self.frames.get(object.0) else {
+            Frame::Name { object, text, candidates, escape, .. } => {
+                let Frame::Object { obligation, parent, .. } = *self.frames.get(object.0) else {
                     return Ok(None);
                 };
                 // What was read, its quote too, may be of a name that is owed, of which the comma
                 // is read as well. Of other names one letter is, if they may be any.
                 let letters = self.records.get(text).2 as usize;
-                let is_any = reach.from == reach.to && self.takes_any(reach.classes);
-                let read = if is_any { letters.min(1) } else { letters } + 1 + self.comma();
-                let known = text != UNRECORDED;
-                let spelled = still_spelled(escape, self.core.options.escapes);
-                let own = |owed: usize| {
-                    let rest = if known { owed.saturating_sub(read) } else { 0 };
-                    rest.saturating_add_signed(spelled).max(3 + left(escape))
+                let is_any =
+                    candidates.from == candidates.to && self.allows_any_name(candidates.classes);
+                let read = if is_any { letters.min(1) } else { letters } + 1 + self.comma_bytes();
+                let known = text != NO_RECORD;
+                let spelled = escape_slack(escape, self.core.options.escapes);
+                let own = |required: usize| {
+                    let rest = if known { required.saturating_sub(read) } else { 0 };
+                    rest.saturating_add_signed(spelled).max(3 + escape_bytes_left(escape))
                 };
-                let close = self.gap_length(Gap::Close, self.depth(below) + 1) + 1;
-                return self.container_needs(owes, below, search, &|owed| own(owed) + close);
+                let close = self.gap_length(WhitespaceGap::Close, self.depth(parent) + 1) + 1;
+                return self.container_bounds(obligation, parent, budget, &|required| {
+                    own(required) + close
+                });
             }
-            Frame::Object { owes, mode, blanks, below, .. }
-            | Frame::Array { owes, mode, blanks, below, .. } => {
-                let close = self.gap_length(Gap::Close, self.depth(below) + 1);
-                let begun = self.gap_begun(blanks);
-                let comma = self.comma();
-                let needs = |owed: usize| {
+            Frame::Object { obligation, mode, whitespace, parent, .. }
+            | Frame::Array { obligation, mode, whitespace, parent, .. } => {
+                let close = self.gap_length(WhitespaceGap::Close, self.depth(parent) + 1);
+                let begun = self.gap_begun(whitespace);
+                let comma = self.comma_bytes();
+                let needs = |required: usize| {
                     let own = match mode {
-                        Mode::First => owed.saturating_sub(comma),
-                        Mode::Next => owed.saturating_sub(comma).max(4),
-                        Mode::Colon => 2 + owed,
-                        Mode::Inside | Mode::After => owed,
+                        ContainerState::AfterOpen => required.saturating_sub(comma),
+                        ContainerState::AfterComma => required.saturating_sub(comma).max(4),
+                        ContainerState::AfterName => 2 + required,
+                        ContainerState::InValue | ContainerState::AfterValue => required,
                     };
                     let close = match (mode, begun) {
-                        (Mode::First, false) if owed == 0 => 0,
-                        (Mode::After, true) => close.saturating_sub(blanks.into()),
+                        (ContainerState::AfterOpen, false) if required == 0 => 0,
+                        (ContainerState::AfterValue, true) => {
+                            close.saturating_sub(whitespace.into())
+                        }
                         _ => close,
                     };
                     own + close + 1
                 };
-                return self.container_needs(owes, below, search, &needs);
+                return self.container_bounds(obligation, parent, budget, &needs);
             }
         };
-        Ok(Some((Child { must, truths }, below)))
+        Ok(Some((ChildBound { must, verdicts }, parent)))
     }
 
     /// What an object or array needs between its parts, given what it does for what is owed.
-    fn container_needs(
+    fn container_bounds(
         &mut self,
-        owes: OwesId,
-        below: FrameId,
-        search: &mut Search,
+        obligation: ObligationId,
+        parent: FrameId,
+        budget: &mut SearchBudget,
         needs: &dyn Fn(usize) -> usize,
-    ) -> Result<Option<(Child, FrameId)>, Error> {
-        let formulas = self.parts.owes.get(owes.0).formulas.clone();
-        let must = needs(self.rest(formulas[0], search)?);
-        let mut truths = Vec::with_capacity(formulas.len() - 1);
+    ) -> Result<Option<(ChildBound, FrameId)>, Error> {
+        let formulas = self.parts.obligations.get(obligation.0).formulas.clone();
+        let must = needs(self.min_rest_bytes(formulas[0], budget)?);
+        let mut verdicts = Vec::with_capacity(formulas.len() - 1);
         for &one in &formulas[1..] {
-            truths.push(needs(self.rest(one, search)?));
+            verdicts.push(needs(self.min_rest_bytes(one, budget)?));
         }
-        Ok(Some((Child { must, truths }, below)))
+        Ok(Some((ChildBound { must, verdicts }, parent)))
     }
 
     /// Bytes of a comma and the blanks of a layout behind it at least, wherever it stands.
-    pub(crate) fn comma(&self) -> usize {
-        1 + self.gap_length(Gap::Next, 1)
+    pub(crate) fn comma_bytes(&self) -> usize {
+        1 + self.gap_length(WhitespaceGap::Next, 1)
     }
 
-    pub(crate) fn colon(&self) -> usize {
-        1 + self.gap_length(Gap::BeforeColon, 1) + self.gap_length(Gap::AfterColon, 1)
+    pub(crate) fn colon_bytes(&self) -> usize {
+        1 + self.gap_length(WhitespaceGap::BeforeColon, 1)
+            + self.gap_length(WhitespaceGap::AfterColon, 1)
     }
 }

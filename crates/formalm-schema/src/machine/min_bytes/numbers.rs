@@ -7,140 +7,153 @@ use num_traits::Zero;
 use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, Form, TRUE};
-use crate::machine::Grown;
-use crate::machine::frame::{Digits, DigitsId, OwesId, Part};
-use crate::machine::min_bytes::Search;
-use crate::machine::min_bytes::containers::{Child, NEVER};
-use crate::machine::numbers::Plan;
+use crate::machine::LazyTables;
+use crate::machine::frame::{NumberPart, NumberPrefix, NumberPrefixId, ObligationId};
+use crate::machine::min_bytes::SearchBudget;
+use crate::machine::min_bytes::containers::{ChildBound, UNREACHABLE};
+use crate::machine::numbers::NumberPlan;
 use crate::solve::Interval;
 use crate::table::Map;
 
 /// Spans that are looked through for a number at most.
-const MAX_TRIES: usize = 200;
+const MAX_SPANS: usize = 200;
 
 /// Steps of a search that looking through one takes the time of.
-const TRY_STEPS: u64 = 16;
+const STEPS_PER_SPAN: u64 = 16;
 
-impl Grown {
+impl LazyTables {
     /// What a number needs that was begun.
-    pub(crate) fn number_needs(
+    pub(crate) fn number_bounds(
         &mut self,
-        owes: OwesId,
-        digits: DigitsId,
-        search: &mut Search,
-    ) -> Result<Child, Error> {
-        if let Some(known) = self.learnt.numbers.get(&(owes, digits)) {
+        obligation: ObligationId,
+        digits: NumberPrefixId,
+        budget: &mut SearchBudget,
+    ) -> Result<ChildBound, Error> {
+        if let Some(known) = self.bound_cache.numbers.get(&(obligation, digits)) {
             return Ok(known.clone());
         }
-        let owed = self.parts.owes.get(owes.0).clone();
+        let required = self.parts.obligations.get(obligation.0).clone();
         let number = self.parts.digits.get(digits.0).clone();
-        let ends = self.number_end(owes, digits).is_some();
-        let plan = self.number_plan(owes);
-        let total = self.core.total(&owed);
-        let more = owed.formulas[1..].iter().copied();
+        let ends = self.number_end(obligation, digits).is_some();
+        let plan = self.number_plan(obligation);
+        let total = self.core.total(&required);
+        let more = required.formulas[1..].iter().copied();
         let mut least = [TRUE].into_iter().chain(more).map(|wanted| {
             if !self.core.number_viable(wanted, &number)? {
-                return Ok(NEVER);
+                return Ok(UNREACHABLE);
             }
             if ends && self.core.number_ends(wanted, &number) {
                 return Ok(0);
             }
             let wanted = self.core.formulas.both(wanted, total);
-            let least = missing(self.core.least_digits(wanted, !number.digits.is_zero()), &number);
-            self.core.bytes_missing(wanted, &number, &plan, least.max(1), search)
+            let least = missing_integer_chars(
+                self.core.min_integer_digits(wanted, !number.digits.is_zero()),
+                &number,
+            );
+            self.core.missing_bytes(wanted, &number, &plan, least.max(1), budget)
         });
         let must = least.next().unwrap_or(Ok(0))?;
-        let found = Child { must, truths: least.collect::<Result<Vec<_>, Error>>()? };
-        self.learnt.numbers.insert((owes, digits), found.clone());
+        let found = ChildBound { must, verdicts: least.collect::<Result<Vec<_>, Error>>()? };
+        self.bound_cache.numbers.insert((obligation, digits), found.clone());
         Ok(found)
     }
 }
 
 /// Spans of magnitudes that a number can be in with so many more bytes: from a whole number times a
 /// power of ten to the next one, with the number's places behind the point. Places behind the first that are more than a formula tells apart are left out.
-fn spans(number: &Digits, bytes: usize, told: u32) -> Vec<(i64, BigInt, u32)> {
+fn continuation_spans(
+    number: &NumberPrefix,
+    bytes: usize,
+    max_places: u32,
+) -> Vec<(i64, BigInt, u32)> {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     let span = |low: &BigInt, power: i64, places: u32| (power, low.clone(), places);
-    let few = |places: u32| places <= told.saturating_add(1);
+    let few = |places: u32| places <= max_places.saturating_add(1);
     let read = number.places;
     let digits = &number.digits;
     let mut all = Vec::new();
     match number.part {
-        Part::Point | Part::Fraction => {
+        NumberPart::Point | NumberPart::Fraction => {
             if bytes == 1 || few(read + bytes) {
                 all.push(span(digits, -i64::from(read), read + bytes));
             }
         }
-        Part::Zero => {
+        NumberPart::Zero => {
             let places = bytes.saturating_sub(1);
             if places == 1 || (places > 1 && few(places)) {
                 all.push(span(&BigInt::from(0), 0, places));
             }
         }
-        Part::Whole => {
+        NumberPart::Integer => {
             all.push(span(digits, i64::from(bytes), 0));
             for places in (1..bytes).take_while(|&places| places == 1 || few(places)) {
                 all.push(span(digits, i64::from(bytes - 1 - places), places));
             }
         }
-        Part::Minus => {
-            let zero = Digits { part: Part::Zero, ..number.clone() };
+        NumberPart::Minus => {
+            let zero = NumberPrefix { part: NumberPart::Zero, ..number.clone() };
             match bytes.checked_sub(1) {
                 None => {}
                 // Of whole numbers with no digit, only zero is less than one.
                 Some(0) => all.push(span(&BigInt::from(0), 0, 0)),
-                Some(rest) => all.extend(spans(&zero, rest as usize, told)),
+                Some(rest) => all.extend(continuation_spans(&zero, rest as usize, max_places)),
             }
             for first in 1..10u32 {
-                let one = Digits { part: Part::Whole, digits: first.into(), ..number.clone() };
+                let one = NumberPrefix {
+                    part: NumberPart::Integer,
+                    digits: first.into(),
+                    ..number.clone()
+                };
                 match bytes.checked_sub(1) {
                     None => {}
                     Some(0) => all.push(span(&one.digits, 0, 0)),
-                    Some(rest) => all.extend(spans(&one, rest as usize, told)),
+                    Some(rest) => all.extend(continuation_spans(&one, rest as usize, max_places)),
                 }
             }
         }
-        Part::Exponent | Part::Sign | Part::Power => {}
+        NumberPart::ExponentMark | NumberPart::ExponentSign | NumberPart::ExponentDigits => {}
     }
     all
 }
 
 /// Characters that are missing to a number of so many in front of its point.
-fn missing(written: usize, number: &Digits) -> usize {
+fn missing_integer_chars(written: usize, number: &NumberPrefix) -> usize {
     let begun = match number.part {
-        Part::Minus => 1,
-        Part::Zero | Part::Whole => usize::from(number.negative) + length(&number.digits),
+        NumberPart::Minus => 1,
+        NumberPart::Zero | NumberPart::Integer => {
+            usize::from(number.negative) + decimal_length(&number.digits)
+        }
         _ => return 0,
     };
     written.saturating_sub(begun)
 }
 
 /// Decimal digits of a number.
-pub(crate) fn length(digits: &BigInt) -> usize {
+pub(crate) fn decimal_length(digits: &BigInt) -> usize {
     digits.magnitude().to_string().len()
 }
 
 impl Core {
     /// Bytes that are missing at least to a number of which a formula holds, so many or more; exact
     /// but of exponents, and where it takes long to find out.
-    fn bytes_missing(
+    fn missing_bytes(
         &mut self,
         id: F,
-        number: &Digits,
-        plan: &Plan,
+        number: &NumberPrefix,
+        plan: &NumberPlan,
         least: usize,
-        search: &mut Search,
+        budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
-        if self.options.exponents || number.more || id == TRUE || id == FALSE {
+        if self.options.exponents || number.sticky || id == TRUE || id == FALSE {
             return Ok(least);
         }
-        let mut tries = MAX_TRIES;
-        let (scale, bounds) = (&plan.scale, plan.bounds_of(id));
+        let mut tries = MAX_SPANS;
+        let (scale, bounds) = (&plan.scale, plan.intervals_of(id));
         let most = scale.reach as usize + scale.places as usize + 2;
-        let read = length(&number.digits);
+        let read = decimal_length(&number.digits);
         // Of a whole part only digits are tried that numbers can have.
         let counts = match number.part {
-            Part::Whole => self.digit_counts(id, number.negative, read + most),
+            NumberPart::Integer => self.digit_counts(id, number.negative, read + most),
             _ => Vec::new(),
         };
         let can = |more: i64| {
@@ -150,27 +163,27 @@ impl Core {
         for bytes in least..least.max(1) + most {
             // Arithmetic on large numbers takes longer.
             let size = u64::from(self.formulas.size(id));
-            let cost = TRY_STEPS + (number.digits.bits() + 3 * bytes as u64 + size) / 2;
-            for (power, low, places) in spans(number, bytes, scale.places) {
-                if number.part == Part::Whole && !can(power) {
+            let cost = STEPS_PER_SPAN + (number.digits.bits() + 3 * bytes as u64 + size) / 2;
+            for (power, low, places) in continuation_spans(number, bytes, scale.places) {
+                if number.part == NumberPart::Integer && !can(power) {
                     continue;
                 }
                 tries = tries.saturating_sub(1);
                 if tries == 0 {
                     return Ok(bytes);
                 }
-                let told = bounds
-                    .and_then(|bounds| bounds.has_written(number.negative, (&low, power), places));
-                if let Some(told) = told {
-                    search.steps_of(1)?;
-                    if told {
+                let known = bounds
+                    .and_then(|bounds| bounds.has_decimal(number.negative, (&low, power), places));
+                if let Some(known) = known {
+                    budget.steps_of(1)?;
+                    if known {
                         return Ok(bytes);
                     }
                     continue;
                 }
-                search.steps_of(cost)?;
+                budget.steps_of(cost)?;
                 let span = [&low, &(&low + 1u32)].map(|at| Decimal::new(at.clone(), power));
-                match self.has_number(id, number.negative, span, places) {
+                match self.has_number_in(id, number.negative, span, places) {
                     Ok(false) => {}
                     Ok(true) | Err(Error::Limit { .. }) => return Ok(bytes),
                     Err(error) => return Err(error),
@@ -182,7 +195,7 @@ impl Core {
 
     /// Whether a formula holds of a number from one magnitude to another, written with so many
     /// places behind its point; with none it has no point.
-    fn has_number(
+    fn has_number_in(
         &mut self,
         id: F,
         negative: bool,
@@ -202,19 +215,19 @@ impl Core {
 
     /// Characters in front of the point of a number of which a formula holds, or of one other than
     /// zero.
-    fn least_digits(&self, id: F, other: bool) -> usize {
+    fn min_integer_digits(&self, id: F, other: bool) -> usize {
         if self.options.exponents {
             return 0;
         }
-        self.least_digits_within(id, other, &mut Map::default())
+        self.min_integer_digits_within(id, other, &mut Map::default())
     }
 
-    fn least_digits_within(&self, id: F, other: bool, known: &mut Map<F, usize>) -> usize {
+    fn min_integer_digits_within(&self, id: F, other: bool, known: &mut Map<F, usize>) -> usize {
         let is_small = self.formulas.is_small(id);
         if !is_small && let Some(&known) = known.get(&id) {
             return known;
         }
-        let mut of = |one: &F| self.least_digits_within(*one, other, known);
+        let mut of = |one: &F| self.min_integer_digits_within(*one, other, known);
         let least = match self.formulas.get(id) {
             Form::And(list) => list.iter().map(&mut of).max().unwrap_or(0),
             Form::Or(list) | Form::One(list) => list.iter().map(&mut of).min().unwrap_or(0),

@@ -8,7 +8,7 @@ use num_traits::Zero;
 use crate::core::Core;
 use crate::decimal::{Decimal, MAX_DIGITS};
 use crate::formula::{Atom, F, FALSE, TRUE};
-use crate::machine::frame::{Digits, Part};
+use crate::machine::frame::{NumberPart, NumberPrefix};
 use crate::solve::{Interval, Scale, holds_for};
 
 /// Decimal digits of a number, or one more.
@@ -17,30 +17,30 @@ fn length(digits: &BigInt) -> u32 {
     u32::try_from(digits.bits() * 10 / 33 + 1).unwrap_or(u32::MAX)
 }
 
-impl Digits {
+impl NumberPrefix {
     /// The number with one more byte, exactly.
-    pub(crate) fn exactly_after(
+    pub(crate) fn append_exact(
         mut self,
-        part: Part,
+        part: NumberPart,
         byte: u8,
         scale: &Scale,
-    ) -> Result<Digits, Error> {
+    ) -> Result<NumberPrefix, Error> {
         self.part = part;
         let digit = byte.wrapping_sub(b'0');
         match part {
-            Part::Whole | Part::Fraction => {
+            NumberPart::Integer | NumberPart::Fraction => {
                 self.digits = self.digits * 10u32 + u32::from(digit);
-                self.places += u32::from(part == Part::Fraction);
+                self.places += u32::from(part == NumberPart::Fraction);
                 let needed = length(&self.digits).max(self.places).into();
                 let allowed = MAX_DIGITS as u64;
                 if needed > allowed {
                     return Err(Error::Limit { resource: Resource::Digits, needed, allowed });
                 }
             }
-            Part::Sign => self.divides = byte == b'-',
-            Part::Power => {
-                let power = self.power.saturating_mul(10).saturating_add(digit.into());
-                self.power = power.min(self.most_power(scale) + 1);
+            NumberPart::ExponentSign => self.negative_exponent = byte == b'-',
+            NumberPart::ExponentDigits => {
+                let power = self.exponent.saturating_mul(10).saturating_add(digit.into());
+                self.exponent = power.min(self.max_exponent(scale) + 1);
             }
             _ => {}
         }
@@ -48,13 +48,13 @@ impl Digits {
     }
 
     /// Exponents beyond this, of either sign, are all alike to what the scale can tell apart.
-    fn most_power(&self, scale: &Scale) -> u32 {
+    fn max_exponent(&self, scale: &Scale) -> u32 {
         self.places + length(&self.digits) + scale.powers + 4
     }
 
     /// The number times a power of ten.
-    fn raised(&self, divides: bool, power: u32) -> Decimal {
-        let power = if divides { -i64::from(power) } else { i64::from(power) };
+    fn times_power(&self, negative_exponent: bool, power: u32) -> Decimal {
+        let power = if negative_exponent { -i64::from(power) } else { i64::from(power) };
         let value = Decimal::new(self.digits.clone(), power - i64::from(self.places));
         if self.negative { value.negated() } else { value }
     }
@@ -62,10 +62,10 @@ impl Digits {
 
 impl Core {
     /// Whether some number that begins so satisfies a formula, as numbers are spelled.
-    pub(crate) fn number_goes_on(
+    pub(crate) fn number_viable_as_spelled(
         &mut self,
         id: F,
-        digits: &Digits,
+        digits: &NumberPrefix,
         scale: &Scale,
     ) -> Result<bool, Error> {
         if !self.options.exponents {
@@ -74,20 +74,32 @@ impl Core {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
-        Ok(self.number_ends(id, digits) || self.raised_viable(id, digits, scale)?)
+        Ok(self.number_ends(id, digits) || self.viable_with_exponent(id, digits, scale)?)
     }
 
     /// The same with exponents.
-    fn raised_viable(&mut self, id: F, digits: &Digits, scale: &Scale) -> Result<bool, Error> {
+    fn viable_with_exponent(
+        &mut self,
+        id: F,
+        digits: &NumberPrefix,
+        scale: &Scale,
+    ) -> Result<bool, Error> {
         match digits.part {
-            Part::Exponent | Part::Sign | Part::Power => self.some_power(id, digits, scale),
-            _ => self.some_raised(id, digits, scale),
+            NumberPart::ExponentMark | NumberPart::ExponentSign | NumberPart::ExponentDigits => {
+                self.viable_in_exponent(id, digits, scale)
+            }
+            _ => self.viable_before_exponent(id, digits, scale),
         }
     }
 
     /// The same within the digits before an exponent: any number may follow of which the first
     /// digits, zeros aside, are these.
-    fn some_raised(&mut self, id: F, digits: &Digits, scale: &Scale) -> Result<bool, Error> {
+    fn viable_before_exponent(
+        &mut self,
+        id: F,
+        digits: &NumberPrefix,
+        scale: &Scale,
+    ) -> Result<bool, Error> {
         let sided = |low: Decimal, high: Option<Decimal>| {
             let high = high.map(|high| (high, false));
             let within = Interval { low: Some((low, true)), high };
@@ -96,7 +108,7 @@ impl Core {
         if digits.digits.is_zero() {
             let within = sided(Decimal::integer(0), None);
             return Ok(match digits.part {
-                Part::Minus => self.number_within(id, &within)?.is_some(),
+                NumberPart::Minus => self.number_within(id, &within)?.is_some(),
                 _ => self.number_written(id, &within, false)?.is_some(),
             });
         }
@@ -125,20 +137,25 @@ impl Core {
     }
 
     /// The same within the exponent.
-    fn some_power(&mut self, id: F, digits: &Digits, scale: &Scale) -> Result<bool, Error> {
-        let most = digits.most_power(scale) + 1;
+    fn viable_in_exponent(
+        &mut self,
+        id: F,
+        digits: &NumberPrefix,
+        scale: &Scale,
+    ) -> Result<bool, Error> {
+        let most = digits.max_exponent(scale) + 1;
         let signs: &[bool] = match digits.part {
-            Part::Exponent => &[false, true],
-            _ if digits.divides => &[true],
+            NumberPart::ExponentMark => &[false, true],
+            _ if digits.negative_exponent => &[true],
             _ => &[false],
         };
-        for &divides in signs {
+        for &negative_exponent in signs {
             // Powers with no more digits, with one more, and so on.
-            let (mut first, mut end) = (digits.power, digits.power + 1);
+            let (mut first, mut end) = (digits.exponent, digits.exponent + 1);
             loop {
                 for power in first..end.min(most + 1) {
                     self.step()?;
-                    let value = digits.raised(divides, power);
+                    let value = digits.times_power(negative_exponent, power);
                     if self.formulas.holds(id, &mut |atom| holds_for(atom, &value, false)) {
                         return Ok(true);
                     }

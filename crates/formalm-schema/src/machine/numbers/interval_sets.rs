@@ -8,22 +8,24 @@ use num_traits::{One, ToPrimitive};
 
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, Form, Formulas};
-use crate::machine::frame::{Digits, Part};
-use crate::machine::numbers::intervals::{Piece, Stretch, sides, up, without};
+use crate::machine::frame::{NumberPart, NumberPrefix};
+use crate::machine::numbers::intervals::{
+    MagnitudeInterval, SignedInterval, round_up, split_by_sign, subtract_points,
+};
 use crate::solve::{Cells, holds_for};
 
 /// Larger bounds, in units of the last place, are left to the search.
-const MOST: i128 = 10i128.pow(26);
+const MAX_MAGNITUDE: i128 = 10i128.pow(26);
 
 /// With more ends of pieces the search is left to decide.
 const MAX_ENDS: usize = 4_096;
 
 /// Larger multiples, in ones, are left to the search.
-const MOST_STEP: i128 = 1_000_000;
+const MAX_STEP: i128 = 1_000_000;
 
 /// Which numbers satisfy a formula that compares them, perhaps among multiples only.
 #[derive(Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct IntervalSet {
     /// Places of a unit: one more than any number compared with has.
     places: u32,
     one: i128,
@@ -32,23 +34,23 @@ pub(crate) struct Bounds {
     /// Written without a point.
     whole: bool,
     /// By sign, ascending magnitudes that do not touch.
-    positive: Vec<Piece>,
-    negative: Vec<Piece>,
+    positive: Vec<MagnitudeInterval>,
+    negative: Vec<MagnitudeInterval>,
 }
 
 /// What all numbers that begin so have in common: equal shapes, equal futures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Shape {
+pub(crate) enum NumberResidual {
     /// Which numbers of digits more are within the bounds, all others being outside, and what is
     /// left by the steps.
-    Whole(Vec<bool>, i128),
+    Integer(Vec<bool>, i128),
     /// Any more digits will do.
     Fraction,
 }
 
-impl Bounds {
+impl IntervalSet {
     /// The numbers that satisfy a formula, if it does nothing but compare.
-    pub(crate) fn new(formulas: &Formulas, id: F, places: u32) -> Option<Bounds> {
+    pub(crate) fn new(formulas: &Formulas, id: F, places: u32) -> Option<IntervalSet> {
         let (mut steps, mut whole, mut rest) = (Vec::new(), false, Vec::new());
         let mut listed: Option<Vec<&Decimal>> = None;
         let mut excluded: Vec<&Decimal> = Vec::new();
@@ -59,11 +61,11 @@ impl Bounds {
                     steps.push(Decimal::integer(1));
                     whole = true;
                 }
-                Form::Not(inner) => match values(formulas, *inner) {
+                Form::Not(inner) => match listed_values(formulas, *inner) {
                     Some(list) => excluded.extend(list),
                     None => rest.push(part),
                 },
-                _ => match values(formulas, part) {
+                _ => match listed_values(formulas, part) {
                     Some(list) if listed.is_none() => listed = Some(list),
                     _ => rest.push(part),
                 },
@@ -74,14 +76,14 @@ impl Bounds {
             return None;
         }
         let places = places + 1;
-        let units = |at: &Decimal| at.units(places).filter(|at| at.abs() <= MOST);
+        let units = |at: &Decimal| at.units(places).filter(|at| at.abs() <= MAX_MAGNITUDE);
         let one = 10i128.checked_pow(places)?;
         let step = match steps.is_empty() {
             true => None,
             false => {
                 let all = steps.iter().map(|step| step.scaled(places));
                 let step = all.fold(BigInt::one(), |all, step| all.lcm(&step)).to_i128()?;
-                Some(Some(step.abs()).filter(|&step| step / one <= MOST_STEP)?)
+                Some(Some(step.abs()).filter(|&step| step / one <= MAX_STEP)?)
             }
         };
         let [positive, negative] = match listed {
@@ -92,39 +94,40 @@ impl Bounds {
                 });
                 let mut points = list.into_iter().map(units).collect::<Option<Vec<i128>>>()?;
                 points.sort_unstable();
-                sides(points.into_iter().map(|at| (Some(at), Some(at), false)).collect())
+                split_by_sign(points.into_iter().map(|at| (Some(at), Some(at), false)).collect())
             }
-            None => sides(stretches(formulas, &rest, &units)?),
+            None => split_by_sign(satisfying_intervals(formulas, &rest, &units)?),
         };
         let mut holes = excluded.into_iter().map(units).collect::<Option<Vec<i128>>>()?;
         holes.sort_unstable();
-        let positive = without(positive, holes.iter().copied());
-        let negative = without(negative, holes.iter().rev().map(|at| -at));
-        Bounds { places, one, step, whole, positive, negative }.joined()
+        let positive = subtract_points(positive, holes.iter().copied());
+        let negative = subtract_points(negative, holes.iter().rev().map(|at| -at));
+        IntervalSet { places, one, step, whole, positive, negative }.merge_adjacent()
     }
 
     /// The same with pieces that touch made one, and ends made multiples where numbers are.
-    fn joined(mut self) -> Option<Bounds> {
+    fn merge_adjacent(mut self) -> Option<IntervalSet> {
         if self.places >= 20 {
             return None;
         }
         let multiples = self.step;
         for side in [&mut self.positive, &mut self.negative] {
-            let mut joined: Vec<Piece> = Vec::new();
-            for piece in side.drain(..) {
-                let Some(piece) = multiples.map_or(Some(piece), |step| piece.multiples(step))
+            let mut joined: Vec<MagnitudeInterval> = Vec::new();
+            for interval in side.drain(..) {
+                let Some(interval) =
+                    multiples.map_or(Some(interval), |step| interval.multiples(step))
                 else {
                     continue;
                 };
                 let step = multiples.unwrap_or(0);
-                let touches = |last: &Piece| {
+                let touches = |last: &MagnitudeInterval| {
                     last.high.is_some_and(|(high, open)| {
-                        high + step >= piece.low.0 && !(open && piece.low.1)
+                        high + step >= interval.low.0 && !(open && interval.low.1)
                     })
                 };
                 match joined.last_mut().filter(|last| touches(last)) {
-                    Some(last) => last.high = piece.high,
-                    None => joined.push(piece),
+                    Some(last) => last.high = interval.high,
+                    None => joined.push(interval),
                 }
             }
             *side = joined;
@@ -132,40 +135,42 @@ impl Bounds {
         Some(self)
     }
 
-    fn side(&self, digits: &Digits) -> &[Piece] {
+    fn side(&self, digits: &NumberPrefix) -> &[MagnitudeInterval] {
         if digits.negative { &self.negative } else { &self.positive }
     }
 
     /// Whether any more digits begin some number within: those of its sign have no end.
-    pub(crate) fn any_digits(&self, digits: &Digits) -> bool {
+    pub(crate) fn any_digits(&self, digits: &NumberPrefix) -> bool {
         let is_endless = self.side(digits).last().is_some_and(|last| last.high.is_none());
-        digits.part == Part::Whole && is_endless
+        digits.part == NumberPart::Integer && is_endless
     }
 
     /// Whether some number of `[first, end)` is within.
-    fn has_any(&self, side: &[Piece], first: i128, end: i128) -> bool {
+    fn has_any(&self, side: &[MagnitudeInterval], first: i128, end: i128) -> bool {
         let (first, end) = match self.step {
-            Some(step) => (up(first, step), up(end, step)),
+            Some(step) => (round_up(first, step), round_up(end, step)),
             None => (first, end),
         };
-        let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < first));
-        side[from..].iter().take(2).any(|piece| piece.meets(first, end))
+        let from =
+            side.partition_point(|interval| interval.high.is_some_and(|high| high.0 < first));
+        side[from..].iter().take(2).any(|interval| interval.intersects(first, end))
     }
 
     /// Whether every number of `[first, end)` is within, and there is one.
-    fn has_all(&self, side: &[Piece], first: i128, end: i128) -> bool {
+    fn has_all(&self, side: &[MagnitudeInterval], first: i128, end: i128) -> bool {
         let (first, last) = match self.step {
-            Some(step) => (up(first, step), (up(end, step) - step, false)),
+            Some(step) => (round_up(first, step), (round_up(end, step) - step, false)),
             None => (first, (end, true)),
         };
-        let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < first));
-        first <= last.0 && side[from..].iter().take(2).any(|piece| piece.covers(first, last))
+        let from =
+            side.partition_point(|interval| interval.high.is_some_and(|high| high.0 < first));
+        first <= last.0 && side[from..].iter().take(2).any(|interval| interval.covers(first, last))
     }
 
     /// Whether a number of `[low, low + 1)`, in units of a power of ten, is within the bounds that
     /// is written with so many places behind its point, or without one; `None` if it is too long to
     /// tell.
-    pub(crate) fn has_written(
+    pub(crate) fn has_decimal(
         &self,
         negative: bool,
         (low, power): (&BigInt, i64),
@@ -182,19 +187,23 @@ impl Bounds {
         };
         let width = u32::try_from(power + i64::from(self.places)).ok().filter(|&all| all <= 26)?;
         let width = 10i128.pow(width);
-        let first = low.to_i128()?.checked_mul(width).filter(|&at| at <= MOST)?;
-        let span = Piece { low: (first, false), high: Some((first + width, true)) };
-        let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < first));
-        let near = side[from..].iter().take_while(|piece| piece.low.0 < first + width);
-        Some(near.filter_map(|piece| piece.common(&span)).any(|one| one.multiples(step).is_some()))
+        let first = low.to_i128()?.checked_mul(width).filter(|&at| at <= MAX_MAGNITUDE)?;
+        let span = MagnitudeInterval { low: (first, false), high: Some((first + width, true)) };
+        let from =
+            side.partition_point(|interval| interval.high.is_some_and(|high| high.0 < first));
+        let near = side[from..].iter().take_while(|interval| interval.low.0 < first + width);
+        Some(
+            near.filter_map(|interval| interval.intersection(&span))
+                .any(|one| one.multiples(step).is_some()),
+        )
     }
 
     /// Whether all numbers of so many digits or more that begin so are alike: all within, or none.
-    fn is_past(&self, side: &[Piece], first: i128, end: i128) -> bool {
+    fn is_uniform_from(&self, side: &[MagnitudeInterval], first: i128, end: i128) -> bool {
         match side.last() {
-            Some(Piece { high: Some((high, _)), .. }) => first > *high,
+            Some(MagnitudeInterval { high: Some((high, _)), .. }) => first > *high,
             // There is a multiple among them.
-            Some(Piece { low: (low, _), .. }) => {
+            Some(MagnitudeInterval { low: (low, _), .. }) => {
                 first > *low && self.step.is_none_or(|step| end - first >= step)
             }
             None => true,
@@ -202,22 +211,22 @@ impl Bounds {
     }
 
     /// The numbers `[first, end)` that begin like a number that has a fraction.
-    fn span(&self, digits: &Digits) -> Option<(i128, i128)> {
+    fn span(&self, digits: &NumberPrefix) -> Option<(i128, i128)> {
         let shift = self.places.checked_sub(digits.places)?;
         let unit = 10i128.pow(shift);
-        let first = digits.digits.to_i128().filter(|at| *at <= MOST)?.checked_mul(unit)?;
+        let first = digits.digits.to_i128().filter(|at| *at <= MAX_MAGNITUDE)?.checked_mul(unit)?;
         Some((first, first + unit))
     }
 
     /// Whether some number that begins so is within the bounds; `None` if it is too long to tell.
-    pub(crate) fn viable(&self, digits: &Digits) -> Option<bool> {
+    pub(crate) fn viable(&self, digits: &NumberPrefix) -> Option<bool> {
         let side = self.side(digits);
         match digits.part {
-            Part::Minus => Some(!side.is_empty()),
-            Part::Zero => Some(self.has_any(side, 0, self.one)),
-            Part::Point | Part::Fraction => {
+            NumberPart::Minus => Some(!side.is_empty()),
+            NumberPart::Zero => Some(self.has_any(side, 0, self.one)),
+            NumberPart::Point | NumberPart::Fraction => {
                 let (first, end) = self.span(digits)?;
-                Some(match digits.more {
+                Some(match digits.sticky {
                     _ if self.whole => false,
                     // Beyond the last place that matters all numbers between two are alike.
                     true => {
@@ -227,53 +236,55 @@ impl Bounds {
                     false => self.has_any(side, first, end),
                 })
             }
-            Part::Whole => {
-                let whole = digits.digits.to_i128().filter(|at| *at <= MOST / self.one)?;
+            NumberPart::Integer => {
+                let whole = digits.digits.to_i128().filter(|at| *at <= MAX_MAGNITUDE / self.one)?;
                 let (mut first, mut end) = (whole * self.one, (whole + 1) * self.one);
                 loop {
                     if self.has_any(side, first, end) {
                         return Some(true);
                     }
-                    if self.is_past(side, first, end) {
+                    if self.is_uniform_from(side, first, end) {
                         return Some(false);
                     }
                     (first, end) = (first * 10, end * 10);
                 }
             }
-            Part::Exponent | Part::Sign | Part::Power => None,
+            NumberPart::ExponentMark | NumberPart::ExponentSign | NumberPart::ExponentDigits => {
+                None
+            }
         }
     }
 
     /// Whether a number that ends here is within the bounds; `None` if it is too long to tell.
-    pub(crate) fn holds(&self, digits: &Digits) -> Option<bool> {
+    pub(crate) fn holds(&self, digits: &NumberPrefix) -> Option<bool> {
         let side = self.side(digits);
         let (first, end) = match digits.part {
-            Part::Zero => (0, self.one),
-            Part::Whole => {
-                let whole = digits.digits.to_i128().filter(|at| *at <= MOST / self.one)?;
+            NumberPart::Zero => (0, self.one),
+            NumberPart::Integer => {
+                let whole = digits.digits.to_i128().filter(|at| *at <= MAX_MAGNITUDE / self.one)?;
                 (whole * self.one, (whole + 1) * self.one)
             }
-            Part::Fraction => self.span(digits)?,
+            NumberPart::Fraction => self.span(digits)?,
             _ => return None,
         };
-        if self.whole && digits.part == Part::Fraction {
+        if self.whole && digits.part == NumberPart::Fraction {
             return Some(false);
         }
         // Beyond the last place that matters all numbers between two are alike.
-        let at = if digits.more { first + (end - first) / 2 } else { first };
-        if self.step.is_some_and(|step| digits.more || at.rem_euclid(step) != 0) {
+        let at = if digits.sticky { first + (end - first) / 2 } else { first };
+        if self.step.is_some_and(|step| digits.sticky || at.rem_euclid(step) != 0) {
             return Some(false);
         }
-        let from = side.partition_point(|piece| piece.high.is_some_and(|high| high.0 < at));
-        Some(side[from..].iter().take(2).any(|piece| piece.covers(at, (at, false))))
+        let from = side.partition_point(|interval| interval.high.is_some_and(|high| high.0 < at));
+        Some(side[from..].iter().take(2).any(|interval| interval.covers(at, (at, false))))
     }
 
     /// What is to come, where the digits read so far do not matter for it.
-    pub(crate) fn shape(&self, digits: &Digits) -> Option<Shape> {
+    pub(crate) fn residual(&self, digits: &NumberPrefix) -> Option<NumberResidual> {
         let side = self.side(digits);
         match digits.part {
-            Part::Whole => {
-                let whole = digits.digits.to_i128().filter(|at| *at <= MOST / self.one)?;
+            NumberPart::Integer => {
+                let whole = digits.digits.to_i128().filter(|at| *at <= MAX_MAGNITUDE / self.one)?;
                 let (mut first, mut end) = (whole * self.one, (whole + 1) * self.one);
                 let left = self.step.map_or(0, |step| first.rem_euclid(step));
                 let mut within = Vec::new();
@@ -283,15 +294,15 @@ impl Bounds {
                         return None;
                     }
                     within.push(all);
-                    if self.is_past(side, first, end) {
-                        return Some(Shape::Whole(within, left));
+                    if self.is_uniform_from(side, first, end) {
+                        return Some(NumberResidual::Integer(within, left));
                     }
                     (first, end) = (first * 10, end * 10);
                 }
             }
-            Part::Fraction if self.step.is_none() => {
+            NumberPart::Fraction if self.step.is_none() => {
                 let (first, end) = self.span(digits)?;
-                self.has_all(side, first, end).then_some(Shape::Fraction)
+                self.has_all(side, first, end).then_some(NumberResidual::Fraction)
             }
             _ => None,
         }
@@ -299,12 +310,12 @@ impl Bounds {
 }
 
 /// The numbers that satisfy formulas which do nothing but compare.
-fn stretches(
+fn satisfying_intervals(
     formulas: &Formulas,
     all: &[F],
     units: &impl Fn(&Decimal) -> Option<i128>,
-) -> Option<Vec<Stretch>> {
-    let mut ends = compared_with(formulas, all)?;
+) -> Option<Vec<SignedInterval>> {
+    let mut ends = comparison_bounds(formulas, all)?;
     ends.sort_unstable();
     ends.dedup();
     let cells = Cells::new(ends.clone()).that_satisfy(formulas, all, false);
@@ -319,7 +330,7 @@ fn stretches(
 }
 
 /// The numbers that a formula lists.
-fn values(formulas: &Formulas, id: F) -> Option<Vec<&Decimal>> {
+fn listed_values(formulas: &Formulas, id: F) -> Option<Vec<&Decimal>> {
     let value = |id: F| match formulas.get(id) {
         Form::Atom(Atom::Equal(value)) => Some(value),
         _ => None,
@@ -331,7 +342,7 @@ fn values(formulas: &Formulas, id: F) -> Option<Vec<&Decimal>> {
 }
 
 /// The numbers that formulas compare with; `None` if they do anything else, or with too many.
-fn compared_with(formulas: &Formulas, all: &[F]) -> Option<Vec<Decimal>> {
+fn comparison_bounds(formulas: &Formulas, all: &[F]) -> Option<Vec<Decimal>> {
     let mut ends = Vec::new();
     let is_other = formulas.some_atom(all, |atom| match atom {
         Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => {

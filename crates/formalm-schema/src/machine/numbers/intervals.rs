@@ -3,31 +3,31 @@
 /// Magnitudes without a gap, in units of the last place; an end belongs to them unless it is open.
 /// Among multiples the ends are multiples, and belong to them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct MagnitudeInterval {
     pub(crate) low: (i128, bool),
     pub(crate) high: Option<(i128, bool)>,
 }
 
 /// Numbers from one end to another, without the ends if so marked.
-pub(crate) type Stretch = (Option<i128>, Option<i128>, bool);
+pub(crate) type SignedInterval = (Option<i128>, Option<i128>, bool);
 
-impl Piece {
+impl MagnitudeInterval {
     fn is_empty(&self) -> bool {
         let (low, open) = self.low;
         self.high.is_some_and(|high| high.0 < low || (high.0 == low && (open || high.1)))
     }
 
     /// What it has in common with another one.
-    pub(crate) fn common(&self, other: &Piece) -> Option<Piece> {
+    pub(crate) fn intersection(&self, other: &MagnitudeInterval) -> Option<MagnitudeInterval> {
         let low = self.low.max(other.low);
         // An open end is before the same end that belongs to its piece.
         let high = [self.high, other.high].into_iter().flatten();
         let high = high.min_by_key(|&(at, open)| (at, !open));
-        Some(Piece { low, high }).filter(|common| !common.is_empty())
+        Some(MagnitudeInterval { low, high }).filter(|common| !common.is_empty())
     }
 
     /// Multiples in it.
-    pub(crate) fn multiples(self, step: i128) -> Option<Piece> {
+    pub(crate) fn multiples(self, step: i128) -> Option<MagnitudeInterval> {
         let (low, open) = self.low;
         let low = (low.div_euclid(step) + i128::from(low.rem_euclid(step) != 0 || open)) * step;
         let high = self.high.map(|(high, open)| {
@@ -35,11 +35,11 @@ impl Piece {
             ((high.div_euclid(step) - first) * step, false)
         });
         let some = high.is_none_or(|high| low <= high.0);
-        some.then_some(Piece { low: (low, false), high })
+        some.then_some(MagnitudeInterval { low: (low, false), high })
     }
 
     /// Whether some number of `[first, end)` is in it.
-    pub(crate) fn meets(&self, first: i128, end: i128) -> bool {
+    pub(crate) fn intersects(&self, first: i128, end: i128) -> bool {
         let low = self.low.max((first, false));
         match self.high {
             // Between two different numbers are others.
@@ -56,50 +56,61 @@ impl Piece {
 }
 
 /// The least multiple that is no less.
-pub(crate) fn up(at: i128, step: i128) -> i128 {
+pub(crate) fn round_up(at: i128, step: i128) -> i128 {
     (at.div_euclid(step) + i128::from(at.rem_euclid(step) != 0)) * step
 }
 
 /// Magnitudes by sign.
-pub(crate) fn sides(all: Vec<Stretch>) -> [Vec<Piece>; 2] {
+pub(crate) fn split_by_sign(all: Vec<SignedInterval>) -> [Vec<MagnitudeInterval>; 2] {
     let negated = |at: Option<i128>| at.map(|at| -at);
     let mirrored = all.iter().rev().map(|&(low, high, open)| (negated(high), negated(low), open));
-    let negative = mirrored.filter_map(|(low, high, open)| side(low, high, open)).collect();
-    [all.iter().filter_map(|&(low, high, open)| side(low, high, open)).collect(), negative]
+    let negative =
+        mirrored.filter_map(|(low, high, open)| nonnegative_part(low, high, open)).collect();
+    [
+        all.iter().filter_map(|&(low, high, open)| nonnegative_part(low, high, open)).collect(),
+        negative,
+    ]
 }
 
 /// Pieces less some numbers, all in ascending order.
-pub(crate) fn without(pieces: Vec<Piece>, holes: impl Iterator<Item = i128>) -> Vec<Piece> {
-    let mut left = Vec::with_capacity(pieces.len());
+pub(crate) fn subtract_points(
+    intervals: Vec<MagnitudeInterval>,
+    holes: impl Iterator<Item = i128>,
+) -> Vec<MagnitudeInterval> {
+    let mut left = Vec::with_capacity(intervals.len());
     let mut holes = holes.peekable();
-    for mut piece in pieces {
+    for mut interval in intervals {
         while let Some(&at) = holes.peek()
-            && piece.high.is_none_or(|high| at <= high.0)
+            && interval.high.is_none_or(|high| at <= high.0)
         {
-            if at > piece.low.0 {
-                left.push(Piece { high: Some((at, true)), ..piece });
+            if at > interval.low.0 {
+                left.push(MagnitudeInterval { high: Some((at, true)), ..interval });
             }
-            if at >= piece.low.0 {
-                piece.low = (at, true);
+            if at >= interval.low.0 {
+                interval.low = (at, true);
             }
-            if piece.high.is_some_and(|high| at == high.0) {
+            if interval.high.is_some_and(|high| at == high.0) {
                 // The next piece may begin there.
                 break;
             }
             holes.next();
         }
-        if !piece.is_empty() {
-            left.push(piece);
+        if !interval.is_empty() {
+            left.push(interval);
         }
     }
     left
 }
 
 /// The magnitudes of a stretch that are not negative.
-fn side(low: Option<i128>, high: Option<i128>, open: bool) -> Option<Piece> {
+fn nonnegative_part(
+    low: Option<i128>,
+    high: Option<i128>,
+    open: bool,
+) -> Option<MagnitudeInterval> {
     if high.is_some_and(|high| high < 0 || (high == 0 && open)) {
         return None;
     }
     let low = low.filter(|&low| low >= 0).map_or((0, false), |low| (low, open));
-    Some(Piece { low, high: high.map(|high| (high, open)) })
+    Some(MagnitudeInterval { low, high: high.map(|high| (high, open)) })
 }

@@ -11,14 +11,14 @@ use rustc_hash::FxHashMap;
 
 use crate::decimal::{Decimal, power};
 use crate::formula::{Atom, F, Form, Formulas};
-use crate::machine::frame::{Digits, Part};
+use crate::machine::frame::{NumberPart, NumberPrefix};
 use crate::solve::{holds_between, holds_for};
 
 /// Larger numbers compared with, in units of the last place, are left to the search.
-const MOST: i128 = 10i128.pow(26);
+const MAX_MAGNITUDE: i128 = 10i128.pow(26);
 
 /// With more numbers compared with the search is left to decide.
-const MAX_ENDS: usize = 64;
+const MAX_BOUNDS: usize = 64;
 
 /// Longer periods, for all stretches together, are left to the search.
 const MAX_BITS: u64 = 1 << 21;
@@ -27,45 +27,50 @@ const MAX_BITS: u64 = 1 << 21;
 const MAX_WORDS: usize = 1 << 20;
 
 /// Numbers from one to another, which does not belong to them.
-type Range = (i128, Option<i128>);
+type MagnitudeRange = (i128, Option<i128>);
 
 /// Which numbers satisfy a formula.
 #[derive(Debug)]
-pub(crate) struct Periods {
+pub(crate) struct ModularSet {
     /// Places after the point that numbers compared with and units have.
     places: u32,
     one: i128,
     /// By sign, ascending magnitudes in units of the last place.
-    positive: Vec<Stretch>,
-    negative: Vec<Stretch>,
+    positive: Vec<ModularSegment>,
+    negative: Vec<ModularSegment>,
 }
 
 /// Magnitudes for which all comparisons are constant.
 #[derive(Debug)]
-struct Stretch {
+struct ModularSegment {
     /// Those of so many places.
-    grid: Range,
+    grid: MagnitudeRange,
     /// Those between one of these numbers and the next one.
-    gaps: Range,
+    gaps: MagnitudeRange,
     /// Which of the whole numbers are right, written without a point.
-    whole: Bits,
+    whole: ResidueSet,
     /// Which are right of those of so many places, written with a point.
-    fraction: Bits,
+    fraction: ResidueSet,
     /// Whether those of more places are.
     finer: bool,
 }
 
 /// A periodic set of numbers.
 #[derive(Clone, Debug)]
-struct Bits {
+struct ResidueSet {
     period: i128,
     words: Arc<[u64]>,
     some: bool,
 }
 
-impl Periods {
+impl ModularSet {
     /// The numbers that satisfy a formula; `None` where a search is to decide.
-    pub(crate) fn new(formulas: &Formulas, id: F, atoms: &[Atom], places: u32) -> Option<Periods> {
+    pub(crate) fn new(
+        formulas: &Formulas,
+        id: F,
+        atoms: &[Atom],
+        places: u32,
+    ) -> Option<ModularSet> {
         let (mut ends, mut units): (Vec<&Decimal>, Vec<BigInt>) = (Vec::new(), Vec::new());
         for atom in atoms {
             match atom {
@@ -76,10 +81,10 @@ impl Periods {
         }
         ends.sort_unstable();
         ends.dedup();
-        let one = power(places).to_i128().filter(|&one| one <= MOST)?;
+        let one = power(places).to_i128().filter(|&one| one <= MAX_MAGNITUDE)?;
         let period = units.iter().fold(BigInt::one(), |all, unit| all.lcm(unit)).to_i128()?;
         let bits = u64::try_from(period).ok()?.checked_mul(ends.len() as u64 + 1)?;
-        if ends.len() > MAX_ENDS || bits > MAX_BITS {
+        if ends.len() > MAX_BOUNDS || bits > MAX_BITS {
             return None;
         }
         let units: FxHashMap<Decimal, i128> = atoms
@@ -89,79 +94,89 @@ impl Periods {
                 _ => None,
             })
             .collect();
-        let at = |end: &&Decimal| end.scaled(places).to_i128().filter(|at| at.abs() <= MOST);
+        let at =
+            |end: &&Decimal| end.scaled(places).to_i128().filter(|at| at.abs() <= MAX_MAGNITUDE);
         let cuts = ends.iter().map(at).collect::<Option<Vec<i128>>>()?;
-        let mut found = Finding { formulas, period, units, known: FxHashMap::default(), words: 0 };
-        let mut all: Vec<(Option<i128>, Option<i128>, Stretch)> = Vec::new();
+        let mut search =
+            ResidueSearch { formulas, period, units, known: FxHashMap::default(), words: 0 };
+        let mut all: Vec<(Option<i128>, Option<i128>, ModularSegment)> = Vec::new();
         for place in 0..=ends.len() {
             let below = place.checked_sub(1);
             let (low, high) = (below.map(|below| cuts[below]), cuts.get(place).copied());
             let [whole, fraction] = [true, false].map(|whole| {
-                found.known.clear();
-                found.set(id, below.map(|below| ends[below]), whole)
+                search.known.clear();
+                search.set(id, below.map(|below| ends[below]), whole)
             });
             let holds = |atom: &Atom| holds_between(atom, below.map(|below| ends[below]), false);
             let finer = formulas.holds(id, &mut { holds });
-            let whole = Bits::new(period, whole?).every(one, period);
-            let fraction = Bits::new(period, fraction?);
+            let whole = ResidueSet::new(period, whole?).multiples_of(one, period);
+            let fraction = ResidueSet::new(period, fraction?);
             let empty = (0, Some(0));
-            all.push((low, high, Stretch { grid: empty, gaps: empty, whole, fraction, finer }));
+            all.push((
+                low,
+                high,
+                ModularSegment { grid: empty, gaps: empty, whole, fraction, finer },
+            ));
             if let Some(&value) = ends.get(place) {
                 let [whole, fraction] = [true, false].map(|whole| {
                     let holds = |atom: &Atom| holds_for(atom, value, whole);
-                    Bits::constant(formulas.holds(id, &mut { holds }))
+                    ResidueSet::constant(formulas.holds(id, &mut { holds }))
                 });
-                let whole = if value.is_integer() { whole } else { Bits::constant(false) };
-                let one = Stretch { grid: empty, gaps: empty, whole, fraction, finer: false };
+                let whole = if value.is_integer() { whole } else { ResidueSet::constant(false) };
+                let one =
+                    ModularSegment { grid: empty, gaps: empty, whole, fraction, finer: false };
                 all.push((high, high, one));
             }
         }
-        let mut positive: Vec<Stretch> = Vec::new();
-        let mut negative: Vec<Stretch> = Vec::new();
-        for (low, high, stretch) in all {
+        let mut positive: Vec<ModularSegment> = Vec::new();
+        let mut negative: Vec<ModularSegment> = Vec::new();
+        for (low, high, segment) in all {
             let mirrored = (high.map(|at| -at), low.map(|at| -at));
             for (side, (low, high)) in [(&mut positive, (low, high)), (&mut negative, mirrored)] {
-                side.extend(stretch.of(low, high));
+                side.extend(segment.clipped(low, high));
             }
         }
         negative.reverse();
-        Some(Periods { places, one, positive, negative })
+        Some(ModularSet { places, one, positive, negative })
     }
 
-    fn side(&self, digits: &Digits) -> &[Stretch] {
+    fn side(&self, digits: &NumberPrefix) -> &[ModularSegment] {
         if digits.negative { &self.negative } else { &self.positive }
     }
 
     /// Whether some number of a range is right that is written with a point.
-    fn has_fraction(&self, side: &[Stretch], range: Range) -> bool {
+    fn has_fraction(&self, side: &[ModularSegment], range: MagnitudeRange) -> bool {
         side.iter().any(|one| {
-            one.fraction.any(meet(one.grid, range)) || one.finer && !is_empty(meet(one.gaps, range))
+            one.fraction.contains_any(intersect(one.grid, range))
+                || one.finer && !is_empty(intersect(one.gaps, range))
         })
     }
 
     /// Whether some whole number of a range is right that is written without a point.
-    fn has_whole(&self, side: &[Stretch], range: Range) -> bool {
+    fn has_whole(&self, side: &[ModularSegment], range: MagnitudeRange) -> bool {
         let up = |at: i128| -(-at).div_euclid(self.one);
-        let whole = |(low, high): Range| (up(low), high.map(up));
-        side.iter().any(|one| one.whole.any(meet(whole(one.grid), range)))
+        let whole = |(low, high): MagnitudeRange| (up(low), high.map(up));
+        side.iter().any(|one| one.whole.contains_any(intersect(whole(one.grid), range)))
     }
 
     /// Whether some number that begins so is right; `None` if it is too long to tell.
-    pub(crate) fn viable(&self, digits: &Digits) -> Option<bool> {
+    pub(crate) fn viable(&self, digits: &NumberPrefix) -> Option<bool> {
         let side = self.side(digits);
         Some(match digits.part {
-            Part::Minus => self.has_fraction(side, (0, None)) || self.has_whole(side, (0, None)),
-            Part::Zero => {
+            NumberPart::Minus => {
+                self.has_fraction(side, (0, None)) || self.has_whole(side, (0, None))
+            }
+            NumberPart::Zero => {
                 self.has_fraction(side, (0, Some(self.one))) || self.has_whole(side, (0, Some(1)))
             }
-            Part::Point | Part::Fraction => {
+            NumberPart::Point | NumberPart::Fraction => {
                 let (first, end) = self.span(digits)?;
-                match digits.more {
-                    true => self.is_finer(side, first),
+                match digits.sticky {
+                    true => self.allows_finer(side, first),
                     false => self.has_fraction(side, (first, Some(end))),
                 }
             }
-            Part::Whole => {
+            NumberPart::Integer => {
                 let first = self.whole(digits)?;
                 let (mut first, mut end) = (first, first + 1);
                 let (last, period) = side.last().map(|one| (one.grid.0, one.fraction.period))?;
@@ -176,26 +191,30 @@ impl Periods {
                     (first, end) = (first * 10, end * 10);
                 }
             }
-            Part::Exponent | Part::Sign | Part::Power => return None,
+            NumberPart::ExponentMark | NumberPart::ExponentSign | NumberPart::ExponentDigits => {
+                return None;
+            }
         })
     }
 
     /// Whether a number that ends here is right; `None` if it is too long to tell.
-    pub(crate) fn holds(&self, digits: &Digits) -> Option<bool> {
+    pub(crate) fn holds(&self, digits: &NumberPrefix) -> Option<bool> {
         let side = self.side(digits);
         Some(match digits.part {
-            Part::Zero => self.has_whole(side, (0, Some(1))),
-            Part::Whole => {
+            NumberPart::Zero => self.has_whole(side, (0, Some(1))),
+            NumberPart::Integer => {
                 let whole = self.whole(digits)?;
                 self.has_whole(side, (whole, Some(whole + 1)))
             }
-            Part::Fraction => {
+            NumberPart::Fraction => {
                 let (first, _) = self.span(digits)?;
-                match digits.more {
-                    true => self.is_finer(side, first),
+                match digits.sticky {
+                    true => self.allows_finer(side, first),
                     false => {
                         let one = (first, Some(first + 1));
-                        side.iter().any(|stretch| stretch.fraction.any(meet(stretch.grid, one)))
+                        side.iter().any(|segment| {
+                            segment.fraction.contains_any(intersect(segment.grid, one))
+                        })
                     }
                 }
             }
@@ -204,27 +223,27 @@ impl Periods {
     }
 
     /// Whether numbers between one of the last place and the next are right.
-    fn is_finer(&self, side: &[Stretch], first: i128) -> bool {
+    fn allows_finer(&self, side: &[ModularSegment], first: i128) -> bool {
         let gap = (first, Some(first + 1));
-        side.iter().any(|one| one.finer && !is_empty(meet(one.gaps, gap)))
+        side.iter().any(|one| one.finer && !is_empty(intersect(one.gaps, gap)))
     }
 
-    fn whole(&self, digits: &Digits) -> Option<i128> {
-        digits.digits.to_i128().filter(|at| *at <= MOST / self.one)
+    fn whole(&self, digits: &NumberPrefix) -> Option<i128> {
+        digits.digits.to_i128().filter(|at| *at <= MAX_MAGNITUDE / self.one)
     }
 
     /// The numbers that begin like one that has a fraction.
-    fn span(&self, digits: &Digits) -> Option<(i128, i128)> {
+    fn span(&self, digits: &NumberPrefix) -> Option<(i128, i128)> {
         let unit = 10i128.pow(self.places.checked_sub(digits.places)?);
-        let first = digits.digits.to_i128().filter(|at| *at <= MOST)?.checked_mul(unit)?;
+        let first = digits.digits.to_i128().filter(|at| *at <= MAX_MAGNITUDE)?.checked_mul(unit)?;
         Some((first, first + unit))
     }
 }
 
-impl Stretch {
+impl ModularSegment {
     /// The same between two ends, which do not belong to it, or at the one end that both are; `None`
     /// if no magnitude is in it.
-    fn of(&self, low: Option<i128>, high: Option<i128>) -> Option<Stretch> {
+    fn clipped(&self, low: Option<i128>, high: Option<i128>) -> Option<ModularSegment> {
         let (grid, gaps) = match (low, high) {
             (Some(low), Some(high)) if low == high => ((low, Some(low + 1)), (0, Some(0))),
             (low, high) => {
@@ -232,51 +251,51 @@ impl Stretch {
                 ((low.map_or(i128::MIN, |low| low + 1), high), gaps)
             }
         };
-        let (grid, gaps) = (meet(grid, (0, None)), meet(gaps, (0, None)));
+        let (grid, gaps) = (intersect(grid, (0, None)), intersect(gaps, (0, None)));
         let (whole, fraction, finer) = (self.whole.clone(), self.fraction.clone(), self.finer);
         let some = !is_empty(grid) || !is_empty(gaps);
-        some.then_some(Stretch { grid, gaps, whole, fraction, finer })
+        some.then_some(ModularSegment { grid, gaps, whole, fraction, finer })
     }
 }
 
-impl Bits {
-    fn new(period: i128, words: Arc<[u64]>) -> Bits {
-        let mut bits = Bits { period, words, some: true };
-        bits.some = bits.within(0, period);
+impl ResidueSet {
+    fn new(period: i128, words: Arc<[u64]>) -> ResidueSet {
+        let mut bits = ResidueSet { period, words, some: true };
+        bits.some = bits.any_bit(0, period);
         bits
     }
 
-    fn constant(some: bool) -> Bits {
-        Bits { period: 1, words: Arc::new([u64::from(some)]), some }
+    fn constant(some: bool) -> ResidueSet {
+        ResidueSet { period: 1, words: Arc::new([u64::from(some)]), some }
     }
 
     /// Which multiples of a number are in it, by how many times it they are.
-    fn every(&self, one: i128, period: i128) -> Bits {
+    fn multiples_of(&self, one: i128, period: i128) -> ResidueSet {
         let count = period / period.gcd(&one);
         let mut words = vec![0u64; (count as usize).div_ceil(64)];
         for at in 0..count {
             let bit = (at * one).rem_euclid(period) as usize;
             words[at as usize / 64] |= (self.words[bit / 64] >> (bit % 64) & 1) << (at % 64);
         }
-        Bits::new(count, words.into())
+        ResidueSet::new(count, words.into())
     }
 
     /// Whether some number of a range is in it.
-    fn any(&self, (first, end): Range) -> bool {
+    fn contains_any(&self, (first, end): MagnitudeRange) -> bool {
         match end {
             _ if !self.some => false,
             Some(end) if first >= end => false,
             Some(end) if end - first < self.period => {
                 let from = first.rem_euclid(self.period);
                 let to = from + (end - first);
-                self.within(from, to.min(self.period)) || self.within(0, to - self.period)
+                self.any_bit(from, to.min(self.period)) || self.any_bit(0, to - self.period)
             }
             _ => true,
         }
     }
 
     /// Whether some bit from one to another, both within the period, is set.
-    fn within(&self, from: i128, to: i128) -> bool {
+    fn any_bit(&self, from: i128, to: i128) -> bool {
         if from >= to {
             return false;
         }
@@ -294,7 +313,7 @@ impl Bits {
 }
 
 /// Finds which residues satisfy formulas between two neighbouring numbers compared with.
-struct Finding<'a> {
+struct ResidueSearch<'a> {
     formulas: &'a Formulas,
     period: i128,
     /// Units by what they are in the last place.
@@ -303,7 +322,7 @@ struct Finding<'a> {
     words: usize,
 }
 
-impl Finding<'_> {
+impl ResidueSearch<'_> {
     /// `None` where finding it takes much.
     fn set(&mut self, id: F, low: Option<&Decimal>, whole: bool) -> Option<Arc<[u64]>> {
         if let Some(known) = self.known.get(&id) {
@@ -354,7 +373,7 @@ impl Finding<'_> {
     }
 }
 
-fn meet(one: Range, other: Range) -> Range {
+fn intersect(one: MagnitudeRange, other: MagnitudeRange) -> MagnitudeRange {
     let high = match (one.1, other.1) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (high, None) | (None, high) => high,
@@ -362,6 +381,6 @@ fn meet(one: Range, other: Range) -> Range {
     (one.0.max(other.0), high)
 }
 
-fn is_empty((low, high): Range) -> bool {
+fn is_empty((low, high): MagnitudeRange) -> bool {
     high.is_some_and(|high| low >= high)
 }

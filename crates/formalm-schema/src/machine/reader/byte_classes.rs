@@ -4,34 +4,55 @@ use std::sync::Arc;
 
 use formalm_automata::{ByteSet, Error, alike};
 
-use crate::machine::Grown;
+use crate::machine::{DEAD, LazyTables};
 
-impl Grown {
-    /// Bytes that go on alike. What is read ahead is not kept, and places whose keys are one share
-    /// their ways; a name or an item that came already is told apart by reading it only.
-    pub(crate) fn ways(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
-        // Which names tokens can tell apart does not matter here.
-        let tells_names = std::mem::replace(&mut self.tells_names, false);
-        let ways = self.ways_by_texts(state);
-        self.tells_names = tells_names;
-        ways
+impl LazyTables {
+    /// Bytes that some instance continues a state with; the states behind them are not kept.
+    pub(crate) fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Error> {
+        if let Some(&known) = self.live.get(&state) {
+            return Ok(known);
+        }
+        let (position, records) = (*self.states.get(state), self.records.len());
+        let mut live = ByteSet::default();
+        for byte in 0..=255 {
+            let leads = match self.next.get(&(state, byte)) {
+                Some(&known) => known != DEAD,
+                None => self.read_byte(position, byte)?.is_some(),
+            };
+            if leads {
+                live.insert(byte);
+            }
+        }
+        self.records.truncate(records);
+        self.live.insert(state, live);
+        Ok(live)
     }
 
-    fn ways_by_texts(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
-        let place = *self.states.get(state);
-        let key = self.normal(place)?;
-        if let Some(known) = self.known.ways.get(&key) {
+    /// Bytes that go on alike. What is read ahead is not kept, and places whose keys are one share
+    /// their ways; a name or an item that came already is told apart by reading it only.
+    pub(crate) fn byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
+        // Which names tokens can tell apart does not matter here.
+        let distinguishes_names = std::mem::replace(&mut self.distinguishes_names, false);
+        let classes = self.compute_byte_classes(state);
+        self.distinguishes_names = distinguishes_names;
+        classes
+    }
+
+    fn compute_byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
+        let position = *self.states.get(state);
+        let key = self.mask_abstraction(position)?;
+        if let Some(known) = self.cache.byte_classes.get(&key) {
             return Ok(Arc::clone(known));
         }
         let records = self.records.len();
-        let ways = alike(|byte| match self.read_fresh(key, byte)? {
-            Some(next) => self.normal(next).map(Some),
+        let classes = alike(|byte| match self.read_byte(key, byte)? {
+            Some(next) => self.mask_abstraction(next).map(Some),
             None => Ok(None),
         });
         // Texts recorded ahead belong to places that nobody knows any more.
         self.records.truncate(records);
-        let ways: Arc<[ByteSet]> = ways?.into();
-        self.known.ways.insert(key, Arc::clone(&ways));
-        Ok(ways)
+        let classes: Arc<[ByteSet]> = classes?.into();
+        self.cache.byte_classes.insert(key, Arc::clone(&classes));
+        Ok(classes)
     }
 }

@@ -13,51 +13,52 @@ use crate::table::Map;
 use crate::value::ValueId;
 
 /// What a container and its new child owe.
-pub(crate) struct Begun {
+pub(crate) struct ChildStart {
     pub(crate) container: Owes,
     pub(crate) child: Owes,
 }
 
 impl Core {
     /// All that is owed, the truths that are asked for included.
-    pub(crate) fn total(&mut self, owes: &Owes) -> F {
-        let goal = self.formulas.answer(owes.goal, &owes.asked, &owes.formulas[1..]);
-        self.formulas.both(goal, owes.formulas[0])
+    pub(crate) fn total(&mut self, obligation: &Owes) -> F {
+        let goal =
+            self.formulas.answer(obligation.goal, &obligation.asked, &obligation.formulas[1..]);
+        self.formulas.both(goal, obligation.formulas[0])
     }
 
     /// What formulas say once a member of this name has begun.
-    pub(crate) fn after_name(&mut self, owes: &Owes, name: NameId) -> Result<Owes, Error> {
+    pub(crate) fn after_name(&mut self, obligation: &Owes, name: NameId) -> Result<Owes, Error> {
         let mut known = Map::default();
-        let formulas: Result<Vec<F>, Error> = owes
+        let formulas: Result<Vec<F>, Error> = obligation
             .formulas
             .iter()
             .map(|&id| {
                 // What holds in any case is kept as it is, which many states share.
                 let certain = self.formulas.conjuncts(id);
-                self.derived(id, &mut known, &|core, atom, leaf| {
+                self.map_atoms(id, &mut known, &|core, atom, leaf| {
                     let is_certain = certain.binary_search(&leaf).is_ok();
                     core.atom_after_name(atom, leaf, name, is_certain)
                 })
             })
             .collect();
-        Ok(Owes { formulas: formulas?.into(), ..owes.clone() })
+        Ok(Owes { formulas: formulas?.into(), ..obligation.clone() })
     }
 
     /// What formulas say once an item has begun.
-    pub(crate) fn after_item(&mut self, owes: &Owes) -> Result<Owes, Error> {
+    pub(crate) fn after_item(&mut self, obligation: &Owes) -> Result<Owes, Error> {
         let mut known = Map::default();
-        let formulas: Result<Vec<F>, Error> = owes
+        let formulas: Result<Vec<F>, Error> = obligation
             .formulas
             .iter()
             .map(|&id| {
-                self.derived(id, &mut known, &|core, atom, _| Ok(core.atom_after_item(atom)))
+                self.map_atoms(id, &mut known, &|core, atom, _| Ok(core.atom_after_item(atom)))
             })
             .collect();
-        Ok(Owes { formulas: formulas?.into(), ..owes.clone() })
+        Ok(Owes { formulas: formulas?.into(), ..obligation.clone() })
     }
 
     /// A formula with its atoms replaced.
-    fn derived(
+    fn map_atoms(
         &mut self,
         id: F,
         known: &mut Map<F, F>,
@@ -67,7 +68,7 @@ impl Core {
             return Ok(new);
         }
         let mut all = |core: &mut Core, list: &[F]| -> Result<Vec<F>, Error> {
-            list.iter().map(|&one| core.derived(one, known, leaf)).collect()
+            list.iter().map(|&one| core.map_atoms(one, known, leaf)).collect()
         };
         let new = match self.formulas.get(id).clone() {
             Form::Atom(atom) => leaf(self, atom, id)?,
@@ -75,11 +76,11 @@ impl Core {
                 let inner = all(self, &[inner])?[0];
                 self.formulas.not(inner)
             }
-            Form::And(list) => match self.derived_unless(&list, FALSE, known, leaf)? {
+            Form::And(list) => match self.map_atoms_unless(&list, FALSE, known, leaf)? {
                 Some(list) => self.formulas.and(list),
                 None => FALSE,
             },
-            Form::Or(list) => match self.derived_unless(&list, TRUE, known, leaf)? {
+            Form::Or(list) => match self.map_atoms_unless(&list, TRUE, known, leaf)? {
                 Some(list) => self.formulas.or(list),
                 None => TRUE,
             },
@@ -94,7 +95,7 @@ impl Core {
     }
 
     /// Formulas with their atoms replaced; `None` as soon as one becomes what decides them all.
-    fn derived_unless(
+    fn map_atoms_unless(
         &mut self,
         list: &[F],
         decides: F,
@@ -103,7 +104,7 @@ impl Core {
     ) -> Result<Option<Vec<F>>, Error> {
         let mut new = Vec::with_capacity(list.len());
         for &one in list {
-            let one = self.derived(one, known, leaf)?;
+            let one = self.map_atoms(one, known, leaf)?;
             if one == decides {
                 return Ok(None);
             }
@@ -122,7 +123,7 @@ impl Core {
         Ok(match atom {
             Atom::Members(rules) => {
                 let value = self.rules_at(&rules, name)?;
-                let rest = if is_certain { leaf } else { self.members_but(&rules, leaf, name) };
+                let rest = if is_certain { leaf } else { self.rules_except(&rules, leaf, name) };
                 self.formulas.both(rest, value)
             }
             Atom::Owed(names) => {
@@ -144,7 +145,7 @@ impl Core {
     }
 
     /// What rules say of members other than one that came.
-    fn members_but(&mut self, rules: &[(Which, NodeId)], leaf: F, name: NameId) -> F {
+    fn rules_except(&mut self, rules: &[(Which, NodeId)], leaf: F, name: NameId) -> F {
         let speaks = |which: &Which| {
             which.names.as_ref().is_some_and(|names| names.binary_search(&name).is_ok())
         };
@@ -205,92 +206,109 @@ impl Core {
     }
 
     /// What only the child can owe moved to it: the container, the child's part, and all of it.
-    pub(crate) fn part(&mut self, owes: Owes) -> (Owes, F, F) {
+    pub(crate) fn part(&mut self, obligation: Owes) -> (Owes, F, F) {
         let (mut must, mut kept) = (Vec::new(), Vec::new());
-        for part in self.formulas.conjuncts(owes.formulas[0]) {
+        for part in self.formulas.conjuncts(obligation.formulas[0]) {
             let moves = self.formulas.has_child(part) && !self.formulas.has_atom(part);
             if moves { must.push(part) } else { kept.push(part) }
         }
         let must = self.formulas.and(must);
-        let mut container = owes;
+        let mut container = obligation;
         container.formulas[0] = self.formulas.and(kept);
         let total = self.total(&container);
         (container, must, total)
     }
 
     /// Whether a child can be read.
-    pub(crate) fn can_begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<bool, Error> {
-        let (_, must, total) = self.part(owes);
+    pub(crate) fn can_begin(&mut self, obligation: Owes, rest: Rest<'_>) -> Result<bool, Error> {
+        let (_, must, total) = self.part(obligation);
         let all = self.formulas.both(total, must);
         self.some_child_and_rest(all, rest)
     }
 
     /// Parts container and child; `None` if no child can be read.
-    pub(crate) fn begin(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Option<Begun>, Error> {
-        let viable = self.can_begin(owes.clone(), rest)?;
-        if viable { self.begin_viable(owes, rest).map(Some) } else { Ok(None) }
+    pub(crate) fn split_child(
+        &mut self,
+        obligation: Owes,
+        rest: Rest<'_>,
+    ) -> Result<Option<ChildStart>, Error> {
+        let viable = self.can_begin(obligation.clone(), rest)?;
+        if viable { self.split_viable_child(obligation, rest).map(Some) } else { Ok(None) }
     }
 
     /// The same where it is known that a child can be read.
-    pub(crate) fn begin_viable(&mut self, owes: Owes, rest: Rest<'_>) -> Result<Begun, Error> {
-        let (mut container, must, _) = self.part(owes);
-        self.tell(must, container.formulas.iter_mut());
+    pub(crate) fn split_viable_child(
+        &mut self,
+        obligation: Owes,
+        rest: Rest<'_>,
+    ) -> Result<ChildStart, Error> {
+        let (mut container, must, _) = self.part(obligation);
+        self.substitute_verdicts(must, container.formulas.iter_mut());
         let total = self.total(&container);
-        let is_repeated = rest.of == Type::Array && self.may_be_repeated(total);
+        let is_repeated = rest.of == Type::Array && self.may_need_equal_item(total);
         let asks = container.formulas.iter().any(|&one| self.formulas.has_child(one));
         let child = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
-        let mut begun = Begun { container, child };
+        let mut begun = ChildStart { container, child };
         if asks || is_repeated {
             let goal = self.project(total, must, rest)?;
-            self.move_to_child(goal, &mut begun);
+            self.move_queries_to_child(goal, &mut begun);
         }
         Ok(begun)
     }
 
     /// Puts the truths of a child that a formula says into others; the literals that say them.
-    fn tell<'a>(&mut self, id: F, formulas: impl Iterator<Item = &'a mut F>) -> Vec<F> {
-        let mut told: Vec<(NodeId, F, F)> = Vec::new();
+    fn substitute_verdicts<'a>(
+        &mut self,
+        id: F,
+        formulas: impl Iterator<Item = &'a mut F>,
+    ) -> Vec<F> {
+        let mut literals: Vec<(NodeId, F, F)> = Vec::new();
         for part in self.formulas.conjuncts(id) {
             match *self.formulas.get(part) {
-                Form::Child(node) => told.push((node, TRUE, part)),
+                Form::Child(node) => literals.push((node, TRUE, part)),
                 Form::Not(inner) => {
                     if let Form::Child(node) = *self.formulas.get(inner) {
-                        told.push((node, FALSE, part));
+                        literals.push((node, FALSE, part));
                     }
                 }
                 _ => {}
             }
         }
-        told.sort_unstable();
-        let nodes: Vec<NodeId> = told.iter().map(|one| one.0).collect();
-        let truths: Vec<F> = told.iter().map(|one| one.1).collect();
+        literals.sort_unstable();
+        let nodes: Vec<NodeId> = literals.iter().map(|one| one.0).collect();
+        let verdicts: Vec<F> = literals.iter().map(|one| one.1).collect();
         for one in formulas {
-            *one = self.formulas.answer(*one, &nodes, &truths);
+            *one = self.formulas.answer(*one, &nodes, &verdicts);
         }
-        told.into_iter().map(|one| one.2).collect()
+        literals.into_iter().map(|one| one.2).collect()
     }
 
     /// Lets a child owe what has to be true of it, so that it is not asked for that.
-    fn move_to_child(&mut self, mut goal: F, Begun { container, child }: &mut Begun) {
+    fn move_queries_to_child(
+        &mut self,
+        mut goal: F,
+        ChildStart { container, child }: &mut ChildStart,
+    ) {
         let said = goal;
-        let mut must = self.tell(said, container.formulas.iter_mut().chain([&mut goal]));
+        let mut must =
+            self.substitute_verdicts(said, container.formulas.iter_mut().chain([&mut goal]));
         must.push(child.formulas[0]);
-        let asked = self.formulas.asked(&container.formulas);
+        let queries = self.formulas.asked(&container.formulas);
         // It may speak of nodes that the container does not ask about.
-        if self.formulas.asked(&[goal]).iter().any(|node| asked.binary_search(node).is_err()) {
+        if self.formulas.asked(&[goal]).iter().any(|node| queries.binary_search(node).is_err()) {
             must.push(std::mem::replace(&mut goal, TRUE));
         }
         let mut formulas = vec![self.formulas.and(must)];
-        formulas.extend(asked.iter().map(|&node| self.formulas.child(node)));
-        *child = Owes { formulas: formulas.into(), asked: asked.into(), goal };
+        formulas.extend(queries.iter().map(|&node| self.formulas.child(node)));
+        *child = Owes { formulas: formulas.into(), asked: queries.into(), goal };
     }
 
     /// Whether an item that comes may have to be equal to the one being read.
-    fn may_be_repeated(&self, id: F) -> bool {
-        self.may_be_repeated_within(id, &mut Map::default())
+    fn may_need_equal_item(&self, id: F) -> bool {
+        self.may_need_equal_item_within(id, &mut Map::default())
     }
 
-    fn may_be_repeated_within(&self, id: F, known: &mut Map<F, bool>) -> bool {
+    fn may_need_equal_item_within(&self, id: F, known: &mut Map<F, bool>) -> bool {
         let is_small = self.formulas.is_small(id);
         if !is_small && let Some(&known) = known.get(&id) {
             return known;
@@ -299,10 +317,10 @@ impl Core {
             Form::Not(inner) => {
                 matches!(self.formulas.get(*inner), Form::Atom(Atom::UniqueWith(_)))
                     || matches!(self.formulas.get(*inner), Form::One(_))
-                        && self.may_be_repeated_within(*inner, known)
+                        && self.may_need_equal_item_within(*inner, known)
             }
             Form::And(list) | Form::Or(list) => {
-                list.iter().any(|&one| self.may_be_repeated_within(one, known))
+                list.iter().any(|&one| self.may_need_equal_item_within(one, known))
             }
             Form::One(list) => {
                 self.formulas.some_atom(list, |atom| matches!(atom, Atom::UniqueWith(_)))
@@ -318,18 +336,18 @@ impl Core {
     /// What a container owes once its child is known.
     pub(crate) fn after_child(
         &mut self,
-        owes: &Owes,
-        asked: &[NodeId],
-        truths: &[bool],
+        obligation: &Owes,
+        queries: &[NodeId],
+        verdicts: &[bool],
         value: Option<ValueId>,
     ) -> Result<Owes, Error> {
-        let truths: Vec<F> =
-            truths.iter().map(|&truth| crate::formula::Formulas::constant(truth)).collect();
+        let verdicts: Vec<F> =
+            verdicts.iter().map(|&verdict| crate::formula::Formulas::constant(verdict)).collect();
         let mut known = Map::default();
-        let mut formulas = Vec::with_capacity(owes.formulas.len());
-        for &id in &owes.formulas {
-            let id = self.formulas.answer(id, asked, &truths);
-            formulas.push(self.derived(id, &mut known, &|core, atom, leaf| match atom {
+        let mut formulas = Vec::with_capacity(obligation.formulas.len());
+        for &id in &obligation.formulas {
+            let id = self.formulas.answer(id, queries, &verdicts);
+            formulas.push(self.map_atoms(id, &mut known, &|core, atom, leaf| match atom {
                 Atom::UniqueWith(taken) => {
                     let mut taken = taken.to_vec();
                     taken.extend(value);
@@ -340,25 +358,25 @@ impl Core {
                 _ => Ok(leaf),
             })?);
         }
-        Ok(Owes { formulas: formulas.into(), ..owes.clone() })
+        Ok(Owes { formulas: formulas.into(), ..obligation.clone() })
     }
 
     /// Whether items have to be remembered.
-    pub(crate) fn has_unique(&self, owes: &Owes) -> bool {
-        owes.formulas.iter().any(|&id| {
+    pub(crate) fn has_unique(&self, obligation: &Owes) -> bool {
+        obligation.formulas.iter().any(|&id| {
             let is_unique = |atom: &Atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_));
             self.formulas.some_atom(&[id], is_unique)
         })
     }
 
     /// Names in the order in which the nodes of a formula declare them, then those owed.
-    pub(crate) fn declared(&self, owes: &Owes) -> Vec<NameId> {
-        let (mut names, mut owed) = (Vec::new(), Vec::new());
+    pub(crate) fn declared(&self, obligation: &Owes) -> Vec<NameId> {
+        let (mut names, mut required) = (Vec::new(), Vec::new());
         let mut visited = FxHashSet::default();
-        for node in self.formulas.asked(&owes.formulas) {
-            self.declare(node, &mut names, &mut owed, &mut visited);
+        for node in self.formulas.asked(&obligation.formulas) {
+            self.declare(node, &mut names, &mut required, &mut visited);
         }
-        names.extend(owed);
+        names.extend(required);
         let mut seen = FxHashSet::default();
         names.retain(|&name| seen.insert(name));
         names
@@ -368,7 +386,7 @@ impl Core {
         &self,
         node: NodeId,
         names: &mut Vec<NameId>,
-        owed: &mut Vec<NameId>,
+        required: &mut Vec<NameId>,
         visited: &mut FxHashSet<NodeId>,
     ) {
         if !visited.insert(node) {
@@ -382,22 +400,22 @@ impl Core {
                         list.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
                     );
                 }
-                Rule::Required(list) => owed.extend(list),
+                Rule::Required(list) => required.extend(list),
                 _ => {}
             }
         }
         for rule in rules.iter() {
             match rule {
                 Rule::All(nodes) | Rule::Any(nodes) | Rule::One(nodes) => {
-                    nodes.iter().for_each(|&node| self.declare(node, names, owed, visited));
+                    nodes.iter().for_each(|&node| self.declare(node, names, required, visited));
                 }
                 Rule::If { condition, then, other } => {
                     let nodes = [Some(*condition), *then, *other];
                     for node in nodes.into_iter().flatten() {
-                        self.declare(node, names, owed, visited);
+                        self.declare(node, names, required, visited);
                     }
                 }
-                Rule::SchemaWith(_, node) => self.declare(*node, names, owed, visited),
+                Rule::SchemaWith(_, node) => self.declare(*node, names, required, visited),
                 _ => {}
             }
         }

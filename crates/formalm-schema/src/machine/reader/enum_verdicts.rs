@@ -6,34 +6,34 @@ use formalm_automata::{Error, Machine};
 
 use crate::core::Core;
 use crate::formula::{Atom, F};
-use crate::machine::Grown;
-use crate::machine::reader::cache::Asked;
+use crate::machine::LazyTables;
+use crate::machine::reader::cache::QueryState;
 
 /// With so many truths that listed texts decide, the text is told rather than each truth.
-const MANY: usize = 16;
+const MIN_ENUM_QUERIES: usize = 16;
 
 /// Machines of a text, and how the truths that are asked follow from what they say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct AskedTexts {
+pub(crate) struct QueriedStrings {
     /// A [`Telling`]; without one each machine is a truth.
-    pub(crate) telling: Option<u32>,
+    pub(crate) enum_index: Option<u32>,
     /// Whether the first machine alone says if the text can go on; the others only tell names
     /// apart, and stop with it.
-    pub(crate) is_guarded: bool,
-    pub(crate) machines: Box<[Asked]>,
+    pub(crate) has_guard: bool,
+    pub(crate) machines: Box<[QueryState]>,
 }
 
-impl AskedTexts {
+impl QueriedStrings {
     /// Returns the machines of which one has to go on.
-    pub(crate) fn going_on(&self) -> &[Asked] {
-        if self.is_guarded { &self.machines[..1] } else { &self.machines }
+    pub(crate) fn required_machines(&self) -> &[QueryState] {
+        if self.has_guard { &self.machines[..1] } else { &self.machines }
     }
 }
 
-impl Deref for AskedTexts {
-    type Target = [Asked];
+impl Deref for QueriedStrings {
+    type Target = [QueryState];
 
-    fn deref(&self) -> &[Asked] {
+    fn deref(&self) -> &[QueryState] {
         &self.machines
     }
 }
@@ -41,44 +41,44 @@ impl Deref for AskedTexts {
 /// Listed texts are numbered from one on; the first machines say the digits of the number in
 /// base two, and all others are truths of their own.
 #[derive(Debug)]
-pub(crate) struct Telling {
+pub(crate) struct EnumIndex {
     digits: usize,
-    truths: Box<[Told]>,
+    verdicts: Box<[VerdictSource]>,
 }
 
 /// How a truth is told.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum VerdictSource {
     Machine(usize),
     /// By the number of the text, which is none if it is not listed.
     Number(Box<[bool]>),
 }
 
-impl Telling {
-    pub(crate) fn truths(&self) -> &[Told] {
-        &self.truths
+impl EnumIndex {
+    pub(crate) fn verdicts(&self) -> &[VerdictSource] {
+        &self.verdicts
     }
 
     /// The truths, by what the machines say.
-    pub(crate) fn tell(&self, said: &[bool]) -> Vec<bool> {
-        let digits = said[..self.digits].iter().enumerate();
+    pub(crate) fn verdicts_for(&self, accepted: &[bool]) -> Vec<bool> {
+        let digits = accepted[..self.digits].iter().enumerate();
         let number = digits.fold(0, |number, (at, &digit)| number | usize::from(digit) << at);
-        let told = |told: &Told| match told {
-            Told::Machine(at) => said[*at],
-            Told::Number(truths) => truths.get(number).is_some_and(|&truth| truth),
+        let told = |told: &VerdictSource| match told {
+            VerdictSource::Machine(at) => accepted[*at],
+            VerdictSource::Number(verdicts) => verdicts.get(number).is_some_and(|&verdict| verdict),
         };
-        self.truths.iter().map(told).collect()
+        self.verdicts.iter().map(told).collect()
     }
 }
 
-impl Grown {
+impl LazyTables {
     /// The machines that tell the truths of formulas over texts.
-    pub(crate) fn asked_texts(&mut self, formulas: &[F]) -> Result<AskedTexts, Error> {
+    pub(crate) fn string_queries(&mut self, formulas: &[F]) -> Result<QueriedStrings, Error> {
         let listed: Vec<bool> = formulas.iter().map(|&id| self.core.is_listed(id)).collect();
-        if listed.iter().filter(|&&listed| listed).count() < MANY {
-            let machines: Result<Box<[Asked]>, Error> =
-                formulas.iter().map(|&id| self.asked_text(id)).collect();
-            return Ok(AskedTexts { machines: machines?, ..AskedTexts::default() });
+        if listed.iter().filter(|&&listed| listed).count() < MIN_ENUM_QUERIES {
+            let machines: Result<Box<[QueryState]>, Error> =
+                formulas.iter().map(|&id| self.string_query(id)).collect();
+            return Ok(QueriedStrings { machines: machines?, ..QueriedStrings::default() });
         }
         let mut texts: Vec<String> = Vec::new();
         for (&id, _) in formulas.iter().zip(&listed).filter(|(_, listed)| **listed) {
@@ -103,23 +103,27 @@ impl Grown {
             let with = with.map(|(_, text)| text.clone()).collect();
             let regex = self.core.schema.texts(with);
             let formula = self.core.formulas.atom(Atom::In(regex));
-            machines.push(self.asked_text(formula)?);
+            machines.push(self.string_query(formula)?);
         }
-        let mut truths = Vec::with_capacity(formulas.len());
+        let mut verdicts = Vec::with_capacity(formulas.len());
         for (&id, &listed) in formulas.iter().zip(&listed) {
-            truths.push(if listed {
-                Told::Number(self.core.listed_truths(id, &texts))
+            verdicts.push(if listed {
+                VerdictSource::Number(self.core.listed_truths(id, &texts))
             } else {
-                machines.push(self.asked_text(id)?);
-                Told::Machine(machines.len() - 1)
+                machines.push(self.string_query(id)?);
+                VerdictSource::Machine(machines.len() - 1)
             });
         }
-        let telling = self.parts.tellings.len() as u32;
-        self.parts.tellings.push(Telling { digits, truths: truths.into() });
-        Ok(AskedTexts { telling: Some(telling), is_guarded: false, machines: machines.into() })
+        let enum_index = self.parts.enum_indexes.len() as u32;
+        self.parts.enum_indexes.push(EnumIndex { digits, verdicts: verdicts.into() });
+        Ok(QueriedStrings {
+            enum_index: Some(enum_index),
+            has_guard: false,
+            machines: machines.into(),
+        })
     }
 
-    fn asked_text(&mut self, id: F) -> Result<Asked, Error> {
+    fn string_query(&mut self, id: F) -> Result<QueryState, Error> {
         let language = self.core.language(id)?;
         Ok(language.map(|one| (one, self.core.text(one).start())))
     }

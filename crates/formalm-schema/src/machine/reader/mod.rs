@@ -6,7 +6,6 @@ pub(crate) mod containers;
 pub(crate) mod derivative;
 pub(crate) mod enum_verdicts;
 pub(crate) mod multi_byte_steps;
-pub(crate) mod name_tests;
 pub(crate) mod next_names;
 pub(crate) mod property_allowed;
 pub(crate) mod property_name;

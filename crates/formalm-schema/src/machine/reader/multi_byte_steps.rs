@@ -6,18 +6,18 @@
 use formalm_automata::Error;
 
 use crate::machine::frame::Frame;
-use crate::machine::{DEAD, Grown};
+use crate::machine::{DEAD, LazyTables};
 
 /// Bytes that are read at once.
-const MOST: usize = 7;
+const MAX_RUN_BYTES: usize = 7;
 
-impl Grown {
+impl LazyTables {
     /// The state after a text, or how much of the text is viable.
     pub(crate) fn walk(&mut self, state: u32, text: &[u8]) -> Result<Result<u32, usize>, Error> {
         let (mut state, mut at) = (state, 0);
         while let Some(&byte) = text.get(at) {
             let known = self.next.get(&(state, byte)).copied();
-            let run = if known.is_none() { self.run(state, &text[at..]) } else { &[] };
+            let run = if known.is_none() { self.string_run(state, &text[at..]) } else { &[] };
             if run.len() < 2 {
                 match known.map_or_else(|| self.successor(state, byte), Ok)? {
                     DEAD => return Ok(Err(at)),
@@ -25,16 +25,17 @@ impl Grown {
                 }
                 continue;
             }
-            let packed = run.iter().fold(1, |packed, &byte| packed << 8 | u64::from(byte));
-            if let Some(&next) = self.leaps.get(&(state, packed)) {
+            let packed_prefix =
+                run.iter().fold(1, |packed_prefix, &byte| packed_prefix << 8 | u64::from(byte));
+            if let Some(&next) = self.run_transitions.get(&(state, packed_prefix)) {
                 (state, at) = (next, at + run.len());
                 continue;
             }
-            match self.leap(state, run)? {
+            match self.read_run(state, run)? {
                 Err(good) => return Ok(Err(at + good)),
                 Ok((next, count)) => {
                     if count == run.len() {
-                        self.leaps.insert((state, packed), next);
+                        self.run_transitions.insert((state, packed_prefix), next);
                     }
                     (state, at) = (next, at + count);
                 }
@@ -44,28 +45,28 @@ impl Grown {
     }
 
     /// The bytes of a text that are read at once: those within a name or text.
-    fn run<'a>(&self, state: u32, text: &'a [u8]) -> &'a [u8] {
-        if !matches!(self.states.get(state).frame, Frame::Name { .. } | Frame::Text { .. }) {
+    fn string_run<'a>(&self, state: u32, text: &'a [u8]) -> &'a [u8] {
+        if !matches!(self.states.get(state).frame, Frame::Name { .. } | Frame::String { .. }) {
             return &[];
         }
-        let run = &text[..text.len().min(MOST)];
+        let run = &text[..text.len().min(MAX_RUN_BYTES)];
         &run[..run.iter().position(|byte| b"\"\\".contains(byte)).unwrap_or(run.len())]
     }
 
     /// The state after bytes within a name or text, and how many were read; a byte after which
     /// nothing has changed is read alone. If they lead nowhere, how many of them are viable.
-    fn leap(&mut self, state: u32, run: &[u8]) -> Result<Result<(u32, usize), usize>, Error> {
+    fn read_run(&mut self, state: u32, run: &[u8]) -> Result<Result<(u32, usize), usize>, Error> {
         self.check_limits()?;
         let first = *self.states.get(state);
-        let mut place = first;
+        let mut position = first;
         for (at, &byte) in run.iter().enumerate() {
-            let Some(next) = self.read_fresh(place, byte)? else { return Ok(Err(at)) };
+            let Some(next) = self.read_byte(position, byte)? else { return Ok(Err(at)) };
             if at == 0 && next == first {
                 self.next.insert((state, byte), state);
                 return Ok(Ok((state, 1)));
             }
-            place = next;
+            position = next;
         }
-        Ok(Ok((self.states.intern(place), run.len())))
+        Ok(Ok((self.states.intern(position), run.len())))
     }
 }

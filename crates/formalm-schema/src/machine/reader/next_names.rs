@@ -5,105 +5,111 @@ use formalm_automata::{Error, Machine};
 
 use crate::core::TextId;
 use crate::formula::{Atom, F, Form, TRUE};
-use crate::machine::Grown;
-use crate::machine::frame::{AskedId, Frame, GoneId, NamingId, OrderId, OwesId, Reach};
-use crate::machine::reader::cache::{Asked, NOT_ASKED};
+use crate::machine::LazyTables;
+use crate::machine::frame::{
+    Frame, NameCandidates, NameOrderId, NextNamesId, ObligationId, QueriesId, UsedNamesId,
+};
+use crate::machine::reader::cache::{NO_QUERIES, QueryState};
 use crate::names::{NameId, PLACEHOLDER};
 use crate::options::Order;
 use crate::solve::{PLENTY, fresh_beginning};
 
+/// Ways through the formulas of an object that are looked at.
+const MAX_IMPLICANTS: usize = 64;
+
 /// Whether a name may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum May {
+enum NameStatus {
     Unknown,
-    Yes,
-    No,
+    Allowed,
+    Forbidden,
 }
 
 /// The names that may come next in an object.
 #[derive(Debug)]
-pub(crate) struct Naming {
-    pub(crate) owes: OwesId,
-    pub(crate) gone: GoneId,
-    pub(crate) order: OrderId,
+pub(crate) struct NextNames {
+    pub(crate) obligation: ObligationId,
+    pub(crate) used_names: UsedNamesId,
+    pub(crate) order: NameOrderId,
     /// Names that matter by themselves, sorted by their bytes.
     pub(crate) known: Box<[NameId]>,
-    may: Box<[May]>,
+    status: Box<[NameStatus]>,
     /// Classes of other names that may come, and a name of each.
     classes: Box<[(TextId, NameId)]>,
     /// Where there are too many classes to list: what tells names apart. See
     /// [`Grown::tell_by_tests`].
     pub(crate) tests: Box<[F]>,
     /// Before the first character of a name.
-    pub(crate) start: Reach,
+    pub(crate) start: NameCandidates,
     /// Whether the object owes nothing but members and names, or that one does not come, or no more
     /// than some, so that names do not depend on each other.
-    pub(crate) plain: bool,
+    pub(crate) independent: bool,
     /// Whether every other name is of a class that may come.
-    pub(crate) takes_all: bool,
+    pub(crate) allows_all_others: bool,
     /// Whether a class of other names does not run out, for each.
     pub(crate) plenty: Box<[bool]>,
 }
 
-impl Grown {
+impl LazyTables {
     /// What is known of the names of an object; `object` is its frame.
-    pub(crate) fn naming(
+    pub(crate) fn next_names(
         &mut self,
-        owes: OwesId,
-        gone: GoneId,
-        order: OrderId,
-    ) -> Result<NamingId, Error> {
-        if let Some(&known) = self.known.namings.get(&(owes, gone, order)) {
+        obligation: ObligationId,
+        used_names: UsedNamesId,
+        order: NameOrderId,
+    ) -> Result<NextNamesId, Error> {
+        if let Some(&known) = self.cache.next_names.get(&(obligation, used_names, order)) {
             return Ok(known);
         }
-        let (mut names, tests) = self.mentioned(owes);
-        names.extend(self.parts.gone.get(gone.0));
+        let (mut names, tests) = self.mentioned_names(obligation);
+        names.extend(self.parts.used_names.get(used_names.0));
         self.core.schema.names.sort(&mut names);
-        let plain = self.is_plain(owes);
-        let may = vec![May::Unknown; names.len()].into();
-        let start = Reach { from: 0, to: names.len() as u32, classes: NOT_ASKED };
+        let independent = self.has_independent_names(obligation);
+        let status = vec![NameStatus::Unknown; names.len()].into();
+        let start = NameCandidates { from: 0, to: names.len() as u32, classes: NO_QUERIES };
         let classes = [].into();
         let known = names.into();
-        let id = NamingId(self.namings.len() as u32);
-        self.namings.push(Naming {
-            owes,
-            gone,
+        let id = NextNamesId(self.name_sets.len() as u32);
+        self.name_sets.push(NextNames {
+            obligation,
+            used_names,
             order,
             known,
-            may,
+            status,
             classes,
             tests: [].into(),
             start,
-            plain,
-            takes_all: false,
+            independent,
+            allows_all_others: false,
             plenty: [].into(),
         });
         self.find_classes(id, &tests)?;
-        self.known.namings.insert((owes, gone, order), id);
+        self.cache.next_names.insert((obligation, used_names, order), id);
         Ok(id)
     }
 
-    pub(crate) fn names_of(&self, id: NamingId) -> &Naming {
-        &self.namings[id.0 as usize]
+    pub(crate) fn names_at(&self, id: NextNamesId) -> &NextNames {
+        &self.name_sets[id.0 as usize]
     }
 
-    pub(crate) fn is_plain(&self, owes: OwesId) -> bool {
-        let owed = self.parts.owes.get(owes.0);
+    pub(crate) fn has_independent_names(&self, obligation: ObligationId) -> bool {
+        let required = self.parts.obligations.get(obligation.0);
         let formulas = &self.core.formulas;
-        let plain = |&id: &F| match formulas.get(id) {
+        let independent = |&id: &F| match formulas.get(id) {
             Form::Atom(Atom::Members(_) | Atom::Owed(_)) => true,
             _ => formulas.excluded_name(id).is_some() || formulas.most_members(id).is_some(),
         };
-        owed.formulas.len() == 1
-            && owed.goal == TRUE
-            && formulas.conjuncts(owed.formulas[0]).iter().all(plain)
+        required.formulas.len() == 1
+            && required.goal == TRUE
+            && formulas.conjuncts(required.formulas[0]).iter().all(independent)
     }
 
     /// Names that the formulas of an object speak of, and what tells apart the others.
-    pub(crate) fn mentioned(&mut self, owes: OwesId) -> (Vec<NameId>, Vec<F>) {
+    pub(crate) fn mentioned_names(&mut self, obligation: ObligationId) -> (Vec<NameId>, Vec<F>) {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
-        let owed = self.parts.owes.get(owes.0);
-        let atoms: Vec<Atom> = owed.formulas.iter().flat_map(|&id| self.core.atoms(id)).collect();
+        let required = self.parts.obligations.get(obligation.0);
+        let atoms: Vec<Atom> =
+            required.formulas.iter().flat_map(|&id| self.core.atoms(id)).collect();
         for atom in atoms {
             match atom {
                 Atom::Members(rules) => {
@@ -126,11 +132,11 @@ impl Grown {
     }
 
     /// Finds the classes of other names that may come.
-    fn find_classes(&mut self, id: NamingId, tests: &[F]) -> Result<(), Error> {
+    fn find_classes(&mut self, id: NextNamesId, tests: &[F]) -> Result<(), Error> {
         let all = match self.core.few_classes(tests)? {
             Some(all) => all,
-            None => match self.fresh_names_of(id)? {
-                Some(viable) => return self.tell_by_tests(id, tests, viable),
+            None => match self.unmentioned_names(id)? {
+                Some(viable) => return self.classify_by_tests(id, tests, viable),
                 None => self.core.classes(tests)?,
             },
         };
@@ -140,27 +146,27 @@ impl Grown {
                 // A name that is like no other.
                 PLACEHOLDER
             } else {
-                let known = &self.names_of(id).known;
+                let known = &self.names_at(id).known;
                 let taken: Vec<&str> =
                     known.iter().map(|&name| self.core.schema.names.get(name)).collect();
                 let Some(text) = self.core.fresh_text(class, &taken)? else { continue };
                 self.core.schema.names.intern(&text)
             };
-            if self.member_viable(id, name)? {
+            if self.property_viable(id, name)? {
                 classes.push((class, name));
             }
         }
         let start = classes.iter().map(|&(class, _)| Some((class, self.core.text(class).start())));
         let start: Box<[_]> = start.collect();
-        self.namings[id.0 as usize].start.classes = self.parts.machines(start);
-        self.namings[id.0 as usize].takes_all = classes.len() == all.len();
+        self.name_sets[id.0 as usize].start.classes = self.parts.machines(start);
+        self.name_sets[id.0 as usize].allows_all_others = classes.len() == all.len();
         let few = self.names_needed(id) <= PLENTY / 2;
         let mut plenty = Vec::with_capacity(classes.len());
         for &(class, _) in &classes {
             plenty.push(few && self.core.has_plenty_texts(class)?);
         }
-        self.namings[id.0 as usize].plenty = plenty.into();
-        self.namings[id.0 as usize].classes = classes.into();
+        self.name_sets[id.0 as usize].plenty = plenty.into();
+        self.name_sets[id.0 as usize].classes = classes.into();
         Ok(())
     }
 
@@ -168,7 +174,7 @@ impl Grown {
     ///
     /// One machine reads the names that may come, and one each test. The set of tests that a name
     /// satisfies is known when it ends, so classes that no name of the text has cost nothing.
-    fn tell_by_tests(&mut self, id: NamingId, tests: &[F], viable: F) -> Result<(), Error> {
+    fn classify_by_tests(&mut self, id: NextNamesId, tests: &[F], viable: F) -> Result<(), Error> {
         let Some(language) = self.core.language(viable)? else { return Ok(()) };
         let mut machines = Vec::with_capacity(tests.len() + 1);
         machines.push(Some((language, self.core.text(language).start())));
@@ -177,27 +183,61 @@ impl Grown {
             machines.push(test.map(|test| (test, self.core.text(test).start())));
         }
         let plenty = self.names_needed(id) <= PLENTY / 2 && self.core.has_plenty_texts(language)?;
-        let classes = self.parts.guarded(machines.into());
-        let naming = &mut self.namings[id.0 as usize];
-        naming.start.classes = classes;
-        naming.takes_all = viable == TRUE;
-        naming.plenty = [plenty].into();
-        naming.tests = tests.into();
+        let classes = self.parts.guarded_machines(machines.into());
+        let next_names = &mut self.name_sets[id.0 as usize];
+        next_names.start.classes = classes;
+        next_names.allows_all_others = viable == TRUE;
+        next_names.plenty = [plenty].into();
+        next_names.tests = tests.into();
         Ok(())
     }
 
+    /// Returns the names that no formula mentions and that may come next, as a formula over tests
+    /// of names; `None` where names depend on each other.
+    pub(crate) fn unmentioned_names(&mut self, id: NextNamesId) -> Result<Option<F>, Error> {
+        let &NextNames { obligation, used_names, order, independent, .. } = self.names_at(id);
+        let required = self.parts.obligations.get(obligation.0).clone();
+        let used_names = self.used_names_after(used_names, order, PLACEHOLDER);
+        let used_names = self.parts.used_names.get(used_names.0).clone();
+        let must = self.core.total(&required);
+        let (mut implicants, mut are_free) = (Vec::new(), true);
+        self.core.implicants(must, &mut |_, _| Ok(true), &mut |core, literals| {
+            are_free &= implicants.len() < MAX_IMPLICANTS;
+            if !are_free {
+                return Ok(true);
+            }
+            match core.names_of_way(literals, &used_names)? {
+                Some(names) => implicants.push(names),
+                None => are_free = false,
+            }
+            Ok(!are_free)
+        })?;
+        if !are_free {
+            return Ok(None);
+        }
+        let names = self.core.formulas.or(implicants);
+        if independent {
+            return Ok(Some(names));
+        }
+        // Names that run out depend on those that came.
+        let Some(language) = self.core.language(names)? else { return Ok(Some(names)) };
+        let are_many =
+            self.names_needed(id) <= PLENTY / 2 && self.core.has_plenty_texts(language)?;
+        Ok(are_many.then_some(names))
+    }
+
     /// At least how many names make all that an object owes and a token reads differ.
-    pub(crate) fn names_needed(&self, id: NamingId) -> u64 {
-        let &Naming { owes, gone, .. } = self.names_of(id);
-        let owed = self.parts.owes.get(owes.0);
-        let atoms = owed.formulas.iter().flat_map(|&id| self.core.atoms(id));
+    pub(crate) fn names_needed(&self, id: NextNamesId) -> u64 {
+        let &NextNames { obligation, used_names, .. } = self.names_at(id);
+        let required = self.parts.obligations.get(obligation.0);
+        let atoms = required.formulas.iter().flat_map(|&id| self.core.atoms(id));
         let more = atoms.map(|atom| if let Atom::MoreMembers(count) = atom { count } else { 0 });
-        let read = self.parts.gone.get(gone.0).len() + self.horizon;
+        let read = self.parts.used_names.get(used_names.0).len() + self.max_token_len;
         more.fold(read as u64, u64::saturating_add)
     }
 
     /// How many names of an order cannot come any more once a name has come.
-    pub(crate) fn passed(&self, order: OrderId, name: NameId) -> usize {
+    pub(crate) fn skipped_by_order(&self, order: NameOrderId, name: NameId) -> usize {
         if self.core.options.order == Order::Any {
             return 0;
         }
@@ -207,36 +247,45 @@ impl Grown {
     }
 
     /// Names that cannot come any more once this one has come.
-    pub(crate) fn gone_after(&mut self, gone: GoneId, order: OrderId, name: NameId) -> GoneId {
-        if let Some(&known) = self.known.gone_after.get(&(gone, order, name)) {
+    pub(crate) fn used_names_after(
+        &mut self,
+        used_names: UsedNamesId,
+        order: NameOrderId,
+        name: NameId,
+    ) -> UsedNamesId {
+        if let Some(&known) = self.cache.used_names_after.get(&(used_names, order, name)) {
             return known;
         }
-        let passed = self.passed(order, name);
-        let mut after = self.parts.gone.get(gone.0).to_vec();
+        let skipped_by_order = self.skipped_by_order(order, name);
+        let mut after = self.parts.used_names.get(used_names.0).to_vec();
         after.extend((!name.has_no_text()).then_some(name));
-        after.extend(&self.parts.orders.get(order.0)[..passed]);
+        after.extend(&self.parts.orders.get(order.0)[..skipped_by_order]);
         after.sort_unstable();
         after.dedup();
-        let after = GoneId(self.parts.gone.intern(after.into()));
-        self.known.gone_after.insert((gone, order, name), after);
+        let after = UsedNamesId(self.parts.used_names.intern(after.into()));
+        self.cache.used_names_after.insert((used_names, order, name), after);
         after
     }
 
-    pub(crate) fn after_name(&mut self, owes: OwesId, name: NameId) -> Result<OwesId, Error> {
-        if let Some(&known) = self.known.after_name.get(&(owes, name)) {
+    pub(crate) fn after_name(
+        &mut self,
+        obligation: ObligationId,
+        name: NameId,
+    ) -> Result<ObligationId, Error> {
+        if let Some(&known) = self.cache.after_name.get(&(obligation, name)) {
             return Ok(known);
         }
-        let owed = self.parts.owes.get(owes.0).clone();
-        let after = self.core.after_name(&owed, name)?;
-        let after = self.parts.owes(after);
-        self.known.after_name.insert((owes, name), after);
+        let required = self.parts.obligations.get(obligation.0).clone();
+        let after = self.core.after_name(&required, name)?;
+        let after = self.parts.obligation(after);
+        self.cache.after_name.insert((obligation, name), after);
         Ok(after)
     }
 
     /// Whether one of the known names between two numbers may come next.
-    pub(crate) fn some_known(
+    pub(crate) fn any_known_viable(
         &mut self,
-        id: NamingId,
+        id: NextNamesId,
         (from, to): (u32, u32),
     ) -> Result<bool, Error> {
         for at in from..to {
@@ -248,62 +297,65 @@ impl Grown {
     }
 
     /// Whether a known name may come next.
-    pub(crate) fn known_viable(&mut self, id: NamingId, at: u32) -> Result<bool, Error> {
-        let Naming { known, may, gone, .. } = self.names_of(id);
+    pub(crate) fn known_viable(&mut self, id: NextNamesId, at: u32) -> Result<bool, Error> {
+        let NextNames { known, status, used_names, .. } = self.names_at(id);
         let name = known[at as usize];
-        match may[at as usize] {
-            May::Unknown => {}
-            found => return Ok(found == May::Yes),
+        match status[at as usize] {
+            NameStatus::Unknown => {}
+            found => return Ok(found == NameStatus::Allowed),
         }
-        let is_gone = self.parts.gone.get(gone.0).binary_search(&name).is_ok();
-        let viable = !is_gone && self.member_viable(id, name)?;
-        self.namings[id.0 as usize].may[at as usize] = if viable { May::Yes } else { May::No };
+        let is_used = self.parts.used_names.get(used_names.0).binary_search(&name).is_ok();
+        let viable = !is_used && self.property_viable(id, name)?;
+        self.name_sets[id.0 as usize].status[at as usize] =
+            if viable { NameStatus::Allowed } else { NameStatus::Forbidden };
         Ok(viable)
     }
 
     /// A known name.
-    pub(crate) fn known_name(&self, id: NamingId, at: u32) -> &str {
-        self.core.schema.names.get(self.names_of(id).known[at as usize])
+    pub(crate) fn known_name(&self, id: NextNamesId, at: u32) -> &str {
+        self.core.schema.names.get(self.names_at(id).known[at as usize])
     }
 
     /// What may still come after one more byte of a name; `None` if nothing may. `depth` bytes
     /// were read before it.
-    pub(crate) fn narrowed(
+    pub(crate) fn narrow(
         &mut self,
-        id: NamingId,
-        reach: Reach,
+        id: NextNamesId,
+        candidates: NameCandidates,
         depth: usize,
         byte: u8,
-        text: impl Fn(&Grown) -> Vec<u8>,
-    ) -> Result<Option<Reach>, Error> {
-        let classes = self.asked_after(reach.classes, &[byte])?;
-        let mut narrowed = Reach { classes, ..reach };
-        if reach.from < reach.to {
+        text: impl Fn(&LazyTables) -> Vec<u8>,
+    ) -> Result<Option<NameCandidates>, Error> {
+        let classes = self.advance_queries(candidates.classes, &[byte])?;
+        let mut narrow = NameCandidates { classes, ..candidates };
+        if candidates.from < candidates.to {
             let names = &self.core.schema.names;
-            let range = &self.names_of(id).known[reach.from as usize..reach.to as usize];
+            let range = &self.names_at(id).known[candidates.from as usize..candidates.to as usize];
             let at = |name: &NameId| names.get(*name).as_bytes().get(depth).copied();
             let before = range.partition_point(|name| at(name) < Some(byte));
             let until = range.partition_point(|name| at(name) <= Some(byte));
-            narrowed.to = reach.from + until as u32;
-            narrowed.from = reach.from + before as u32;
+            narrow.to = candidates.from + until as u32;
+            narrow.from = candidates.from + before as u32;
             if before == until {
-                (narrowed.from, narrowed.to) = (0, 0);
+                (narrow.from, narrow.to) = (0, 0);
             }
         }
-        let viable = self.some_class(id, narrowed, || [text(self), vec![byte]].concat())?
-            || self.some_known(id, (narrowed.from, narrowed.to))?;
-        Ok(viable.then_some(narrowed))
+        let viable = self.any_class_viable(id, narrow, || [text(self), vec![byte]].concat())?
+            || self.any_known_viable(id, (narrow.from, narrow.to))?;
+        Ok(viable.then_some(narrow))
     }
 
     /// Whether a name that is not known may still come.
-    pub(crate) fn some_class(
+    pub(crate) fn any_class_viable(
         &self,
-        id: NamingId,
-        reach: Reach,
+        id: NextNamesId,
+        candidates: NameCandidates,
         text: impl Fn() -> Vec<u8>,
     ) -> Result<bool, Error> {
-        let Reach { from, to, classes } = reach;
-        for &(class, state) in self.parts.asked.get(classes.0).going_on().iter().flatten() {
+        let NameCandidates { from, to, classes } = candidates;
+        for &(class, state) in
+            self.parts.queries.get(classes.0).required_machines().iter().flatten()
+        {
             // Names of all kinds do not run out.
             if from == to || self.core.class_formula(class) == TRUE {
                 return Ok(true);
@@ -319,12 +371,16 @@ impl Grown {
     }
 
     /// Whether a name that is not known can go on with anything, between two characters.
-    pub(crate) fn is_open_name(&mut self, id: NamingId, classes: AskedId) -> Result<bool, Error> {
-        let asked = self.parts.asked.get(classes.0);
-        let alive: Vec<_> = asked.going_on().iter().flatten().copied().collect();
-        let takes_all = self.names_of(id).takes_all;
+    pub(crate) fn is_open_name(
+        &mut self,
+        id: NextNamesId,
+        classes: QueriesId,
+    ) -> Result<bool, Error> {
+        let queries = self.parts.queries.get(classes.0);
+        let alive: Vec<_> = queries.required_machines().iter().flatten().copied().collect();
+        let allows_all_others = self.names_at(id).allows_all_others;
         for (class, state) in alive {
-            let is_open = match takes_all {
+            let is_open = match allows_all_others {
                 true => self.core.text(class).step(state, b'a')?.is_some(),
                 false => self.core.is_open(class, state)?,
             };
@@ -337,48 +393,55 @@ impl Grown {
 
     /// The object after a name of which so many bytes were read, before the colon.
     pub(crate) fn close_name(&mut self, frame: Frame) -> Result<Option<Frame>, Error> {
-        let Frame::Name { naming, text, reach, .. } = frame else { return Ok(None) };
+        let Frame::Name { next_names, text, candidates, .. } = frame else { return Ok(None) };
         let length = self.records.get(text).2 as usize;
-        let exact = reach.from < reach.to && self.known_name(naming, reach.from).len() == length;
+        let exact = candidates.from < candidates.to
+            && self.known_name(next_names, candidates.from).len() == length;
         let (name, like) = if exact {
-            if !self.known_viable(naming, reach.from)? {
+            if !self.known_viable(next_names, candidates.from)? {
                 return Ok(None);
             }
-            let name = self.names_of(naming).known[reach.from as usize];
+            let name = self.names_at(next_names).known[candidates.from as usize];
             (name, name)
         } else {
-            let Some(like) = self.class_of(naming, reach) else { return Ok(None) };
-            (self.read_text_of_name(text), like)
+            let Some(like) = self.class_example(next_names, candidates) else { return Ok(None) };
+            (self.recorded_name(text), like)
         };
-        self.behind_name(frame, (name, like))
+        self.object_after_name(frame, (name, like))
     }
 
     /// The object behind a name, which is like another.
-    pub(crate) fn behind_name(
+    pub(crate) fn object_after_name(
         &mut self,
         frame: Frame,
         (name, like): (NameId, NameId),
     ) -> Result<Option<Frame>, Error> {
-        let Frame::Name { object, naming, .. } = frame else { return Ok(None) };
-        let &Naming { owes, gone, order, .. } = self.names_of(naming);
-        let owes = self.after_name(owes, like)?;
-        let gone = self.gone_after(gone, order, name);
-        let Frame::Object { below, .. } = *self.frames.get(object.0) else { return Ok(None) };
-        let (mode, blanks) = (crate::machine::frame::Mode::Colon, self.gap_start());
-        Ok(Some(Frame::Object { owes, gone, order, mode, blanks, below }))
+        let Frame::Name { object, next_names, .. } = frame else { return Ok(None) };
+        let &NextNames { obligation, used_names, order, .. } = self.names_at(next_names);
+        let obligation = self.after_name(obligation, like)?;
+        let used_names = self.used_names_after(used_names, order, name);
+        let Frame::Object { parent, .. } = *self.frames.get(object.0) else { return Ok(None) };
+        let (mode, whitespace) =
+            (crate::machine::frame::ContainerState::AfterName, self.gap_start());
+        Ok(Some(Frame::Object { obligation, used_names, order, mode, whitespace, parent }))
     }
 
     /// A name of the class that a text belongs to.
-    pub(crate) fn class_of(&mut self, naming: NamingId, reach: Reach) -> Option<NameId> {
-        let states = self.parts.asked.get(reach.classes.0);
-        let is_end =
-            |one: &Asked| one.is_some_and(|(text, state)| self.core.text(text).is_accepting(state));
-        if states.is_guarded {
+    pub(crate) fn class_example(
+        &mut self,
+        next_names: NextNamesId,
+        candidates: NameCandidates,
+    ) -> Option<NameId> {
+        let states = self.parts.queries.get(candidates.classes.0);
+        let is_end = |one: &QueryState| {
+            one.is_some_and(|(text, state)| self.core.text(text).is_accepting(state))
+        };
+        if states.has_guard {
             let (guard, tests) = states.split_first()?;
             if !is_end(guard) {
                 return None;
             }
-            let tests = self.names_of(naming).tests.iter().zip(tests);
+            let tests = self.names_at(next_names).tests.iter().zip(tests);
             let found = tests.filter(|(_, state)| is_end(state)).map(|(&test, _)| test);
             let found: Vec<F> = found.collect();
             return Some(self.core.schema.names.tested(&found));
@@ -387,7 +450,7 @@ impl Grown {
             .iter()
             .flatten()
             .find(|(class, state)| self.core.text(*class).is_accepting(*state))?;
-        let found = self.names_of(naming).classes.iter().find(|(one, _)| one == class);
+        let found = self.names_at(next_names).classes.iter().find(|(one, _)| one == class);
         found.map(|&(_, name)| name)
     }
 }

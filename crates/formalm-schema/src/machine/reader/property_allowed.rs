@@ -4,54 +4,54 @@ use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
 use crate::formula::{Atom, F, Form, TRUE};
-use crate::machine::Grown;
-use crate::machine::frame::{GoneId, NamingId, OrderId, Owes, OwesId};
-use crate::machine::reader::next_names::Naming;
+use crate::machine::LazyTables;
+use crate::machine::frame::{NameOrderId, NextNamesId, ObligationId, Owes, UsedNamesId};
+use crate::machine::reader::next_names::NextNames;
 use crate::names::NameId;
 use crate::node::Type;
 use crate::solve::Rest;
 
 /// Alternatives from which on some are tried before it is asked what follows from all of them.
-const MANY: usize = 8;
+const MIN_ALTERNATIVES: usize = 8;
 
 /// Alternatives that are tried.
-const TRIED: usize = 2;
+const MAX_TRIED: usize = 2;
 
-impl Grown {
+impl LazyTables {
     /// Whether a member of this name may come next.
-    pub(crate) fn member_viable(&mut self, id: NamingId, name: NameId) -> Result<bool, Error> {
-        let &Naming { owes, gone, order, plain, .. } = self.names_of(id);
-        if plain {
-            return self.plain_member_viable((owes, gone, order), name);
+    pub(crate) fn property_viable(&mut self, id: NextNamesId, name: NameId) -> Result<bool, Error> {
+        let &NextNames { obligation, used_names, order, independent, .. } = self.names_at(id);
+        if independent {
+            return self.independent_property_viable((obligation, used_names, order), name);
         }
-        let gone = self.gone_after(gone, order, name);
-        if self.some_alternative_viable(owes, gone, name)? {
+        let used_names = self.used_names_after(used_names, order, name);
+        if self.early_alternative_viable(obligation, used_names, name)? {
             return Ok(true);
         }
-        let owes = self.after_name(owes, name)?;
-        let owed = self.parts.owes.get(owes.0).clone();
-        let gone = self.parts.gone.get(gone.0).clone();
-        self.core.can_begin(owed, Rest { of: Type::Object, gone: &gone })
+        let obligation = self.after_name(obligation, name)?;
+        let required = self.parts.obligations.get(obligation.0).clone();
+        let used_names = self.parts.used_names.get(used_names.0).clone();
+        self.core.can_begin(required, Rest { of: Type::Object, gone: &used_names })
     }
 
     /// The same where members do not depend on each other: its value must exist, and no name that
     /// is owed may be passed.
-    fn plain_member_viable(
+    fn independent_property_viable(
         &mut self,
-        (owes, gone, order): (OwesId, GoneId, OrderId),
+        (obligation, used_names, order): (ObligationId, UsedNamesId, NameOrderId),
         name: NameId,
     ) -> Result<bool, Error> {
-        let must = self.parts.owes.get(owes.0).formulas[0];
+        let must = self.parts.obligations.get(obligation.0).formulas[0];
         let mut value = Vec::new();
         if !self.has_room_for(must, name) {
             return Ok(false);
         }
-        if !self.owed_may_follow(must, (gone, order), name) {
+        if !self.required_may_follow(must, (used_names, order), name) {
             return Ok(false);
         }
         for part in self.core.formulas.conjuncts(must) {
             match self.core.formulas.get(part) {
-                Form::Atom(Atom::Members(_)) => value.push(self.value_by(part, name)?),
+                Form::Atom(Atom::Members(_)) => value.push(self.property_value(part, name)?),
                 _ if self.core.formulas.excluded_name(part) == Some(name) => return Ok(false),
                 _ => {}
             }
@@ -68,11 +68,11 @@ impl Grown {
         };
         let most = parts.iter().filter_map(|&part| self.core.formulas.most_members(part)).min();
         let Some(most) = most else { return true };
-        let owed = parts.iter().filter_map(|&part| match self.core.formulas.get(part) {
+        let required = parts.iter().filter_map(|&part| match self.core.formulas.get(part) {
             Form::Atom(Atom::Owed(names)) => Some(names),
             _ => None,
         });
-        let lists: Vec<_> = owed.collect();
+        let lists: Vec<_> = required.collect();
         if lists.iter().any(|names| names.binary_search(&name).is_ok()) {
             return true;
         }
@@ -85,16 +85,18 @@ impl Grown {
     }
 
     /// Returns `true` if no name that is owed is gone or would be passed by this one.
-    pub(crate) fn owed_may_follow(
+    pub(crate) fn required_may_follow(
         &self,
         must: F,
-        (gone, order): (GoneId, OrderId),
+        (used_names, order): (UsedNamesId, NameOrderId),
         name: NameId,
     ) -> bool {
-        let passed = &self.parts.orders.get(order.0)[..self.passed(order, name)];
-        let gone = self.parts.gone.get(gone.0);
+        let skipped_by_order =
+            &self.parts.orders.get(order.0)[..self.skipped_by_order(order, name)];
+        let used_names = self.parts.used_names.get(used_names.0);
         let is_passed = |one: &NameId| {
-            *one != name && (passed.contains(one) || gone.binary_search(one).is_ok())
+            *one != name
+                && (skipped_by_order.contains(one) || used_names.binary_search(one).is_ok())
         };
         let parts = match self.core.formulas.get(must) {
             Form::And(list) => list,
@@ -107,31 +109,31 @@ impl Grown {
     }
 
     /// Whether a member may come by one of the first of many alternatives, which is enough.
-    fn some_alternative_viable(
+    fn early_alternative_viable(
         &mut self,
-        owes: OwesId,
-        gone: GoneId,
+        obligation: ObligationId,
+        used_names: UsedNamesId,
         name: NameId,
     ) -> Result<bool, Error> {
-        let owed = self.parts.owes.get(owes.0);
-        if owed.goal != TRUE || self.known.after_name.get(&(owes, name)).is_some() {
+        let required = self.parts.obligations.get(obligation.0);
+        if required.goal != TRUE || self.cache.after_name.get(&(obligation, name)).is_some() {
             return Ok(false);
         }
-        let parts = self.core.formulas.conjuncts(owed.formulas[0]);
+        let parts = self.core.formulas.conjuncts(required.formulas[0]);
         let many =
             parts.iter().enumerate().find_map(|(at, &part)| match self.core.formulas.get(part) {
-                Form::Or(list) if list.len() >= MANY => Some((at, list.clone())),
+                Form::Or(list) if list.len() >= MIN_ALTERNATIVES => Some((at, list.clone())),
                 _ => None,
             });
         let Some((at, list)) = many else { return Ok(false) };
-        let gone = self.parts.gone.get(gone.0).clone();
-        for &one in list.iter().take(TRIED) {
+        let used_names = self.parts.used_names.get(used_names.0).clone();
+        for &one in list.iter().take(MAX_TRIED) {
             let mut parts = parts.clone();
             parts[at] = one;
             let must = self.core.formulas.and(parts);
-            let owed = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
-            let after = self.core.after_name(&owed, name)?;
-            if self.core.can_begin(after, Rest { of: Type::Object, gone: &gone })? {
+            let required = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
+            let after = self.core.after_name(&required, name)?;
+            if self.core.can_begin(after, Rest { of: Type::Object, gone: &used_names })? {
                 return Ok(true);
             }
         }

@@ -4,43 +4,43 @@ use formalm_automata::spelling::{Escape, Read, may_become, read, some_completion
 use formalm_automata::{Error, Machine};
 
 use crate::formula::{Atom, TRUE};
-use crate::machine::frame::{Frame, Reach};
-use crate::machine::{EMPTY_RECORD, Grown, Recorded, UNRECORDED};
+use crate::machine::frame::{Frame, NameCandidates};
+use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
 use crate::names::{NameId, PLACEHOLDER};
 
-impl Grown {
+impl LazyTables {
     /// Whether some name may come next in an object.
-    pub(crate) fn some_name(&mut self, object: Frame) -> Result<bool, Error> {
-        let Frame::Object { owes, gone, order, .. } = object else { return Ok(false) };
-        let naming = self.naming(owes, gone, order)?;
-        let start = self.names_of(naming).start;
-        Ok(self.some_class(naming, start, Vec::new)?
-            || self.some_known(naming, (start.from, start.to))?)
+    pub(crate) fn any_name_viable(&mut self, object: Frame) -> Result<bool, Error> {
+        let Frame::Object { obligation, used_names, order, .. } = object else { return Ok(false) };
+        let next_names = self.next_names(obligation, used_names, order)?;
+        let start = self.names_at(next_names).start;
+        Ok(self.any_class_viable(next_names, start, Vec::new)?
+            || self.any_known_viable(next_names, (start.from, start.to))?)
     }
 
     /// The frame after the quote that opens a name.
     pub(crate) fn open_name(&mut self, object: Frame) -> Result<Option<Frame>, Error> {
-        let Frame::Object { owes, gone, order, .. } = object else { return Ok(None) };
-        if !self.some_name(object)? {
+        let Frame::Object { obligation, used_names, order, .. } = object else { return Ok(None) };
+        if !self.any_name_viable(object)? {
             return Ok(None);
         }
-        let naming = self.naming(owes, gone, order)?;
-        let reach = self.names_of(naming).start;
+        let next_names = self.next_names(obligation, used_names, order)?;
+        let candidates = self.names_at(next_names).start;
         let object = self.frame(object);
         let (text, escape) = (EMPTY_RECORD, Escape::None);
-        Ok(Some(Frame::Name { object, naming, text, reach, escape }))
+        Ok(Some(Frame::Name { object, next_names, text, candidates, escape }))
     }
 
     /// The frame after a byte of a name.
     pub(crate) fn read_name(&mut self, frame: Frame, byte: u8) -> Result<Option<Frame>, Error> {
-        let Frame::Name { object, naming, mut text, mut reach, escape } = frame else {
+        let Frame::Name { object, next_names, mut text, mut candidates, escape } = frame else {
             return Ok(None);
         };
         let read = match read(escape, byte, self.core.options.escapes) {
             Read::Wrong => return Ok(None),
             Read::End => return self.close_name(frame),
             Read::Inside(escape) => {
-                let after = Frame::Name { object, naming, text, reach, escape };
+                let after = Frame::Name { object, next_names, text, candidates, escape };
                 return Ok(self.escape_viable(after)?.then_some(after));
             }
             Read::Text(read) => read,
@@ -48,21 +48,21 @@ impl Grown {
         for &byte in &*read {
             let depth = self.records.get(text).2 as usize;
             let before = text;
-            let so_far = |grown: &Grown| grown.recorded(before, 0);
-            let Some(after) = self.narrowed(naming, reach, depth, byte, so_far)? else {
+            let so_far = |tables: &LazyTables| tables.recorded(before, 0);
+            let Some(after) = self.narrow(next_names, candidates, depth, byte, so_far)? else {
                 return Ok(None);
             };
-            reach = after;
-            if text != UNRECORDED {
+            candidates = after;
+            if text != NO_RECORD {
                 text = self.record(text, byte);
             }
         }
-        Ok(Some(Frame::Name { object, naming, text, reach, escape: Escape::None }))
+        Ok(Some(Frame::Name { object, next_names, text, candidates, escape: Escape::None }))
     }
 
     /// The name that was read; no text is any name that is not known.
-    pub(crate) fn read_text_of_name(&mut self, text: Recorded) -> NameId {
-        if text == UNRECORDED {
+    pub(crate) fn recorded_name(&mut self, text: RecordId) -> NameId {
+        if text == NO_RECORD {
             return PLACEHOLDER;
         }
         // The machines of classes read characters only.
@@ -72,11 +72,13 @@ impl Grown {
 
     /// Whether some character that the escape may become leads to a name.
     fn escape_viable(&mut self, frame: Frame) -> Result<bool, Error> {
-        let Frame::Name { naming, text, reach, escape, .. } = frame else { return Ok(false) };
+        let Frame::Name { next_names, text, candidates, escape, .. } = frame else {
+            return Ok(false);
+        };
         let policy = self.core.options.escapes;
-        let Reach { from, to, classes } = reach;
-        let asked = self.parts.asked.get(classes.0);
-        let classes: Vec<_> = asked.going_on().iter().flatten().copied().collect();
+        let NameCandidates { from, to, classes } = candidates;
+        let queries = self.parts.queries.get(classes.0);
+        let classes: Vec<_> = queries.required_machines().iter().flatten().copied().collect();
         for (class, state) in classes {
             let machine = self.core.text(class);
             let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
@@ -85,17 +87,17 @@ impl Grown {
             }
             if from == to
                 || self.core.class_formula(class) == TRUE
-                || self.fresh_escape(frame, class)?
+                || self.escape_viable_for_unknown(frame, class)?
             {
                 return Ok(true);
             }
         }
         let length = self.recorded(text, 0).len();
         for at in from..to {
-            let rest = self.known_name(naming, at).get(length..);
+            let rest = self.known_name(next_names, at).get(length..);
             let next = rest.and_then(|rest| rest.chars().next());
             let could = next.is_some_and(|next| may_become(escape, policy, next));
-            if could && self.known_viable(naming, at)? {
+            if could && self.known_viable(next_names, at)? {
                 return Ok(true);
             }
         }
@@ -103,9 +105,16 @@ impl Grown {
     }
 
     /// The same for names of a class that are not known.
-    fn fresh_escape(&mut self, frame: Frame, class: crate::core::TextId) -> Result<bool, Error> {
-        let Frame::Name { naming, text, reach, escape, .. } = frame else { return Ok(false) };
-        let known = (reach.from..reach.to).map(|at| self.known_name(naming, at).to_owned());
+    fn escape_viable_for_unknown(
+        &mut self,
+        frame: Frame,
+        class: crate::core::TextId,
+    ) -> Result<bool, Error> {
+        let Frame::Name { next_names, text, candidates, escape, .. } = frame else {
+            return Ok(false);
+        };
+        let known =
+            (candidates.from..candidates.to).map(|at| self.known_name(next_names, at).to_owned());
         let listed = self.core.schema.texts(known.collect());
         let listed = self.core.formulas.atom(Atom::In(listed));
         let others = self.core.formulas.not(listed);

@@ -5,15 +5,20 @@ use formalm_automata::{Error, Machine, StateId};
 
 use crate::core::TextId;
 use crate::formula::{F, FALSE};
-use crate::machine::frame::OrderId;
-use crate::machine::frame::{AskedId, Digits, Frame, FrameId, Mode, Owes, OwesId, Part, Place};
-use crate::machine::reader::cache::{ANY_ORDER, NO_TRUTHS, NONE_GONE, NOT_ASKED, Opened};
-use crate::machine::{Grown, Recorded};
+use crate::machine::frame::NameOrderId;
+use crate::machine::frame::{
+    ContainerState, Frame, FrameId, NumberPart, NumberPrefix, ObligationId, Owes, Position,
+    QueriesId,
+};
+use crate::machine::reader::cache::{
+    ANY_ORDER, NO_QUERIES, NO_USED_NAMES, NO_VERDICTS, OpenedValue,
+};
+use crate::machine::{LazyTables, RecordId};
 use crate::node::Type;
 use crate::options::Order;
 
 /// The types that a first byte opens, and what is left of a word.
-fn opens(byte: u8) -> Option<(Type, &'static [u8])> {
+fn opened_type(byte: u8) -> Option<(Type, &'static [u8])> {
     Some(match byte {
         b'n' => (Type::Null, b"ull"),
         b't' => (Type::Bool, b"rue"),
@@ -27,109 +32,132 @@ fn opens(byte: u8) -> Option<(Type, &'static [u8])> {
 }
 
 /// Whether a byte is a blank between the parts of a text.
-pub(crate) fn is_blank(byte: u8) -> bool {
+pub(crate) fn is_whitespace(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
 }
 
-impl Grown {
+impl LazyTables {
     /// The frame after a byte of a value that has not begun.
     pub(crate) fn read_value(
         &mut self,
-        owes: OwesId,
-        blanks: u16,
-        below: FrameId,
+        obligation: ObligationId,
+        whitespace: u16,
+        parent: FrameId,
         byte: u8,
     ) -> Result<Option<Frame>, Error> {
-        let (gap, depth) = self.gap_of_value(below);
-        if is_blank(byte) && below != crate::machine::DONE {
-            let blanks = self.blank(gap, depth, blanks, byte);
-            return Ok(blanks.map(|blanks| Frame::Value { owes, blanks, below }));
+        let (gap, depth) = self.gap_of_value(parent);
+        if is_whitespace(byte) && parent != crate::machine::DONE {
+            let whitespace = self.after_whitespace(gap, depth, whitespace, byte);
+            return Ok(whitespace.map(|whitespace| Frame::Value {
+                obligation,
+                whitespace,
+                parent,
+            }));
         }
-        let Some((of, rest)) = opens(byte) else { return Ok(None) };
-        if below != crate::machine::DONE && !self.gap_ends(gap, depth, blanks) {
+        let Some((of, rest)) = opened_type(byte) else { return Ok(None) };
+        if parent != crate::machine::DONE && !self.gap_ends(gap, depth, whitespace) {
             return Ok(None);
         }
-        let Some(opened) = self.open(owes, byte, of)? else { return Ok(None) };
-        let (blanks, mode) = (self.gap_start(), Mode::First);
+        let Some(opened) = self.open(obligation, byte, of)? else { return Ok(None) };
+        let (whitespace, mode) = (self.gap_start(), ContainerState::AfterOpen);
         Ok(Some(match opened {
-            Opened::Word(truths) => Frame::Word { rest, truths, below },
-            Opened::Text(language, asked) => {
+            OpenedValue::Literal(verdicts) => Frame::Literal { rest, verdicts, parent },
+            OpenedValue::String(language, queries) => {
                 let state = self.core.text(language).start();
-                Frame::Text { language, state, asked, escape: Escape::None, below }
+                Frame::String { language, state, queries, escape: Escape::None, parent }
             }
-            Opened::Number(owes) => match self.digits_after(owes, None, byte)? {
-                Some(digits) => Frame::Number { owes, digits, below },
+            OpenedValue::Number(obligation) => match self.digits_after(obligation, None, byte)? {
+                Some(digits) => Frame::Number { obligation, digits, parent },
                 None => return Ok(None),
             },
-            Opened::Array(_) | Opened::Object(..) if !self.may_nest(owes, below) => {
+            OpenedValue::Array(_) | OpenedValue::Object(..)
+                if !self.may_nest(obligation, parent) =>
+            {
                 return Ok(None);
             }
-            Opened::Array(owes) => {
-                self.check_nesting(below)?;
-                Frame::Array { owes, mode, blanks, from: 0, below }
+            OpenedValue::Array(obligation) => {
+                self.check_nesting(parent)?;
+                Frame::Array { obligation, mode, whitespace, from: 0, parent }
             }
-            Opened::Object(owes, order) => {
-                self.check_nesting(below)?;
-                Frame::Object { owes, gone: NONE_GONE, order, mode, blanks, below }
+            OpenedValue::Object(obligation, order) => {
+                self.check_nesting(parent)?;
+                Frame::Object {
+                    obligation,
+                    used_names: NO_USED_NAMES,
+                    order,
+                    mode,
+                    whitespace,
+                    parent,
+                }
             }
         }))
     }
 
     /// What a value becomes with its first byte; `None` if no value begins so.
-    fn open(&mut self, owes: OwesId, byte: u8, of: Type) -> Result<Option<Opened>, Error> {
+    fn open(
+        &mut self,
+        obligation: ObligationId,
+        byte: u8,
+        of: Type,
+    ) -> Result<Option<OpenedValue>, Error> {
         let by = if of == Type::Number { 0 } else { byte };
-        if let Some(&known) = self.known.opened.get(&(owes, by)) {
+        if let Some(&known) = self.cache.opened_values.get(&(obligation, by)) {
             return Ok(known);
         }
-        let opened = self.open_fresh(owes, byte, of)?;
-        self.known.opened.insert((owes, by), opened);
+        let opened = self.compute_open(obligation, byte, of)?;
+        self.cache.opened_values.insert((obligation, by), opened);
         Ok(opened)
     }
 
-    fn open_fresh(&mut self, id: OwesId, byte: u8, of: Type) -> Result<Option<Opened>, Error> {
-        let owes = self.parts.owes.get(id.0).clone();
-        let mut formulas = Vec::with_capacity(owes.formulas.len());
-        for &id in &owes.formulas {
+    fn compute_open(
+        &mut self,
+        id: ObligationId,
+        byte: u8,
+        of: Type,
+    ) -> Result<Option<OpenedValue>, Error> {
+        let obligation = self.parts.obligations.get(id.0).clone();
+        let mut formulas = Vec::with_capacity(obligation.formulas.len());
+        for &id in &obligation.formulas {
             formulas.push(self.core.of_type(id, of)?);
         }
-        let typed = Owes { formulas: formulas.into(), ..owes.clone() };
+        let typed = Owes { formulas: formulas.into(), ..obligation.clone() };
         let total = self.core.total(&typed);
         if total == FALSE {
             return Ok(None);
         }
         Ok(match of {
             Type::Null | Type::Bool => {
-                let truth = byte == b't';
-                if !self.core.holds_for_bool(total, truth) {
+                let verdict = byte == b't';
+                if !self.core.holds_for_bool(total, verdict) {
                     return Ok(None);
                 }
                 let all = typed.formulas.iter().skip(1);
-                let truths: Vec<bool> =
-                    all.map(|&id| self.core.holds_for_bool(id, truth)).collect();
-                Some(Opened::Word(self.parts.truths(&truths)))
+                let verdicts: Vec<bool> =
+                    all.map(|&id| self.core.holds_for_bool(id, verdict)).collect();
+                Some(OpenedValue::Literal(self.parts.verdicts(&verdicts)))
             }
             Type::String => self.open_text(&typed, total)?,
-            Type::Number => Some(Opened::Number(self.parts.owes(typed))),
+            Type::Number => Some(OpenedValue::Number(self.parts.obligation(typed))),
             Type::Array | Type::Object if !self.core.some_of_type(total, of)? => None,
-            Type::Array => Some(Opened::Array(self.parts.owes(typed))),
+            Type::Array => Some(OpenedValue::Array(self.parts.obligation(typed))),
             Type::Object => {
                 let order = match self.core.options.order {
                     Order::Any => ANY_ORDER,
                     Order::Schema => {
-                        let declared = self.core.declared(&owes);
-                        OrderId(self.parts.orders.intern(declared))
+                        let declared = self.core.declared(&obligation);
+                        NameOrderId(self.parts.orders.intern(declared))
                     }
                 };
-                Some(Opened::Object(self.parts.owes(typed), order))
+                Some(OpenedValue::Object(self.parts.obligation(typed), order))
             }
         })
     }
 
-    fn open_text(&mut self, owes: &Owes, total: F) -> Result<Option<Opened>, Error> {
+    fn open_text(&mut self, obligation: &Owes, total: F) -> Result<Option<OpenedValue>, Error> {
         let Some(language) = self.core.language(total)? else { return Ok(None) };
-        let asked = self.asked_texts(&owes.formulas[1..])?;
-        let asked = AskedId(self.parts.asked.intern(asked));
-        Ok(Some(Opened::Text(language, asked)))
+        let queries = self.string_queries(&obligation.formulas[1..])?;
+        let queries = QueriesId(self.parts.queries.intern(queries));
+        Ok(Some(OpenedValue::String(language, queries)))
     }
 
     /// The place after the quote that closes a string.
@@ -137,28 +165,30 @@ impl Grown {
         &mut self,
         language: TextId,
         state: StateId,
-        asked: AskedId,
-        below: FrameId,
-        record: Recorded,
-    ) -> Result<Option<Place>, Error> {
+        queries: QueriesId,
+        parent: FrameId,
+        record: RecordId,
+    ) -> Result<Option<Position>, Error> {
         if !self.core.text(language).is_accepting(state) {
             return Ok(None);
         }
-        let truths = match asked {
-            NOT_ASKED => NO_TRUTHS,
-            asked => {
+        let verdicts = match queries {
+            NO_QUERIES => NO_VERDICTS,
+            queries => {
                 let accepts = |&(text, state)| self.core.text(text).is_accepting(state);
-                let asked = self.parts.asked.get(asked.0);
-                let said: Vec<bool> =
-                    asked.iter().map(|one| one.as_ref().is_some_and(accepts)).collect();
-                let truths = match asked.telling {
-                    None => said,
-                    Some(telling) => self.parts.tellings[telling as usize].tell(&said),
+                let queries = self.parts.queries.get(queries.0);
+                let accepted: Vec<bool> =
+                    queries.iter().map(|one| one.as_ref().is_some_and(accepts)).collect();
+                let verdicts = match queries.enum_index {
+                    None => accepted,
+                    Some(enum_index) => {
+                        self.parts.enum_indexes[enum_index as usize].verdicts_for(&accepted)
+                    }
                 };
-                self.parts.truths(&truths)
+                self.parts.verdicts(&verdicts)
             }
         };
-        self.close(below, truths, record)
+        self.close_value(parent, verdicts, record)
     }
 
     /// The place after a byte of a string.
@@ -166,42 +196,46 @@ impl Grown {
         &mut self,
         frame: Frame,
         byte: u8,
-        record: Recorded,
-    ) -> Result<Option<Place>, Error> {
-        let Frame::Text { language, state, asked, escape, below } = frame else {
+        record: RecordId,
+    ) -> Result<Option<Position>, Error> {
+        let Frame::String { language, state, queries, escape, parent } = frame else {
             return Ok(None);
         };
         let policy = self.core.options.escapes;
         let read = match read(escape, byte, policy) {
             Read::Wrong => return Ok(None),
-            Read::End => return self.close_text(language, state, asked, below, record),
+            Read::End => return self.close_text(language, state, queries, parent, record),
             Read::Inside(escape) => {
                 let machine = self.core.text(language);
                 let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
                 if !some_completion(escape, policy, &reader)? {
                     return Ok(None);
                 }
-                let frame = Frame::Text { language, state, asked, escape, below };
-                return Ok(Some(Place { frame, record }));
+                let frame = Frame::String { language, state, queries, escape, parent };
+                return Ok(Some(Position { frame, record }));
             }
             Read::Text(read) => read,
         };
         let Ok(state) = self.core.text(language).walk(state, &read)? else { return Ok(None) };
-        let asked = self.asked_after(asked, &read)?;
-        let frame = Frame::Text { language, state, asked, escape: Escape::None, below };
-        Ok(Some(Place { frame, record }))
+        let queries = self.advance_queries(queries, &read)?;
+        let frame = Frame::String { language, state, queries, escape: Escape::None, parent };
+        Ok(Some(Position { frame, record }))
     }
 
     /// The machines of truths that are asked, after more of the text.
-    pub(crate) fn asked_after(&mut self, asked: AskedId, read: &[u8]) -> Result<AskedId, Error> {
-        if asked == NOT_ASKED {
-            return Ok(asked);
+    pub(crate) fn advance_queries(
+        &mut self,
+        queries: QueriesId,
+        read: &[u8],
+    ) -> Result<QueriesId, Error> {
+        if queries == NO_QUERIES {
+            return Ok(queries);
         }
-        let before = self.parts.asked.get(asked.0);
+        let before = self.parts.queries.get(queries.0);
         if let [Some((text, state))] = *before.machines
             && self.core.text(text).walk(state, read)? == Ok(state)
         {
-            return Ok(asked);
+            return Ok(queries);
         }
         let mut after = before.clone();
         for one in &mut after.machines {
@@ -209,29 +243,37 @@ impl Grown {
                 *one = self.core.text(text).walk(state, read)?.ok().map(|state| (text, state));
             }
         }
-        if after.is_guarded && after.machines[0].is_none() {
+        if after.has_guard && after.machines[0].is_none() {
             after.machines.fill(None);
         }
-        Ok(AskedId(self.parts.asked.intern(after)))
+        Ok(QueriesId(self.parts.queries.intern(after)))
     }
 }
 
-impl Digits {
+impl NumberPrefix {
     /// A number after its first byte.
-    pub(crate) fn first(byte: u8) -> Digits {
+    pub(crate) fn from_first_byte(byte: u8) -> NumberPrefix {
         let part = match byte {
-            b'-' => Part::Minus,
-            b'0' => Part::Zero,
-            _ => Part::Whole,
+            b'-' => NumberPart::Minus,
+            b'0' => NumberPart::Zero,
+            _ => NumberPart::Integer,
         };
         let digit = if byte == b'-' { 0 } else { byte - b'0' };
         let digits = num_bigint::BigInt::from(digit);
         let negative = byte == b'-';
-        Digits { negative, part, digits, places: 0, more: false, power: 0, divides: false }
+        NumberPrefix {
+            negative,
+            part,
+            digits,
+            places: 0,
+            sticky: false,
+            exponent: 0,
+            negative_exponent: false,
+        }
     }
 
     /// The same where the value does not matter.
-    pub(crate) fn forgotten(self) -> Digits {
-        Digits { negative: false, digits: 0.into(), places: 0, more: false, ..self }
+    pub(crate) fn without_value(self) -> NumberPrefix {
+        NumberPrefix { negative: false, digits: 0.into(), places: 0, sticky: false, ..self }
     }
 }

@@ -1,18 +1,18 @@
 //! Blanks between the parts of a text: so many at most in each gap, or exactly those of a layout.
 
-use crate::machine::Grown;
-use crate::machine::frame::{Frame, FrameId, Mode};
-use crate::machine::reader::value_start_and_strings::is_blank;
+use crate::machine::LazyTables;
+use crate::machine::frame::{ContainerState, Frame, FrameId};
+use crate::machine::reader::value_start_and_strings::is_whitespace;
 
 /// Where in a gap a text is: the blanks that may still come or, with a layout, those that came.
-pub(crate) type At = u16;
+pub(crate) type GapPosition = u16;
 
 /// Behind the gap of a layout.
-const OVER: At = At::MAX;
+const GAP_OVER: GapPosition = GapPosition::MAX;
 
 /// A place where blanks may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gap {
+pub(crate) enum WhitespaceGap {
     /// Between an opening bracket and the first part.
     First,
     /// Behind a comma.
@@ -23,32 +23,32 @@ pub(crate) enum Gap {
     AfterColon,
 }
 
-impl Gap {
+impl WhitespaceGap {
     /// The gap that an object or array is in.
-    pub(crate) fn behind(mode: Mode) -> Gap {
+    pub(crate) fn after(mode: ContainerState) -> WhitespaceGap {
         match mode {
-            Mode::First => Gap::First,
-            Mode::Next => Gap::Next,
-            Mode::Colon => Gap::BeforeColon,
-            Mode::Inside | Mode::After => Gap::Close,
+            ContainerState::AfterOpen => WhitespaceGap::First,
+            ContainerState::AfterComma => WhitespaceGap::Next,
+            ContainerState::AfterName => WhitespaceGap::BeforeColon,
+            ContainerState::InValue | ContainerState::AfterValue => WhitespaceGap::Close,
         }
     }
 }
 
-impl Grown {
+impl LazyTables {
     /// At the first byte of every gap.
-    pub(crate) fn gap_start(&self) -> At {
+    pub(crate) fn gap_start(&self) -> GapPosition {
         if self.core.options.layout.is_some() { 0 } else { self.core.options.blanks.into() }
     }
 
     /// Where no blanks come any more.
-    pub(crate) fn gap_over(&self) -> At {
-        if self.core.options.layout.is_some() { OVER } else { 0 }
+    pub(crate) fn gap_over(&self) -> GapPosition {
+        if self.core.options.layout.is_some() { GAP_OVER } else { 0 }
     }
 
     /// Whether blanks of a layout were read already, so that nothing else may come than the part
     /// that stands behind them.
-    pub(crate) fn gap_begun(&self, at: At) -> bool {
+    pub(crate) fn gap_begun(&self, at: GapPosition) -> bool {
         at > 0 && self.core.options.layout.is_some()
     }
 
@@ -60,27 +60,27 @@ impl Grown {
     /// The same for a frame that is new.
     pub(crate) fn depth_of(&self, frame: &Frame) -> u32 {
         match *frame {
-            Frame::Object { below, .. } | Frame::Array { below, .. } => self.depth(below) + 1,
+            Frame::Object { parent, .. } | Frame::Array { parent, .. } => self.depth(parent) + 1,
             _ => 0,
         }
     }
 
     /// The byte of a layout that comes next in a gap; none where the gap is over, or there is no
     /// layout. `depth` counts the objects and arrays that are open.
-    pub(crate) fn gap_byte(&self, gap: Gap, depth: u32, at: At) -> Option<u8> {
-        let layout = self.core.options.layout.as_ref().filter(|_| at != OVER)?;
+    pub(crate) fn gap_byte(&self, gap: WhitespaceGap, depth: u32, at: GapPosition) -> Option<u8> {
+        let layout = self.core.options.layout.as_ref().filter(|_| at != GAP_OVER)?;
         let mut at = usize::from(at);
-        let (blanks, levels) = match gap {
-            Gap::First => (&[][..], Some(depth)),
-            Gap::Next => (layout.after_comma.bytes(), Some(depth)),
-            Gap::Close => (&[][..], Some(depth.saturating_sub(1))),
-            Gap::BeforeColon => (layout.before_colon.bytes(), None),
-            Gap::AfterColon => (layout.after_colon.bytes(), None),
+        let (whitespace, levels) = match gap {
+            WhitespaceGap::First => (&[][..], Some(depth)),
+            WhitespaceGap::Next => (layout.after_comma.bytes(), Some(depth)),
+            WhitespaceGap::Close => (&[][..], Some(depth.saturating_sub(1))),
+            WhitespaceGap::BeforeColon => (layout.before_colon.bytes(), None),
+            WhitespaceGap::AfterColon => (layout.after_colon.bytes(), None),
         };
-        if let Some(&byte) = blanks.get(at) {
+        if let Some(&byte) = whitespace.get(at) {
             return Some(byte);
         }
-        at -= blanks.len();
+        at -= whitespace.len();
         let (indent, levels) = (layout.indent?, levels?);
         match at.checked_sub(1) {
             None => Some(b'\n'),
@@ -92,38 +92,44 @@ impl Grown {
     }
 
     /// Bytes of a layout in a gap; without a layout none are needed.
-    pub(crate) fn gap_length(&self, gap: Gap, depth: u32) -> usize {
+    pub(crate) fn gap_length(&self, gap: WhitespaceGap, depth: u32) -> usize {
         let Some(layout) = &self.core.options.layout else { return 0 };
         let line = |levels: u32| {
             layout.indent.map_or(0, |indent| 1 + indent.bytes().len() * levels as usize)
         };
         match gap {
-            Gap::First => line(depth),
-            Gap::Next => layout.after_comma.bytes().len() + line(depth),
-            Gap::Close => line(depth.saturating_sub(1)),
-            Gap::BeforeColon => layout.before_colon.bytes().len(),
-            Gap::AfterColon => layout.after_colon.bytes().len(),
+            WhitespaceGap::First => line(depth),
+            WhitespaceGap::Next => layout.after_comma.bytes().len() + line(depth),
+            WhitespaceGap::Close => line(depth.saturating_sub(1)),
+            WhitespaceGap::BeforeColon => layout.before_colon.bytes().len(),
+            WhitespaceGap::AfterColon => layout.after_colon.bytes().len(),
         }
     }
 
     /// The place in a gap after a blank; `None` if it may not stand there.
-    pub(crate) fn blank(&self, gap: Gap, depth: u32, at: At, byte: u8) -> Option<At> {
+    pub(crate) fn after_whitespace(
+        &self,
+        gap: WhitespaceGap,
+        depth: u32,
+        at: GapPosition,
+        byte: u8,
+    ) -> Option<GapPosition> {
         match self.core.options.layout {
-            None => at.checked_sub(1).filter(|_| is_blank(byte)),
+            None => at.checked_sub(1).filter(|_| is_whitespace(byte)),
             Some(_) => (self.gap_byte(gap, depth, at) == Some(byte)).then(|| at + 1),
         }
     }
 
     /// Whether what stands behind a gap may come.
-    pub(crate) fn gap_ends(&self, gap: Gap, depth: u32, at: At) -> bool {
+    pub(crate) fn gap_ends(&self, gap: WhitespaceGap, depth: u32, at: GapPosition) -> bool {
         self.gap_byte(gap, depth, at).is_none()
     }
 
     /// The gap in which a value is waited for, and its depth.
-    pub(crate) fn gap_of_value(&self, below: FrameId) -> (Gap, u32) {
-        match self.frames.get(below.0) {
-            Frame::Array { .. } => (Gap::Next, self.depth(below)),
-            _ => (Gap::AfterColon, self.depth(below)),
+    pub(crate) fn gap_of_value(&self, parent: FrameId) -> (WhitespaceGap, u32) {
+        match self.frames.get(parent.0) {
+            Frame::Array { .. } => (WhitespaceGap::Next, self.depth(parent)),
+            _ => (WhitespaceGap::AfterColon, self.depth(parent)),
         }
     }
 }
