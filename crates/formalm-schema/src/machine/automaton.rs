@@ -1,4 +1,4 @@
-//! The machine of a schema, as others see it.
+//! The public automaton of a schema: construction, and the implementation of [`Machine`].
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use crate::options::{Limits, Options};
 use crate::read;
 use crate::table::Table;
 
-/// What a machine is built from.
+/// The input that an automaton is built from.
 #[derive(Clone, Debug)]
 pub(crate) enum SchemaSource {
-    /// A schema, and those that it may refer to, by URI.
+    /// A schema, and the schemas that it may refer to, by URI.
     Schema(Document, Arc<[(String, Document)]>),
-    /// The instances of the first schema that are none of the second.
+    /// The instances of the first schema that are not instances of the second.
     Difference(Box<[difference::Side; 2]>),
 }
 
@@ -40,32 +40,46 @@ impl SchemaSource {
     }
 }
 
-/// The lazy deterministic automaton of a schema; shared freely between threads.
+/// The lazy deterministic automaton of a schema. Threads share it freely.
+///
+///```
+///use formalm_automata::Machine;
+///use formalm_schema::{Document, Limits, Options, SchemaAutomaton};
+///
+///let schema = Document::read(r#"{"type": "array", "items": {"enum": [1, 2]}, "minItems": 1}"#)?;
+///let options = Options { blanks: 0, ..Options::default() };
+///let automaton = SchemaAutomaton::new(&schema, &[], options, Limits::default())?;
+///let state = automaton.walk(automaton.start(), b"[1,2]")?.expect("a viable prefix");
+///assert!(automaton.is_accepting(state));
+///assert_eq!(automaton.shortest(automaton.start())?, b"[1]");
+///assert_eq!(automaton.walk(automaton.start(), b"[3")?, Err(1));
+///# Ok::<(), formalm_automata::Error>(())
+///```
 #[derive(Debug)]
 pub struct SchemaAutomaton {
-    /// What it was built from, to build it again.
+    /// The source, kept to build the automaton again.
     source: SchemaSource,
     options: Options,
     limits: Limits,
     pub(crate) tables: Arc<Lock<Box<LazyTables>>>,
-    /// Of a machine to look ahead with the states that it has met.
+    /// The private tables of an automaton that looks ahead.
     pub(crate) own: Option<PrivateTables>,
     survey: Survey,
     pub(crate) flags: Chunks,
     pub(crate) start: StateId,
     notes: Arc<[Note]>,
     all_notes: SetOnce<Vec<Note>>,
-    /// Whether items of some array must be distinct.
+    /// Set if the items of some array must be unique.
     pub(crate) has_distinct: bool,
 }
 
 impl SchemaAutomaton {
-    /// The machine of a schema. `resources` are the schemas that it may refer to, by URI.
+    /// Builds the automaton of a schema. `resources` are the schemas that it may refer to, by URI.
     ///
     /// # Errors
     ///
-    /// [`Error::Language`], with the JSON pointer of the place, if the schema is none or has no
-    /// instance; [`Error::Limit`] if finding out takes more than `limits`.
+    /// [`Error::Language`] with a JSON pointer if the schema is invalid or has no instance;
+    /// [`Error::Limit`] if deciding that exceeds `limits`.
     pub fn new(
         schema: &Document,
         resources: &[(String, Document)],
@@ -79,11 +93,11 @@ impl SchemaAutomaton {
         })
     }
 
-    /// The same; `None` if the schema has no instance.
+    /// Builds the automaton of a schema, `None` if the schema has no instance.
     ///
     /// # Errors
     ///
-    /// As [`SchemaAutomaton::new`], having no instance aside.
+    /// As [`SchemaAutomaton::new`], except for a schema without instances.
     pub fn of(
         schema: &Document,
         resources: &[(String, Document)],
@@ -98,7 +112,7 @@ impl SchemaAutomaton {
         Ok(made)
     }
 
-    /// The machine of a schema and its notes.
+    /// Builds the automaton of a source, with its notes.
     pub(crate) fn of_source(
         source: SchemaSource,
         options: Options,
@@ -166,17 +180,19 @@ impl SchemaAutomaton {
         Ok((Some(made), notes))
     }
 
-    /// Whether every member is valid UTF-8.
+    /// Returns `true`: every member is valid UTF-8.
     pub fn is_text(&self) -> bool {
         true
     }
 
-    /// What the user should know: formats that are not enforced, keywords read as in older drafts.
+    /// Returns the notes for the user, e.g. formats that are not enforced and keywords of older
+    /// drafts.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
-    /// The same and the parts of the schema that no instance meets, which takes a search.
+    /// Returns all notes, including the subschemas that no instance reaches. Finding these takes a
+    /// search, which is cached.
     pub fn all_notes(&self) -> &[Note] {
         self.all_notes.get_or_init(|| {
             let pruned = self.lock().core.pruned();
@@ -184,7 +200,7 @@ impl SchemaAutomaton {
         })
     }
 
-    /// The JSON pointers of all subschemas that can be reached, each once.
+    /// Returns the JSON pointers of all reachable subschemas, each once.
     pub fn places(&self) -> Vec<String> {
         let tables = self.lock();
         let schema = &tables.core.schema;
@@ -194,19 +210,19 @@ impl SchemaAutomaton {
         places.into_iter().collect()
     }
 
-    /// Number of states built so far.
+    /// Returns the number of states built so far.
     pub fn state_count(&self) -> usize {
         self.lock().states.len()
     }
 
     pub(crate) fn lock(&self) -> LockedTables<'_> {
-        // A panic while the lock was held leaves at worst something half remembered.
+        // A panic while the lock was held leaves at worst a partly filled cache.
         let tables = self.tables.lock();
         LockedTables::new(tables, self.own.as_ref())
     }
 }
 
-/// Refuses what is not exact.
+/// Fails if some note says that the automaton is not exact.
 fn exact(notes: &[Note]) -> Result<(), Error> {
     match notes.iter().find(|note| note.effect != Effect::Exact) {
         None => Ok(()),
@@ -218,7 +234,7 @@ fn exact(notes: &[Note]) -> Result<(), Error> {
 }
 
 impl SchemaAutomaton {
-    /// Whether the text read so far is a member.
+    /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
         match self.flags.get(state.number() as usize) {
@@ -287,7 +303,7 @@ impl Machine for SchemaAutomaton {
 
     fn enter(&self, state: StateId) -> Result<StateId, Error> {
         let Some(own) = &self.own else { return Ok(state) };
-        // Without its own tables in their place, those of the other machine are there.
+        // This lock does not swap the tables, so those of the other automaton are in place.
         let tables = self.tables.lock();
         Ok(own.enter(&tables, state))
     }
@@ -308,7 +324,8 @@ impl Machine for SchemaAutomaton {
         self.lock().completes_as(state.number()).map(StateId::from_number)
     }
 
-    /// Tokens that begin a name behind another one, which may become the same.
+    /// Returns `true` for tokens that begin a property name after another one; the two may become
+    /// equal.
     fn is_unsure(&self, token: &[u8]) -> bool {
         let comma = token.iter().position(|&byte| byte == b',');
         comma.is_some_and(|at| token[at..].contains(&b'"'))

@@ -1,8 +1,9 @@
-//! States that a machine to look ahead with keeps for itself.
+//! Private state tables of an automaton that looks ahead.
 //!
-//! Such a machine shares all else with the one that it looks ahead of: frames and formulas are the
-//! same for many texts, states and recorded texts are not. While it has the lock its tables stand in
-//! place of the others, so that everything that reads a text is written once.
+//! Such an automaton shares frames and formulas with the automaton it looks ahead of: these are the
+//! same for many inputs, whereas states and recorded inputs are not. While it holds the lock, its
+//! private tables are swapped in for those of the other. All code that reads input is therefore
+//! written once.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
@@ -15,7 +16,7 @@ use crate::machine::mask_class::name_continuation::NameContinuation;
 use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
 use crate::table::{Map, Table};
 
-/// What a machine has met: its states, and what they alone refer to.
+/// The states that an automaton has visited, and the tables that only these refer to.
 #[derive(Debug)]
 pub(crate) struct VisitedTables {
     states: Table<Position>,
@@ -24,9 +25,9 @@ pub(crate) struct VisitedTables {
     run_transitions: FxHashMap<(u32, u64), u32>,
     live: FxHashMap<u32, ByteSet>,
     keys: Table<Position>,
-    /// Of places, which refer to recorded texts.
+    /// By positions, which refer to recorded inputs.
     byte_classes: Map<Position, Arc<[ByteSet]>>,
-    /// Names that stand for others, with the texts of some.
+    /// Representatives of names; some refer to recorded inputs.
     name_continuations: Map<NameContinuation, Frame>,
 }
 
@@ -48,8 +49,8 @@ impl Default for VisitedTables {
     }
 }
 
-/// The tables of a machine to look ahead with; while it has the lock, those of the machine that it
-/// looks ahead of.
+/// The private tables of a look-ahead. While it holds the lock, these are the tables of the
+/// automaton that it looks ahead of.
 #[derive(Debug)]
 pub(crate) struct PrivateTables(Lock<VisitedTables>);
 
@@ -68,8 +69,7 @@ impl PrivateTables {
         self.0.lock()
     }
 
-    /// The state of its own that goes on as one of the machine that is looked ahead of, which has
-    /// the lock.
+    /// Copies a state of the other automaton, which holds the lock, into the private tables.
     pub(crate) fn enter(&self, tables: &LazyTables, state: StateId) -> StateId {
         let own = &mut *self.lock();
         let position = *tables.states.get(state.number());
@@ -92,7 +92,7 @@ impl PrivateTables {
     }
 }
 
-/// What grows, locked, with the states of whoever has the lock.
+/// The locked tables, with the states of whoever holds the lock.
 #[derive(Debug)]
 pub(crate) struct LockedTables<'a> {
     tables: MutexGuard<'a, Box<LazyTables>>,
@@ -151,7 +151,7 @@ impl LazyTables {
         std::mem::swap(&mut self.continuations.names.known, &mut met.name_continuations);
     }
 
-    /// Memory of what was met, in bytes.
+    /// Returns the memory of the visited states, in bytes.
     pub(crate) fn visited_bytes(&self) -> usize {
         self.states.memory_bytes()
             + self.keys.memory_bytes()

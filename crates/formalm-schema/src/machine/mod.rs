@@ -1,4 +1,21 @@
-//! The machine of a schema: JSON read byte by byte, with what is still owed in every frame.
+//! The lazy deterministic automaton of a schema: JSON read byte by byte.
+//!
+//!   state = (frame, record)
+//!                 │
+//!                 └─ bytes of the item being read, kept only under `uniqueItems`
+//!   frame ─parent─► frame ─parent─► … ─parent─► DONE        one frame for each open value
+//!     │
+//!     └─ obligation: the residual formula of the value, the queries of its parent, their goal
+//!
+//! A frame holds what a value still has to satisfy. Reading a byte takes a derivative of the
+//! innermost frame; closing a value reports its verdicts to the parent. All tables are interned and
+//! grow as inputs need them.
+//!
+//! * [`reader`]: one byte further from a state.
+//! * [`numbers`]: sets of numbers, decided digit by digit without the solver.
+//! * [`mask_class`]: states that no token distinguishes, and the look-ahead that computes masks.
+//! * [`min_bytes`]: lower bounds on the bytes of any completion.
+//! * [`completion`]: shortest completions, an A* search over these bounds.
 
 mod automaton;
 mod completion;
@@ -28,28 +45,29 @@ pub(crate) use automaton::SchemaSource;
 pub(crate) use frame::Owes;
 pub use mask_class::SchemaKeys;
 
-/// No successor is known yet.
+/// Marks a transition that leads nowhere.
 const DEAD: u32 = u32::MAX;
 const ACCEPTING: u32 = 1;
 const REFUSING: u32 = 2;
 
-/// Text that is recorded because its value is needed: `0` is none, `1` the empty text.
+/// The id of a recorded input: `0` is none, `1` the empty one. Only inputs whose value is needed
+/// are recorded.
 type RecordId = u32;
 const NO_RECORD: RecordId = 0;
 const EMPTY_RECORD: RecordId = 1;
 
-/// Frames, states and their successors.
+/// The tables that grow while inputs are read: frames, states, transitions and caches.
 #[derive(Debug)]
 pub(crate) struct LazyTables {
     pub(crate) core: Core,
     frames: Table<Frame>,
-    /// Objects and arrays that are open, for each frame.
+    /// Number of open objects and arrays, by frame.
     depths: Vec<u32>,
     states: Table<Position>,
-    /// Recorded texts, each one byte longer than another: `(the other, byte, length)`.
+    /// Recorded inputs as linked lists: `(record without the last byte, last byte, length)`.
     records: Table<(RecordId, u8, u32)>,
     next: FxHashMap<(u32, u8), u32>,
-    /// The same after several bytes, packed behind a one.
+    /// Transitions over several bytes, packed below a leading one bit.
     run_transitions: FxHashMap<(u32, u64), u32>,
     live: FxHashMap<u32, ByteSet>,
     parts: FrameParts,
@@ -58,17 +76,17 @@ pub(crate) struct LazyTables {
     bound_cache: BoundCache,
     name_sets: Vec<NextNames>,
     keys: Table<Position>,
-    /// Whether names whose text does not matter are told apart by it in keys.
+    /// Set if mask classes keep the strings of names that matter to nothing else.
     distinguishes_names: bool,
-    /// Bytes of the longest token.
+    /// Length of the longest token, in bytes.
     max_token_len: usize,
     lengths: FxHashMap<TextId, Option<Box<Viability>>>,
-    /// Empty tables of the last look ahead, for the next.
+    /// Empty tables of the last look-ahead, reused by the next.
     spare_tables: (Table<Position>, StringStates),
 }
 
 impl LazyTables {
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     fn bytes(&self) -> usize {
         self.core.memory_bytes()
             + self.frames.memory_bytes()
@@ -82,13 +100,13 @@ impl LazyTables {
             + self.name_sets.len() * 200
     }
 
-    /// Numbers of all that keeps states of several texts for good: what a look ahead adds to these
-    /// has to stay.
+    /// Returns the sizes of all tables that retain query states. If a look-ahead enlarged none of
+    /// them, its query states can be dropped.
     fn retained_counts(&self) -> [usize; 3] {
         [self.keys.len(), self.name_sets.len(), self.cache.opened_values.len()]
     }
 
-    /// Objects, arrays and texts that are not closed yet.
+    /// Returns the number of objects, arrays, strings and names that are open in `state`.
     fn open_frames(&self, state: u32) -> usize {
         let (mut frame, mut open) = (self.states.get(state).frame, 0);
         while let Some(parent) = frame.parent() {
@@ -130,7 +148,7 @@ impl LazyTables {
         Ok(())
     }
 
-    /// The place after a byte, with all steps of search that one byte may take.
+    /// Returns the position after `byte`, with the full step limit of the solver for this byte.
     fn read_byte(&mut self, position: Position, byte: u8) -> Result<Option<Position>, Error> {
         self.core.steps = 0;
         let read = self.read(position, byte);
@@ -144,7 +162,7 @@ impl LazyTables {
         self.is_end(self.states.get(state).frame)
     }
 
-    /// Whether a text that has come to a frame is an instance.
+    /// Returns `true` if an input that led to `frame` is an instance.
     fn is_end(&mut self, frame: Frame) -> bool {
         match frame {
             Frame::Done => true,
@@ -163,7 +181,7 @@ impl LazyTables {
         FrameId(id)
     }
 
-    /// The place after a byte; `None` if no instance continues so.
+    /// Returns the position after `byte`, `None` if no instance continues so.
     fn read(&mut self, position: Position, byte: u8) -> Result<Option<Position>, Error> {
         let Position { frame, record } = position;
         let extended = if record == NO_RECORD { NO_RECORD } else { self.record(record, byte) };
@@ -190,13 +208,13 @@ impl LazyTables {
         Ok(frame.map(|frame| Position { frame, record: extended }))
     }
 
-    /// A recorded text with one more byte.
+    /// Appends `byte` to a recorded input.
     fn record(&mut self, record: RecordId, byte: u8) -> RecordId {
         let length = self.records.get(record).2;
         self.records.intern((record, byte, length + 1))
     }
 
-    /// The text recorded from a place on.
+    /// Returns the recorded input from offset `from` on.
     fn recorded(&self, record: RecordId, from: u32) -> Vec<u8> {
         let mut text = Vec::new();
         let mut at = record;

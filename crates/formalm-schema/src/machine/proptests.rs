@@ -1,4 +1,4 @@
-//! Laws of reading and of the search, on random schemas.
+//! Properties of the reader and the solver on random schemas.
 
 use jsonschema::validator_for;
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ fn value() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Schemas over all types; `{"$ref": "#"}` among them where they may refer to themselves.
+/// Schemas over all types; recursive ones contain `{"$ref": "#"}`.
 fn schema(refers: bool) -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         Just(json!(true)),
@@ -78,7 +78,7 @@ fn schema(refers: bool) -> impl Strategy<Value = Json> {
     })
 }
 
-/// The truths that a value tells the container that it stands in, one for each node.
+/// Returns the verdicts that a value reports to its container, one for each node.
 fn verdicts(machine: &SchemaAutomaton, nodes: &[NodeId], text: &str) -> Option<Vec<bool>> {
     let tables = &mut machine.lock();
     let mut formulas = vec![TRUE];
@@ -158,7 +158,7 @@ proptest! {
             if found.is_err() {
                 cached.answers.abandon();
             }
-            // Without a memory a search may be too long, which is no answer.
+            // Without its cache the solver may exceed its limit, which is no answer.
             if let (Ok(one), Ok(other)) = (found, uncached.some_value(other)) {
                 prop_assert_eq!(one, other, "{} {:?}", schema, node);
             }

@@ -1,9 +1,10 @@
-//! States that forget what was read where it does nothing but forbid something to come again: the
-//! names of members, and items that must be distinct.
+//! Abstract states for the completion search: they drop the property names and unique items already
+//! read, which can only forbid repetition.
 //!
-//! Where all that completes a state completes another one too, a shortest text of that one is a
-//! shortest text of the state, unless it repeats what was read. So tokens that go on in a name are
-//! completed alike, but for those few that make a name or a value which the completion has as well.
+//! If every completion of a state *q* completes its abstract state α(*q*), then a shortest
+//! completion *w* of α(*q*) is a shortest completion of *q* too, unless *w* repeats a dropped name
+//! or item. All tokens inside a name thus share one completion. [`super::repetition_check`] finds
+//! the few tokens for which *w* would repeat something.
 
 use formalm_automata::spelling::{Escape, Read, read};
 use formalm_automata::{Doubts, Error};
@@ -16,7 +17,7 @@ use crate::machine::frame::{DONE, Frame, FrameId, NameCandidates, ObligationId, 
 use crate::machine::{LazyTables, NO_RECORD};
 
 impl LazyTables {
-    /// A state that all completions of another one complete, without what forbids repetitions.
+    /// Returns the abstract state, which every completion of `state` completes.
     pub(crate) fn abstract_state(&mut self, state: u32) -> u32 {
         let Position { mut frame, mut record } = *self.states.get(state);
         if record != NO_RECORD && self.records_only_forbid(frame) {
@@ -32,8 +33,8 @@ impl LazyTables {
         self.states.intern(Position { frame, record })
     }
 
-    /// Whether all that is recorded is recorded for items that must be distinct, and for nothing
-    /// that holds if they are not.
+    /// Returns `true` if inputs are recorded for unique items only, and no obligation holds
+    /// *because* two items are equal.
     fn records_only_forbid(&mut self, frame: Frame) -> bool {
         let mut parent = frame.parent().unwrap_or(DONE);
         loop {
@@ -62,7 +63,7 @@ impl LazyTables {
             })
     }
 
-    /// Forgets where items begin in the text that is not recorded any more.
+    /// Clears the offsets of items in an input that is no longer recorded.
     fn clear_item_starts(&mut self, frame: &mut Frame) {
         match frame {
             Frame::Name { object, .. } => *object = self.without_item_starts(*object),
@@ -98,7 +99,8 @@ impl LazyTables {
         at
     }
 
-    /// Which tokens from a state to a forgetful one a text that completes that one may not complete.
+    /// Returns a predicate for tokens after which `completion` may be invalid in the concrete
+    /// state. Returns `None` if it is valid after every token.
     pub(crate) fn recheck_predicate(
         &mut self,
         state: Option<u32>,
@@ -119,22 +121,22 @@ impl LazyTables {
         }
         let open = match state {
             Some(state) => self.open_string(*self.states.get(state)),
-            // What a token has in front of the value is not told from what it has of it.
+            // The part of a token before the value cannot be separated from the part inside it.
             None => return Some(Box::new(|_| true)),
         };
         let completion = completion.to_vec();
         let items = has_unique_items.then_some(strings);
         let mut repeated =
             RepetitionCheck { escapes, open, completion, names, items, infixes: None };
-        // A state that is no string comes of no plain token within one.
+        // Only plain tokens inside a string lead to a string state.
         if opening == Some(Escape::None) {
             repeated.find_infixes();
         }
         Some(Box::new(move |token| repeated.may_repeat(token)))
     }
 
-    /// Of names that come in objects around a frame, or in it, those which may have come before: the
-    /// names that an object speaks of are never forgotten.
+    /// Returns the names that the completion uses in objects already open and that may repeat an
+    /// earlier one. Names that the formulas mention are never dropped from a state.
     fn dropped_names(&mut self, frame: Frame, named: Vec<(usize, Vec<u8>)>) -> SeenStrings {
         let mut names = SeenStrings::default();
         let mut all = match frame {
@@ -165,7 +167,7 @@ impl LazyTables {
         names
     }
 
-    /// The string that a place is in, if it is in one, with its text where that is recorded.
+    /// Returns the string that a position is inside of, with its content where that is recorded.
     fn open_string(
         &self,
         Position { frame, record }: Position,
@@ -199,8 +201,8 @@ impl LazyTables {
         }
     }
 
-    /// Adds the strings in items that came where items must be distinct; whether there are such
-    /// arrays around a frame, or it is one.
+    /// Adds the strings in earlier unique items. Returns `true` if an array with unique items
+    /// surrounds the frame, or is the frame.
     fn add_item_strings(&self, frame: Frame, strings: &mut SeenStrings) -> bool {
         let mut has_unique_items = false;
         let mut add = |obligation: ObligationId| {
@@ -234,7 +236,7 @@ impl LazyTables {
         has_unique_items
     }
 
-    /// Whether a text completes a state; no frame that it meets is kept.
+    /// Returns `true` if `text` completes `state`. Frames built on the way are dropped.
     pub(crate) fn is_completed(&mut self, state: u32, text: &[u8]) -> Result<bool, Error> {
         let (frames, records) = (self.frames.len(), self.records.len());
         let mut position = Some(*self.states.get(state));
@@ -253,7 +255,7 @@ impl LazyTables {
         Ok(ends)
     }
 
-    /// Drops the frames and records of a search, which are nobody's.
+    /// Drops the frames and records that a search has added; nothing refers to them.
     pub(crate) fn truncate_tables(&mut self, frames: usize, records: usize) {
         self.frames.truncate(frames);
         self.depths.truncate(frames);

@@ -1,5 +1,8 @@
-//! Bytes with which searches for short completions go on: those that can only be longer, or as long
-//! and no smaller, are left out.
+//! Prunes the bytes that the completion search branches on.
+//!
+//! A byte is left out if the completions through it are longer, or equally long and
+//! lexicographically no smaller, than others. Without pruning, each free string and each unknown
+//! name would branch over all bytes.
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{ByteSet, Error, Machine, StateId};
@@ -17,14 +20,15 @@ use crate::options::Order;
 use crate::table::Map;
 
 impl LazyTables {
-    /// Bytes that the smallest of the shortest continuations may begin with.
+    /// Returns the bytes that the lexicographically least of the shortest completions may begin
+    /// with.
     pub(crate) fn useful_bytes(
         &mut self,
         position: Position,
         budget: &mut SearchBudget,
     ) -> Result<ByteSet, Error> {
         let Position { frame, record } = position;
-        // Where items must be distinct, what is in them matters.
+        // Under `uniqueItems` the content of an item matters.
         let free = record == NO_RECORD;
         let only = match frame {
             Frame::String { language, state, queries: NO_QUERIES, escape, .. } if free => {
@@ -42,7 +46,7 @@ impl LazyTables {
                     && self.has_independent_names(obligation)
                     && self.end_verdicts(obligation).is_some();
                 match mode {
-                    ContainerState::AfterOpen if self.gap_begun(whitespace) => None,
+                    ContainerState::AfterOpen if self.gap_committed(whitespace) => None,
                     ContainerState::AfterOpen => ends.then_some(b'}'),
                     _ => {
                         let after_whitespace =
@@ -60,7 +64,7 @@ impl LazyTables {
                 let required = self.required_name_byte(next_names, candidates, read)?;
                 if required.is_none() || !self.names_at(next_names).independent {
                     let last = required.unwrap_or(u8::MAX);
-                    // Inside a character, bytes of other ones lead nowhere.
+                    // Inside a character, the bytes of other characters lead nowhere.
                     let others_are_alike = self.allows_only_known_names(candidates.classes)
                         || self.any_name_may_end(candidates.classes);
                     let mut all = match others_are_alike {
@@ -97,7 +101,7 @@ impl LazyTables {
         Ok(set)
     }
 
-    /// Bytes that no other than blanks can take the place of; none where any may come.
+    /// Returns the bytes, except whitespace, that may be needed in a frame; `None` if any may be.
     fn may_begin(&self, frame: Frame) -> Option<&'static [u8]> {
         Some(match frame {
             Frame::String { escape, .. } | Frame::Name { escape, .. } => match escape {
@@ -121,18 +125,19 @@ impl LazyTables {
         })
     }
 
-    /// The quote, and the bytes with which a text goes on. What need not be escaped is not.
+    /// Returns the quote and the bytes with which a string continues. Characters that need no
+    /// escape are not escaped.
     fn string_bytes(&self, language: TextId, state: StateId) -> Result<ByteSet, Error> {
         let mut set = ByteSet::default();
         set.insert(b'"');
         for byte in self.core.text(language).live_bytes(state)?.iter() {
-            let has_independent_names = escaped_len(byte, self.core.options.escapes) == 1;
-            set.insert(if has_independent_names { byte } else { b'\\' });
+            let is_unescaped = escaped_len(byte, self.core.options.escapes) == 1;
+            set.insert(if is_unescaped { byte } else { b'\\' });
         }
         Ok(set)
     }
 
-    /// The quote, and the bytes with which known names go on.
+    /// Returns the quote and the bytes with which known names continue.
     fn known_name_bytes(
         &self,
         next_names: NextNamesId,
@@ -152,9 +157,11 @@ impl LazyTables {
         set
     }
 
-    /// The same and the bytes with which the smallest of the shortest names of each class go on:
-    /// names of a class are alike. None where several may be needed, whose order matters, and where
-    /// one of them is a known name, which is of no class.
+    /// Returns the bytes of known names and, for each class of other names, that of its
+    /// lexicographically least shortest name: names of a class are equivalent.
+    ///
+    /// Returns `None` if several names of a class may be needed, because then their order matters,
+    /// and if one of these names is a known one, which belongs to no class.
     fn class_bytes(
         &mut self,
         (next_names, text): (NextNamesId, RecordId),
@@ -171,7 +178,7 @@ impl LazyTables {
         let mut set = self.known_name_bytes(next_names, candidates, read);
         let classes = self.parts.queries.get(candidates.classes.0);
         if classes.has_guard {
-            // Names that the tests tell apart may have values of other lengths.
+            // Names that satisfy other tests may have longer or shorter values.
             return Ok(None);
         }
         let classes = classes.machines.clone();
@@ -191,8 +198,8 @@ impl LazyTables {
         Ok(Some(set))
     }
 
-    /// The quote, the bytes with which known names go on, and the smallest with which none does:
-    /// behind it names are all alike, and free.
+    /// Returns the bytes of known names, and the least byte that begins none of them: after it all
+    /// names are equivalent and allowed.
     fn known_and_other_bytes(
         &self,
         next_names: NextNamesId,
@@ -208,8 +215,8 @@ impl LazyTables {
         set
     }
 
-    /// The byte with which the smallest name goes on that is owed and begins as the text does. What
-    /// an object still gets is smallest in ascending order, which only a declared one forbids.
+    /// Returns the next byte of the least required name that extends the input. Required properties
+    /// in ascending order are lexicographically least; only a declared order forbids that.
     fn required_name_byte(
         &mut self,
         next_names: NextNamesId,
@@ -239,7 +246,7 @@ impl LazyTables {
                 || byte == b'\\'
                 || (byte == b'"' && read < text.len())
                 || (byte >= 0x80 && ascii);
-            // Whether a name may come takes longer than to see that it is not the smallest.
+            // Comparing bytes is cheaper than deciding whether a name is viable.
             if (!escaped && least.is_some_and(|least| least <= byte))
                 || !self.known_viable(next_names, at)?
             {
@@ -255,7 +262,7 @@ impl LazyTables {
 }
 
 impl Core {
-    /// Whether members that a formula does not name never help to satisfy it.
+    /// Returns `true` if properties that a formula does not name never help to satisfy it.
     fn needs_no_unnamed(&self, id: F) -> bool {
         self.needs_no_unnamed_within(id, &mut Map::default())
     }

@@ -1,4 +1,4 @@
-//! Completions that may have a name or an item which came before them.
+//! Decides whether a token and a completion repeat a property name or a unique item.
 
 use formalm_automata::spelling::{Escape, Escapes, Read, read};
 use rustc_hash::FxHashSet;
@@ -7,31 +7,33 @@ use crate::machine::reader::value_start_and_strings::is_whitespace;
 use crate::names::Names;
 use crate::value::{Value, ValueId, Values};
 
-/// Texts of strings.
+/// The contents of strings.
 pub(crate) type SeenStrings = FxHashSet<Vec<u8>>;
 
-/// Where a token can make a completion repeat something.
+/// The condition under which a token makes a completion repeat something.
 pub(crate) struct RepetitionCheck {
     pub(crate) escapes: Escapes,
-    /// What is read of the string that the token goes on with; its text, if that is known.
+    /// The string that the token continues: its content so far, if recorded, and the escape it is
+    /// in.
     pub(crate) open: Option<(Option<Vec<u8>>, Escape)>,
     pub(crate) completion: Vec<u8>,
-    /// Names that the completion has in objects that are open before it.
+    /// The names that the completion uses in objects already open.
     pub(crate) names: SeenStrings,
-    /// Where items must be distinct, the strings in those that came and in the completion.
+    /// Under `uniqueItems`, the strings in earlier items and in the completion.
     pub(crate) items: Option<SeenStrings>,
-    /// What has to come between what was read of a string and what the completion has of it to make
-    /// one of these; for plain tokens within a string that is all.
+    /// The infixes between the content so far and the end in the completion that make the string
+    /// one of these. For plain tokens inside a string nothing else matters.
     pub(crate) infixes: Option<SeenStrings>,
 }
 
 impl RepetitionCheck {
-    /// Finds out what makes a string that is begun, and that the completion ends, one of those.
+    /// Computes the infixes that make the open string, which the completion ends, equal to a seen
+    /// one.
     pub(crate) fn find_infixes(&mut self) {
         let open = match &self.open {
             Some((Some(open), Escape::None)) => open,
             Some((None, Escape::None)) => {
-                // It is no name and in no item that must be distinct.
+                // The string is neither a name nor part of a unique item.
                 self.infixes = Some(SeenStrings::default());
                 return;
             }
@@ -58,14 +60,14 @@ impl RepetitionCheck {
         self.infixes = Some(infixes.collect());
     }
 
-    /// Whether the completion of a text that ends in a token may have something twice.
+    /// Returns `true` if the completion may repeat something after the token. Over-approximates.
     pub(crate) fn may_repeat(&self, token: &[u8]) -> bool {
         if let Some(infixes) = &self.infixes
             && !token.iter().any(|byte| b"\"\\".contains(byte))
         {
             return infixes.contains(token);
         }
-        // A text that is not known is in no item that must be distinct, and no name.
+        // A string that is not recorded is neither a name nor part of a unique item.
         let known = |text: &Option<Vec<u8>>| text.clone().unwrap_or_default();
         let mut open = self.open.as_ref().map(|(text, escape)| (known(text), *escape));
         let mut last: Option<Vec<u8>> = None;
@@ -77,7 +79,7 @@ impl RepetitionCheck {
             let Some((text, escape)) = &mut open else {
                 match byte {
                     b'"' => open = Some((Vec::new(), Escape::None)),
-                    // What came before is no part of an item in here.
+                    // Earlier values are not part of an item inside this array.
                     b'[' => last = None,
                     b',' if self.items.is_some() => return true,
                     _ => {}
@@ -100,17 +102,17 @@ impl RepetitionCheck {
                 }
             }
         }
-        // What is equal has the same strings in it.
+        // Equal items contain equal strings.
         self.items.as_ref().is_some_and(|items| last.is_none_or(|last| items.contains(&last)))
     }
 }
 
-/// Whether the string before these bytes is a name.
+/// Returns `true` if the string before these bytes is a property name.
 fn is_before_colon<'a>(after: impl IntoIterator<Item = &'a u8>) -> bool {
     after.into_iter().find(|&&byte| !is_whitespace(byte)) == Some(&b':')
 }
 
-/// Adds the text or the names of a value, and what is in it to what is left.
+/// Adds the string or the names of a value; pushes its children to `left`.
 pub(crate) fn add_strings(
     value: ValueId,
     values: &Values,
@@ -133,8 +135,9 @@ pub(crate) fn add_strings(
     }
 }
 
-/// The names that a completion has in objects which are open before it, the one that it goes on
-/// with aside, each with the number of containers that were closed before; and all strings in it.
+/// Returns the names that a completion uses in objects already open, each with the number of
+/// containers closed before it, and all its strings. The name that the completion continues is left
+/// out.
 pub(crate) fn strings_of_completion(
     text: &[u8],
     opening: Option<Escape>,

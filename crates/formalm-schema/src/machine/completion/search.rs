@@ -1,10 +1,12 @@
-//! Short completions.
+//! Shortest completions, lexicographically least among the shortest.
 //!
-//! How long they are is found first, state by state in the order of the bytes that a member through
-//! them has at least; then the smallest of that length, along what can still be so short. Both never
-//! look along what can only be longer or as long and no smaller: blanks, more of a string that may
-//! end and of which nothing is asked, members that are not owed. Where members do not depend on each
-//! other, those that are owed come in ascending order. Names that are like no other are all alike.
+//! The search runs twice. A* first finds the length *n* of a shortest completion: positions are
+//! visited in the order of bytes read plus [`LazyTables::min_bytes`], an admissible lower bound on
+//! the rest. A depth-first search then finds the least completion of *n* bytes, along positions
+//! whose bound still allows *n*. Both only branch on the bytes that [`super::pruning`] leaves: no
+//! optional whitespace, no longer free string, no property that is not required. Required
+//! properties come in ascending order if they are independent. Unknown names are equivalent, so
+//! only one is followed.
 
 use std::collections::BTreeMap;
 
@@ -20,31 +22,34 @@ use crate::machine::reader::cache::{NO_QUERIES, NO_VERDICTS};
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::table::Map;
 
-/// Steps taken; a completion that is further away is refused.
+/// Maximum number of steps; a completion further away is a [`Error::Limit`]. Chosen, not measured.
 const MAX_STEPS: u64 = 1_000_000;
 
-/// Steps taken where another text will do as well.
+/// Maximum number of steps where the caller can use another completion instead. Chosen, not
+/// measured.
 const FEW_STEPS: u64 = 100_000;
 
-/// Steps of a search that one step of reading takes the time of.
+/// Search steps charged for each step of the solver. Chosen, not measured.
 const STEPS_READING: u64 = 4;
 
-/// Bytes of a completion; what needs more would take more steps.
+/// Maximum length of a completion, in bytes. Longer ones would exceed the step limit anyway.
 const MAX_BYTES: usize = 100_000;
 
-/// Frames of which it is kept how a text is completed behind their values.
+/// Maximum number of cached completions after a value. Chosen, not measured.
 const MAX_CACHED_CLOSINGS: usize = 256;
 
-/// Bytes of members within which all names that are not owed may be of one byte.
+/// Maximum number of bytes of required properties up to which an unused one-byte name always
+/// remains.
 const MAX_REQUIRED_BYTES: usize = 500;
 
 impl LazyTables {
-    /// A shortest continuation; the smallest of several.
+    /// Returns the lexicographically least of the shortest completions.
     pub(crate) fn shortest(&mut self, state: u32) -> Result<Vec<u8>, Error> {
         self.shortest_in_steps(state, MAX_STEPS)
     }
 
-    /// The same in fewer steps, for whoever would rather have another text.
+    /// Returns a shortest completion with the smaller step limit, for callers that have an
+    /// alternative.
     pub(crate) fn shortest_soon(&mut self, state: u32) -> Result<Vec<u8>, Error> {
         self.shortest_in_steps(state, FEW_STEPS)
     }
@@ -64,8 +69,8 @@ impl LazyTables {
         found
     }
 
-    /// The same from within an item that must be distinct, if that is told with the items behind it;
-    /// another one of the same length may be smaller.
+    /// Completes a unique item together with the items after it. The completion is shortest, though
+    /// another of equal length may be smaller.
     fn shortest_within_item(
         &mut self,
         position: Position,
@@ -87,14 +92,14 @@ impl LazyTables {
         let Some((parent, own)) = self.isolated_rest(position, budget)? else {
             return self.search_completion(position, budget);
         };
-        // What comes behind the value is the same whatever it is.
+        // The completion after the value does not depend on the value.
         if let Some(known) = self.cache.closings.get(&parent) {
             return Ok([&own[..], known].concat());
         }
-        let Some(behind) = self.close_value(parent, NO_VERDICTS, NO_RECORD)? else {
+        let Some(closed) = self.close_value(parent, NO_VERDICTS, NO_RECORD)? else {
             return self.search_completion(position, budget);
         };
-        let rest = self.search_completion(behind, budget)?;
+        let rest = self.search_completion(closed, budget)?;
         if self.cache.closings.len() == MAX_CACHED_CLOSINGS {
             self.cache.closings = Map::default();
         }
@@ -102,7 +107,7 @@ impl LazyTables {
         Ok([own, rest].concat())
     }
 
-    /// What is left of a value of which nothing is asked by what is around it, and what that is.
+    /// Returns the shortest rest of a value that its parent does not constrain, and the parent.
     fn isolated_rest(
         &mut self,
         Position { frame, record }: Position,
@@ -149,8 +154,8 @@ impl LazyTables {
         Ok(found.map_or_else(Vec::new, |(text, _)| text))
     }
 
-    /// The smallest of the shortest continuations, or of those to the end of an item of an array, the
-    /// frame below which is given; and where they lead to.
+    /// Returns the least of the shortest completions and the position after it. With `array`, the
+    /// frame below an array, the completion ends with the current item of that array.
     pub(crate) fn complete(
         &mut self,
         position: Position,
@@ -165,7 +170,7 @@ impl LazyTables {
         }
     }
 
-    /// At an end the place that is come to, and how many bytes are behind it at least.
+    /// At an end, returns the position after it and a lower bound on the bytes still to come.
     fn end_position(
         &mut self,
         position: Position,
@@ -181,8 +186,8 @@ impl LazyTables {
         }
     }
 
-    /// How many bytes the shortest continuation has, and where it leads to; `None` of a value that
-    /// there is not. What is known at the least as the search goes on is written to `bound`.
+    /// Returns the length of a shortest completion and the position after it, `None` if the value
+    /// is unsatisfiable. Writes the best lower bound known so far to `bound`.
     pub(crate) fn shortest_length(
         &mut self,
         start: Position,
@@ -191,12 +196,13 @@ impl LazyTables {
         budget: &mut SearchBudget,
     ) -> Result<Option<(usize, Position)>, Error> {
         let mut read = FxHashMap::from_iter([(self.completion_class(start), 0)]);
-        // By the bytes that members through a place have at least. What a container needs that was
-        // opened is found out last: that can be much, and an end may be found before. With whether it
-        // is an end, which may be further away than the place itself seems to be.
+        // Keyed by the lower bound of members through a position, and by whether a container was
+        // just opened: its bound is expensive and is computed last, because an end may be found
+        // first. The flag in the entries marks an end, whose bound may exceed that of the position
+        // it was found from.
         let mut open = BTreeMap::from([((0, true), vec![(start, 0, false)])]);
-        // Of items of a budget whose bytes those behind make up for, the shortest is the best: what
-        // is behind is only known at the least, as if there were no budget.
+        // If only a limited number of items may match, a longer item may leave shorter ones to the
+        // rest. The bound of the rest ignores that limit, so the shortest item is the best choice.
         let has_match_budget = array.is_some_and(|array| self.has_match_budget(start.frame, array));
         let mut best: Option<(usize, Position)> = None;
         while let Some(mut least) = open.first_entry() {
@@ -217,22 +223,22 @@ impl LazyTables {
                 best = Some((length, here));
                 continue;
             }
-            if let Some((end, behind)) = self.end_position(here, array, budget)? {
-                if length + behind <= all {
+            if let Some((end, remaining)) = self.end_position(here, array, budget)? {
+                if length + remaining <= all {
                     best = Some((length, end));
                     if !has_match_budget {
                         break;
                     }
                     continue;
                 }
-                open.entry((length + behind, false)).or_default().push((end, length, true));
+                open.entry((length + remaining, false)).or_default().push((end, length, true));
             }
             if read.get(&self.completion_class(here)).is_some_and(|&other| other < length) {
                 continue;
             }
             let least = self.min_bytes(here.frame, None, budget)?;
             if length + least > all {
-                // It was taken for nearer than it is.
+                // The bound of the position is larger than the one it was queued with.
                 open.entry((length + least, false)).or_default().push((here, length, false));
                 continue;
             }
@@ -255,7 +261,7 @@ impl LazyTables {
                         true => 0,
                         false => self.min_bytes(next.frame, Some((here.frame, least)), budget)?,
                     };
-                    // No byte brings the end nearer by more than itself.
+                    // Bounds are consistent: a byte brings the end nearer by at most one.
                     let all = all.max(length + 1 + needed);
                     open.entry((all, is_opened)).or_default().push((next, length + 1, false));
                 }
@@ -264,7 +270,7 @@ impl LazyTables {
         Ok(best)
     }
 
-    /// The smallest continuation of so many bytes, which is the least number, and where it leads to.
+    /// Returns the least completion of the shortest length, and the position after it.
     fn lexicographically_least(
         &mut self,
         start: Position,
@@ -272,12 +278,12 @@ impl LazyTables {
         array: Option<FrameId>,
         budget: &mut SearchBudget,
     ) -> Result<(Vec<u8>, Position), Error> {
-        // What comes behind the end.
-        let behind = self.min_bytes(end.frame, None, budget)?;
-        // How many bytes were too few to end from a place.
+        // A lower bound on the bytes after the end.
+        let after_end = self.min_bytes(end.frame, None, budget)?;
+        // The numbers of bytes known to be too few to complete a position.
         let mut few: FxHashMap<Position, usize> = FxHashMap::default();
         let mut text = Vec::with_capacity(length);
-        // With how much of the text was there before each place.
+        // Each entry stores the length of the completion before its position.
         let mut way = Vec::new();
         let (mut next, mut before) = (start, 0);
         loop {
@@ -290,7 +296,7 @@ impl LazyTables {
             way.push((next, self.candidate_bytes(next, array, budget)?, before));
             if text.len() == length
                 && let Some((end, more)) = self.end_position(next, array, budget)?
-                && more <= behind
+                && more <= after_end
             {
                 return Ok((text, end));
             }
@@ -307,7 +313,7 @@ impl LazyTables {
                     continue;
                 };
                 let Some(found) = self.read_counted(here, byte, budget)? else { continue };
-                let refused = self.min_bytes(found.frame, None, budget)? >= left + behind
+                let refused = self.min_bytes(found.frame, None, budget)? >= left + after_end
                     || few.get(&self.completion_class(found)).is_some_and(|&few| few >= left - 1);
                 if !refused {
                     (next, before) = (found, text.len());
@@ -318,7 +324,7 @@ impl LazyTables {
         }
     }
 
-    /// The place after a byte; what is searched for that counts too.
+    /// Returns the position after a byte, and charges the solver's steps to the budget.
     fn read_counted(
         &mut self,
         here: Position,
@@ -342,8 +348,8 @@ impl LazyTables {
         Ok(bytes.iter().filter(is_in).collect::<Vec<u8>>().into_iter())
     }
 
-    /// A state that is completed as this one: names that are like no other are alike if members
-    /// that are still owed never need the same ones.
+    /// Returns a state with the same completions. Unknown names are equivalent if the properties
+    /// still required never need the same names.
     pub(crate) fn completes_as(&mut self, state: u32) -> Result<u32, Error> {
         let position = *self.states.get(state);
         let Frame::Name { object, text, candidates, .. } = position.frame else { return Ok(state) };
@@ -355,7 +361,7 @@ impl LazyTables {
             return Ok(state);
         }
         let Frame::Object { obligation, .. } = *self.frames.get(object.0) else { return Ok(state) };
-        // So few names have at most one byte.
+        // With so few bytes required, an unused one-byte name remains.
         let must = self.parts.obligations.get(obligation.0).formulas[0];
         let few =
             self.min_rest_bytes(must, &mut SearchBudget::new(MAX_STEPS))? <= MAX_REQUIRED_BYTES;
@@ -365,8 +371,7 @@ impl LazyTables {
         Ok(self.states.intern(completion_class))
     }
 
-    /// A place without what makes no difference to how it is completed: the text of a name that is
-    /// like no other.
+    /// Drops what does not affect the completion: the string of a name that is like no other.
     fn completion_class(&self, mut position: Position) -> Position {
         if let Frame::Name { object, next_names, candidates, escape, .. } = position.frame
             && position.record == NO_RECORD

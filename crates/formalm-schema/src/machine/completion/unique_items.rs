@@ -1,9 +1,9 @@
-//! Short completions of arrays whose items must be distinct, and are otherwise alike: item by item.
+//! Completes arrays whose items must be unique and are otherwise uniform, item by item.
 //!
-//! A search for all of them at once meets every choice of the items before. But of values that only
-//! have to be distinct the shortest ones are taken, whatever comes behind the array, so that each
-//! is found by itself, and the smallest text has them in ascending order. What is found so is one
-//! step of the search for what is around the array.
+//! A search over the whole array would visit every combination of items. But if items only have to
+//! be unique, the shortest ones are best whatever follows the array. Each is therefore found by a
+//! search of its own, and the least completion lists them in ascending order. All of them together
+//! are one step of the enclosing search.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::machine::numbers::is_number_byte;
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::node::NodeId;
 
-/// Fewer items are searched with all else.
+/// Number of required items from which on they are completed one by one. Chosen, not measured.
 const MIN_ITEMS: u64 = 2;
 
-/// The text of items, and the place behind them.
+/// The bytes of all required items, and the position after them.
 pub(crate) type CompletedItems = (Arc<[u8]>, Position);
 
-/// The texts of items, each with what stands before it, and the place behind them.
+/// The bytes of each item with the separator before it, and the position after the last.
 type ItemStrings = (Vec<Vec<u8>>, Position);
 
-/// Items that an array owes.
+/// The items that an array still requires.
 #[derive(Clone, Copy)]
 struct RequiredItems {
     count: u64,
-    /// So many of them at least satisfy a node.
+    /// At least this many must satisfy the node.
     min_matching: Option<(u64, NodeId)>,
-    /// Fewer than so many satisfy a node.
+    /// Fewer than this many may satisfy the node.
     max_matching: Option<(u64, NodeId)>,
 }
 
@@ -42,8 +42,8 @@ impl RequiredItems {
 }
 
 impl LazyTables {
-    /// The text of all items that are owed, from a place between items; none if they are few, or
-    /// depend on each other otherwise.
+    /// Completes all required items from a position between items; `None` if there are few, or if
+    /// they depend on each other in another way.
     pub(crate) fn complete_unique_items(
         &mut self,
         position: Position,
@@ -79,7 +79,8 @@ impl LazyTables {
         Ok(found)
     }
 
-    /// The same from within an item; another one of the same length may be smaller.
+    /// Completes all required items from inside an item. The completion is shortest, though another
+    /// of equal length may be smaller.
     pub(crate) fn complete_from_inside_item(
         &mut self,
         position: Position,
@@ -104,8 +105,8 @@ impl LazyTables {
         }
     }
 
-    /// Whether some more items may be of a kind, but only so many, of an array the frame below which
-    /// is given.
+    /// Returns `true` if a limited number of further items may match a node. `array` is the frame
+    /// below the array.
     pub(crate) fn has_match_budget(&self, mut frame: Frame, array: FrameId) -> bool {
         while let Some(next) = frame.parent() {
             if let Frame::Array { obligation, parent, .. } = frame
@@ -121,8 +122,8 @@ impl LazyTables {
         false
     }
 
-    /// How many more items an array owes that are only to be distinct, and of what some of them must
-    /// be; none if anything else is asked of them or of the array.
+    /// Returns the number of unique items that an array still requires, and what some of them must
+    /// match; `None` if anything else is required of the items or of the array.
     fn required_unique_items(&self, obligation: ObligationId) -> Option<RequiredItems> {
         let required = self.parts.obligations.get(obligation.0);
         if required.formulas.len() > 1 || required.goal != TRUE {
@@ -146,7 +147,7 @@ impl LazyTables {
                         return None;
                     }
                 }
-                // What the present item has to be.
+                // The obligation of the current item.
                 Form::Child(_) => {}
                 Form::Not(inner) => match formulas.get(*inner) {
                     Form::Atom(Atom::MoreItems(_)) => {}
@@ -165,8 +166,8 @@ impl LazyTables {
         (is_distinct && same).then_some(found)
     }
 
-    /// The text of all items that are owed, some of which must be of a node: the shortest of these,
-    /// then the shortest of all that are left.
+    /// Completes all required items, some of which must match a node: first the shortest matching
+    /// ones, then the shortest of the others.
     fn matching_items_first(
         &mut self,
         start: Position,
@@ -222,7 +223,7 @@ impl LazyTables {
             texts.extend(more);
             position = after;
         }
-        // The items themselves do for what was asked of the array.
+        // Reads the items in the original array, to check that they fulfill its obligation.
         let text = sorted_items(&texts, false);
         let mut end = start;
         for &byte in &text {
@@ -231,7 +232,7 @@ impl LazyTables {
                 None => return Ok(None),
             }
         }
-        // A number ends with what is behind it.
+        // A number ends only with the byte after it.
         let end = self.position_after_item(end, parent)?;
         let is_done = |position: &Position| match position.frame {
             Frame::Array { obligation, .. } => {
@@ -248,13 +249,13 @@ impl LazyTables {
         array: FrameId,
         budget: &mut SearchBudget,
     ) -> Result<Option<CompletedItems>, Error> {
-        // Whether the first one is begun.
+        // Set if the first item has begun.
         let is_started = !matches!(start.frame, Frame::Array { parent, .. } if parent == array);
         let found = self.complete_each_item(start, array, budget)?;
         Ok(found.map(|(texts, end)| (sorted_items(&texts, is_started).into(), end)))
     }
 
-    /// The texts of all items that are owed, each with what stands before it, and the place behind.
+    /// Completes the required items one by one, each with the separator before it.
     fn complete_each_item(
         &mut self,
         start: Position,
@@ -292,7 +293,8 @@ impl LazyTables {
         Ok(Some((texts, position)))
     }
 
-    /// The place behind an item of an array, the frame below which is given, if it may end here.
+    /// Returns the position after an item, if the item may end here. `array` is the frame below the
+    /// array.
     pub(crate) fn position_after_item(
         &mut self,
         position: Position,
@@ -302,7 +304,7 @@ impl LazyTables {
             Frame::Array { mode: ContainerState::AfterValue, parent, .. } if parent == array => {
                 Ok(Some(position))
             }
-            // A number ends with what is behind it.
+            // A number ends only with the byte after it.
             Frame::Number { obligation, digits, parent } => {
                 let of = *self.frames.get(parent.0);
                 if !matches!(of, Frame::Array { parent, .. } if parent == array) {
@@ -317,7 +319,7 @@ impl LazyTables {
         }
     }
 
-    /// Whether a byte goes on with an item of an array, the frame below which is given.
+    /// Returns `true` if a byte continues the current item. `array` is the frame below the array.
     pub(crate) fn is_in_item(&self, position: Position, array: FrameId, byte: u8) -> bool {
         match position.frame {
             Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent != array,
@@ -331,7 +333,8 @@ impl LazyTables {
     }
 }
 
-/// Items with what stands before each of them, in ascending order; one that was begun stays first.
+/// Returns the items in ascending order, with the separators in place. An item that has begun stays
+/// first.
 fn sorted_items(texts: &[Vec<u8>], is_started: bool) -> Vec<u8> {
     let is_before = |byte: &u8| b", \t\r\n".contains(byte);
     let parts = texts.iter().map(|text| {

@@ -1,11 +1,14 @@
-//! What keys forget: whatever no token can tell.
+//! The mask class of a state: the state without anything that no token distinguishes.
 //!
-//! * The text of a name that begins no known one, where the classes that it may be of do not run
-//!   out: only the class matters, unless a token ends the name and begins another.
-//! * What was recorded of an item that is to be distinct from others, where such items do not run
-//!   out, and the items before it: only a token that ends the item and goes on inside of another
-//!   one can tell. These tokens are asked of the state itself, see
-//!   [`formalm_automata::Keys::is_unsure`].
+//! Two things are dropped:
+//!
+//! * The string of an unknown name, as long as its classes have unused names left. Only the class
+//!   matters,
+//! unless a token ends the name and begins another.
+//! * The recorded item under `uniqueItems` and the items before it, as long as the item type has
+//!   unused values
+//! left. A token that ends the item and begins another could complete a duplicate. The vocabulary
+//! rechecks such tokens against the state itself, see [`formalm_automata::Keys::is_unsure`].
 
 use std::sync::Arc;
 
@@ -21,11 +24,12 @@ use crate::names::{NameId, PLACEHOLDER};
 use crate::node::{NodeId, Type};
 use crate::solve::PLENTY;
 
-/// Members within members that are looked at.
+/// Maximum nesting of objects that are searched for a property with unboundedly many values.
+/// Chosen, not measured.
 const MAX_OBJECT_DEPTH: usize = 6;
 
 impl LazyTables {
-    /// The place with everything forgotten that no token can tell.
+    /// Returns the position without anything that no token distinguishes.
     pub(crate) fn mask_abstraction(&mut self, position: Position) -> Result<Position, Error> {
         let mut position = position;
         if let Frame::Name { object, next_names, text, candidates, escape } = position.frame
@@ -44,19 +48,19 @@ impl LazyTables {
         Ok(position)
     }
 
-    /// Whether the texts of names that are not known do not matter.
+    /// Returns `true` if the strings of unknown names do not matter.
     pub(crate) fn drops_name(&self, next_names: NextNamesId, classes: QueriesId) -> bool {
         !self.distinguishes_names && self.has_plenty_names(next_names, classes)
     }
 
-    /// Whether there are more names of all classes that may come than an object ever needs.
+    /// Returns `true` if each class has more names than an object ever needs.
     pub(crate) fn has_plenty_names(&self, next_names: NextNamesId, classes: QueriesId) -> bool {
         let plenty = self.names_at(next_names).plenty.iter();
         let mut alive = self.parts.queries.get(classes.0).iter().zip(plenty);
         alive.all(|(alive, &plenty)| alive.is_none() || plenty)
     }
 
-    /// Whether the items that are being read and must be distinct do not run out.
+    /// Returns `true` if no array with unique items around the frame can run out of items.
     fn drops_record(&mut self, frame: Frame) -> Result<bool, Error> {
         let (mut of, mut parent) = match frame {
             Frame::String { parent, .. } => (Some(Type::String), parent),
@@ -84,8 +88,8 @@ impl LazyTables {
         }
     }
 
-    /// Forgets which items came before the one that is being read, in all arrays where items of
-    /// every type that may come do not run out.
+    /// Drops the earlier items from all surrounding arrays that cannot run out of items of any
+    /// allowed type.
     fn drop_earlier_items(&mut self, frame: &mut Frame) -> Result<(), Error> {
         match frame {
             Frame::String { parent, .. }
@@ -133,7 +137,8 @@ impl LazyTables {
         }
     }
 
-    /// Whether an array does not run out of items of a type, or of any, wherever in it they are.
+    /// Returns `true` if an array cannot run out of items of a type, or of any, at any depth inside
+    /// the item.
     pub(crate) fn has_plenty_items(
         &mut self,
         obligation: ObligationId,
@@ -150,8 +155,8 @@ impl LazyTables {
         Ok(representative.is_some())
     }
 
-    /// What every item of an array has to satisfy, and what the array owes at its first item;
-    /// `None` if other things matter.
+    /// Returns the formula of all items and the array's obligation at its first item; `None` if
+    /// anything else matters.
     fn uniform_item(
         &mut self,
         obligation: ObligationId,
@@ -194,8 +199,9 @@ impl LazyTables {
 }
 
 impl Core {
-    /// Whether values of a type, or of each type that has any, do not run out. Numbers always count
-    /// as if they did: a token may end one item and have the next one, a number, whole.
+    /// Returns `true` if there are plenty of values of a type, or of each type that has any.
+    /// Numbers never count as plenty: a token may end one item and contain the whole next one, if
+    /// that is a number.
     fn is_plenty(&mut self, id: F, of: Option<Type>) -> Result<bool, Error> {
         for one in Type::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
             let typed = self.of_type(id, one)?;
@@ -207,8 +213,8 @@ impl Core {
         Ok(true)
     }
 
-    /// Whether there is certainly no end of values of a type that satisfy a formula over its
-    /// atoms, or at least [`PLENTY`] of them; where it is not certain, no.
+    /// Returns `true` if unboundedly many values of a type satisfy a formula, or at least
+    /// [`PLENTY`]. Returns `false` where this is not certain.
     pub(crate) fn is_endless(&mut self, id: F, of: Type, depth: usize) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE && !matches!(of, Type::Null | Type::Bool));
@@ -218,8 +224,8 @@ impl Core {
                 Some(language) => self.has_plenty_texts(language),
                 None => Ok(false),
             },
-            // A number itself is recorded digit by digit, and an array item by item: here only
-            // those within objects are asked for.
+            // Numbers are recorded digit by digit and arrays item by item, so only those inside
+            // objects count.
             Type::Number if depth > 0 => self.is_endless_number(id),
             Type::Array if 0 < depth && depth < MAX_OBJECT_DEPTH => {
                 self.is_endless_array(id, depth)
@@ -235,8 +241,8 @@ impl Core {
         })
     }
 
-    /// The same for a conjunction that some object satisfies: whether one member has no end of
-    /// values, whatever the others are.
+    /// Returns `true` for a satisfiable conjunction if one property has unboundedly many values,
+    /// whatever the others are.
     fn is_endless_members(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
         let (mut names, mut lists, mut has_patterns) = (Vec::new(), Vec::new(), false);
         for &part in literals {
@@ -255,8 +261,8 @@ impl Core {
             }
         }
         if !has_patterns {
-            // All names that nothing speaks of are alike, and there is no end of them.
-            let other = self.innermost_value(&lists, PLACEHOLDER)?;
+            // Unmentioned names are equivalent, and there are unboundedly many.
+            let other = self.value_by_rules(&lists, PLACEHOLDER)?;
             if self.some_value(other)? {
                 return Ok(true);
             }
@@ -269,14 +275,14 @@ impl Core {
         Ok(false)
     }
 
-    /// Whether there is no end of values of a member.
+    /// Returns `true` if a property has unboundedly many values.
     fn is_endless_member(
         &mut self,
         lists: &[Arc<[(Which, NodeId)]>],
         name: NameId,
         depth: usize,
     ) -> Result<bool, Error> {
-        let value = self.innermost_value(lists, name)?;
+        let value = self.value_by_rules(lists, name)?;
         for of in [Type::String, Type::Number, Type::Array, Type::Object] {
             let value = self.of_type(value, of)?;
             if self.is_endless(value, of, depth + 1)? {
@@ -286,8 +292,8 @@ impl Core {
         Ok(false)
     }
 
-    /// The same where something must not hold: whether a member that is owed has no end of values,
-    /// while all that must fail fails without it.
+    /// Handles conjunctions with negations: returns `true` if a required property has unboundedly
+    /// many values while the negated statements fail without it.
     fn is_endless_with_negations(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
         let (mut required, mut lists) = (Vec::new(), Vec::new());
         for &part in literals {
@@ -325,7 +331,7 @@ impl Core {
         Ok(false)
     }
 
-    fn innermost_value(
+    fn value_by_rules(
         &mut self,
         lists: &[Arc<[(Which, NodeId)]>],
         name: NameId,

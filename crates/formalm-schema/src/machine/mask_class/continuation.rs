@@ -1,9 +1,9 @@
-//! What may follow a value, as far as a token can tell.
+//! What can follow a value, as far as a token distinguishes it.
 //!
-//! Behind a value a token closes containers, or reads a comma and begins the next item or name. So
-//! an object is known by whether a name may come and whether it may end, whatever came before and
-//! is still owed, unless some token goes on into a name that matters. Values that stand in objects
-//! and arrays with the same outlook have the same masks.
+//! After a value, a token closes containers, or reads a comma and begins the next item or name. An
+//! object is therefore known by whether another name may come and whether it may end. What came
+//! before and what is still required do not matter, unless some token continues into a name that
+//! does. Values whose parents have equal continuations have equal masks.
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ use crate::machine::reader::cache::{NO_QUERIES, NO_VERDICTS};
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::table::Map;
 
-/// Frames that stand for others.
+/// Representatives of frames with equal continuations.
 #[derive(Debug, Default)]
 pub(crate) struct Continuations {
-    /// What tokens have of names, by vocabulary.
+    /// The parts of property names in tokens, one table for each vocabulary.
     pub(crate) tokens: Vec<Arc<TokenNames>>,
     known: Map<Continuation, FrameId>,
     parents: Map<FrameId, FrameId>,
-    /// Objects behind a member, and behind a name.
+    /// Objects after a property value, and after a name.
     after: Map<Continuation, Frame>,
     colons: Map<PropertyStart, Frame>,
     pub(crate) names: NameContinuations,
 }
 
 impl Continuations {
-    /// Goes by the tokens of one more vocabulary; whether they were not known.
+    /// Adds the tokens of a vocabulary. Returns `true` if it is new.
     pub(crate) fn add(&mut self, names: Arc<TokenNames>) -> bool {
         let is_new = !self.tokens.iter().any(|known| Arc::ptr_eq(known, &names));
         if is_new {
@@ -42,21 +42,21 @@ impl Continuations {
         is_new
     }
 
-    /// Forgets which frames stand for others.
+    /// Drops all representatives.
     pub(crate) fn clear(&mut self) {
         *self =
             Continuations { tokens: std::mem::take(&mut self.tokens), ..Continuations::default() };
     }
 
-    /// The first bytes of what tokens have of names behind a comma and a quote; `None` where some
-    /// have a name and its colon, or nothing is known of them.
+    /// Returns the first bytes of names in tokens that contain a comma, a quote and part of a name.
+    /// Returns `None` if some token contains a whole name with its colon, or if nothing is known.
     fn begins(&self) -> Option<ByteSet> {
         let mut all = self.tokens.iter().map(|names| names.begins());
         let first = all.next()??;
         all.try_fold(first, |set, more| Some(set.union(more?)))
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.known.memory_bytes()
             + self.parents.memory_bytes()
@@ -66,26 +66,26 @@ impl Continuations {
     }
 }
 
-/// What a frame does once the value in it has ended.
+/// The behavior of a frame after the value in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Continuation {
     next: NextPart,
     end: ContainerEnd,
 }
 
-/// What may come behind a comma.
+/// The part that may come after a comma.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum NextPart {
     Nothing,
-    /// Any name, and no token knows more than that it begins.
+    /// Any name, and tokens see no more of it than its beginning.
     AnyName,
-    /// Names of which no token has more than the quote.
+    /// Names of which no token contains more than the quote.
     SomeName,
     Names(NextNamesId),
     Items(ObligationId),
 }
 
-/// What comes behind the end of a container.
+/// What follows the end of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum ContainerEnd {
     Never,
@@ -93,7 +93,7 @@ enum ContainerEnd {
     EnumIndex(FrameId, VerdictsId),
 }
 
-/// What comes behind a name: what the member's value owes, and what stands for its object then.
+/// What follows a name: the obligation of the property value, and the representative of its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PropertyStart {
     child: ObligationId,
@@ -101,8 +101,8 @@ pub(crate) struct PropertyStart {
 }
 
 impl LazyTables {
-    /// The place that stands for all with the same masks; the place itself where that takes too
-    /// long to find.
+    /// Returns the representative of all positions with equal masks; the position itself if finding
+    /// that exceeds the step limit.
     pub(crate) fn class_representative(&mut self, position: Position) -> Position {
         let Position { frame, record } = position;
         if record != NO_RECORD || self.continuations.tokens.is_empty() {
@@ -112,7 +112,7 @@ impl LazyTables {
         match self.frame_representative(frame) {
             Ok(frame) => Position { frame, record },
             Err(_) => {
-                // Whoever needs it will be told.
+                // Whoever needs this answer gets the error.
                 self.core.answers.abandon();
                 position
             }
@@ -157,7 +157,7 @@ impl LazyTables {
         Ok(frame)
     }
 
-    /// What comes behind a name that was read; `None` if nothing does.
+    /// Returns what follows a name that was read, `None` if nothing may.
     pub(crate) fn property_after_name(
         &mut self,
         object: Frame,
@@ -176,18 +176,17 @@ impl LazyTables {
         Ok(Some(PropertyStart { child, object }))
     }
 
-    /// Whether no frame below asks a value for truths.
+    /// Returns `true` if the parent needs no verdict of the value.
     pub(crate) fn has_no_queries(&self, obligation: ObligationId) -> bool {
         self.parts.obligations.get(obligation.0).asked.is_empty()
     }
 
-    /// The frame that stands for all that do the same once a value of which they ask nothing has
-    /// ended.
+    /// Returns the representative of all frames that behave alike after a value without queries.
     pub(crate) fn parent_representative(&mut self, id: FrameId) -> FrameId {
         if self.depends_on_depth(id) {
             return id;
         }
-        // Those below come first, without a recursion as deep as the text.
+        // Outer frames come first: a recursion would be as deep as the input.
         let (mut chain, mut at) = (Vec::new(), id);
         let mut known = loop {
             if at == DONE {
@@ -215,7 +214,7 @@ impl LazyTables {
                 Err(error) => {
                     self.core.answers.abandon();
                     if matches!(error, Error::Deadline { .. }) {
-                        // Found out again by the next call.
+                        // The next call computes it again.
                         return id;
                     }
                     None
@@ -229,14 +228,15 @@ impl LazyTables {
         known
     }
 
-    /// Whether the depth of a frame, or that of anything which a token opens in it, matters.
+    /// Returns `true` if the depth of a frame, or of what a token may open in it, matters.
     pub(crate) fn depends_on_depth(&self, frame: FrameId) -> bool {
         let (options, limits) = (&self.core.options, &self.core.limits);
         let deepest = u64::from(self.depth(frame)) + self.max_token_len as u64 + 2;
         options.layout.is_some() || options.depth != u32::MAX || deepest > u64::from(limits.nesting)
     }
 
-    /// The outlook of a frame in one that stands for others; `None` if it has one of its own.
+    /// Returns the continuation of a frame inside `parent`, a representative; `None` if nothing
+    /// else has the same one.
     fn continuation(
         &mut self,
         id: FrameId,
@@ -249,7 +249,7 @@ impl LazyTables {
         }
         match self.close_value(id, NO_VERDICTS, NO_RECORD)? {
             Some(Position { frame: Frame::Array { obligation, .. }, .. }) => {
-                // It may also end behind an item that a token has whole.
+                // A token may end the array after a whole further item.
                 Ok(Some(Continuation {
                     next: NextPart::Items(obligation),
                     end: ContainerEnd::Plain(parent),
@@ -260,7 +260,7 @@ impl LazyTables {
         }
     }
 
-    /// The outlook of an object behind a member.
+    /// Returns the continuation of an object after a property value.
     fn continuation_after(
         &mut self,
         object: Frame,
@@ -297,13 +297,13 @@ impl LazyTables {
         Ok(Some(Continuation { next, end }))
     }
 
-    /// What tokens can tell of the names that may come next.
+    /// Returns what tokens distinguish of the names that may come next.
     fn names_after_comma(&self, next_names: NextNamesId) -> NextPart {
         let Some(begins) = self.continuations.begins() else { return NextPart::Names(next_names) };
         let escapes = begins.contains(b'\\') && self.core.options.escapes == Escapes::Any;
         let names = self.names_at(next_names);
         let is_distinguished = |at: u32| match self.known_name(next_names, at).bytes().next() {
-            // One that is spelled as it is has no other spelling.
+            // A character that stands for itself has no other spelling.
             Some(first @ 0x20..0x80) if !b"\"\\".contains(&first) => {
                 escapes || begins.contains(first)
             }

@@ -1,7 +1,8 @@
-//! Values read by themselves: what a token does inside of one does not depend on what is around it.
+//! Values read in isolation: while a token stays inside a value, its effect does not depend on the
+//! surroundings.
 //!
-//! A value is put into an array of which nothing is asked. It has ended where that array stands
-//! behind its item.
+//! The value becomes an item of an unconstrained array. It has ended when that array is in the
+//! state after an item. Masks of isolated values are thus shared by all their occurrences.
 
 use formalm_automata::{ByteSet, Ended, Error, KeyId};
 
@@ -17,11 +18,12 @@ use crate::machine::reader::cache::NO_VERDICTS;
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::node::Type;
 
-/// Marks numbers that are whole, beside the bits of types.
+/// Marks that numbers must be integers; the other bits are types.
 const INTEGER_BIT: u8 = 1 << 7;
 
 impl LookaheadState<'_> {
-    /// The innermost value that a key is in, in an array of which nothing is asked.
+    /// Returns the innermost value of a class inside an unconstrained array, `None` if its
+    /// surroundings matter.
     pub(crate) fn isolated(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
         let Position { mut frame, record } = self.position(key);
         let tables = &mut self.tables;
@@ -37,8 +39,8 @@ impl LookaheadState<'_> {
         self.key(Position { frame, record }).map(Some)
     }
 
-    /// What such a value is, where nothing is asked of it but its types, and of numbers that they
-    /// are whole.
+    /// Returns a number that identifies an isolated value which is constrained by its type only (or
+    /// to integers), across all schemas with the same options.
     pub(crate) fn plain_value_id(&mut self, key: KeyId) -> Option<u64> {
         let frame = self.position(key).frame;
         let tables = &mut self.tables;
@@ -59,7 +61,7 @@ impl LookaheadState<'_> {
         Some(((digits << 19 | whitespace) << 3 | policies) << 8 | u64::from(types))
     }
 
-    /// Whether a value in such an array has ended.
+    /// Returns whether an isolated value has ended.
     pub(crate) fn value_end(&mut self, key: KeyId) -> Result<Ended, Error> {
         let frame = self.position(key).frame;
         let tables = &mut self.tables;
@@ -79,7 +81,7 @@ impl LookaheadState<'_> {
         })
     }
 
-    /// The key behind the innermost value.
+    /// Returns the class after the innermost value.
     pub(crate) fn after_value(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
         let Position { mut frame, record } = self.position(key);
         let Some((_, &mut parent)) = innermost_value(&mut frame) else { return Ok(None) };
@@ -91,7 +93,7 @@ impl LookaheadState<'_> {
     }
 }
 
-/// What the value of a frame owes, and what it is in.
+/// Returns the obligation of a frame's value, and the parent.
 fn innermost_value(frame: &mut Frame) -> Option<(ObligationId, &mut FrameId)> {
     match frame {
         Frame::Value { obligation, parent, .. }
@@ -102,7 +104,8 @@ fn innermost_value(frame: &mut Frame) -> Option<(ObligationId, &mut FrameId)> {
     }
 }
 
-/// Numbers that begin as one of few digits, each as a number other than zero.
+/// Packs a number prefix into bits; `None` if its digits do not fit. A leading one makes the result
+/// unambiguous.
 fn packed_prefix(digits: &NumberPrefix) -> Option<u64> {
     let &NumberPrefix { negative, part, ref digits, places, sticky, exponent, negative_exponent } =
         digits;
@@ -115,7 +118,7 @@ fn packed_prefix(digits: &NumberPrefix) -> Option<u64> {
     Some((small << 3 | flags) << 4 | part as u64)
 }
 
-/// Bytes that numbers have.
+/// Returns the bytes that occur in numbers.
 fn number_bytes() -> ByteSet {
     let mut set = ByteSet::default();
     (0..=0x7F).filter(|&byte| is_number_byte(byte)).for_each(|byte| set.insert(byte));
@@ -123,8 +126,8 @@ fn number_bytes() -> ByteSet {
 }
 
 impl LazyTables {
-    /// The types of a value of which nothing else is asked, as bits; the last is whether its numbers
-    /// are whole.
+    /// Returns the allowed types as bits, with [`INTEGER_BIT`] if numbers must be integers; `None`
+    /// if anything else is required of the value.
     fn plain_types(&mut self, obligation: ObligationId) -> Option<u8> {
         if let Some(&known) = self.cache.value_types.get(&obligation) {
             return known;
@@ -135,7 +138,7 @@ impl LazyTables {
             self.core.steps = 0;
             let formula = self.core.of_type(formula, of);
             let Ok(formula) = formula else {
-                // Whoever needs it will be told.
+                // Whoever needs this answer gets the error.
                 self.core.answers.abandon();
                 is_late = matches!(formula, Err(Error::Deadline { .. }));
                 return None;
@@ -155,7 +158,7 @@ impl LazyTables {
         types
     }
 
-    /// The same of a number that has begun.
+    /// Returns the bits of a number that has begun, as for [`Self::plain_types`].
     fn plain_number(&mut self, obligation: ObligationId) -> Option<u8> {
         match self.only_formula(obligation)? {
             TRUE => Some(0),
@@ -164,15 +167,15 @@ impl LazyTables {
         }
     }
 
-    /// What is owed, where it is one formula and nothing else.
+    /// Returns the formula of an obligation, `None` if it has queries or a goal.
     fn only_formula(&self, obligation: ObligationId) -> Option<F> {
         let required = self.parts.obligations.get(obligation.0);
         let [formula] = *required.formulas else { return None };
         (required.goal == TRUE).then_some(formula)
     }
 
-    /// Whether a value is the same in any place: nothing asks it for truths, and neither its depth
-    /// nor that of anything which a token opens in it matters.
+    /// Returns `true` if a value behaves alike everywhere: its parent has no queries, and neither
+    /// its depth nor that of anything a token opens in it matters.
     fn is_isolated(&self, obligation: ObligationId, parent: FrameId) -> bool {
         let (options, limits) = (&self.core.options, &self.core.limits);
         let deepest = u64::from(self.depth(parent)) + self.max_token_len as u64 + 2;
@@ -182,7 +185,7 @@ impl LazyTables {
             && self.parts.obligations.get(obligation.0).asked.is_empty()
     }
 
-    /// An array of which nothing is asked, in which an item is read.
+    /// Returns an unconstrained array in which an item is being read.
     fn isolation_array(&mut self) -> FrameId {
         if let Some(known) = self.cache.isolation_array {
             return known;
@@ -198,7 +201,7 @@ impl LazyTables {
 }
 
 impl Core {
-    /// That a number is whole.
+    /// Returns the formula of integers.
     fn whole_number(&mut self) -> F {
         self.formulas.atom(Atom::Multiple(Decimal::integer(1)))
     }

@@ -1,8 +1,8 @@
-//! Tokens that end an item that must be distinct and go on inside of another one.
+//! Tokens that end one unique item and begin the next.
 //!
-//! They alone can tell what keys forget of items ([`crate::machine::mask_class::abstraction`]), and are read by the state
-//! itself. Most of the tokens that may do so at all do not from most states, or begin an item that
-//! no item so far begins like: those are answered by the key.
+//! Only these tokens see the items that a mask class drops ([`super::abstraction`]), so they are
+//! rechecked against the full state. To keep this rare, we recheck only tokens that the class mask
+//! allows and whose new item shares a prefix with an earlier one.
 
 use formalm_automata::Error;
 use formalm_automata::spelling::{Escape, Escapes};
@@ -13,11 +13,13 @@ use crate::machine::{LazyTables, NO_RECORD};
 use crate::node::Type;
 use crate::value::Value;
 
-/// Containers that are looked at.
+/// Maximum number of surrounding containers that are inspected; beyond it all tokens are rechecked.
+/// Chosen, not measured.
 const MAX_LEVELS: usize = 64;
 
 impl LazyTables {
-    /// Whether a token that the key of a state allows has to be asked of the state.
+    /// Returns `true` if a token that the class mask allows must be rechecked against the concrete
+    /// state.
     pub(crate) fn needs_recheck(&mut self, state: u32, token: &[u8]) -> Result<bool, Error> {
         let position = *self.states.get(state);
         let (container, in_text) = match position.frame {
@@ -41,7 +43,8 @@ impl LazyTables {
                 _ => true,
             },
             ItemSpan::ObjectItem(level) => match distinct.iter().find(|one| one.0 == level) {
-                // All but one of these objects go on so.
+                // All objects but the empty one begin so; with plenty of items an unused one
+                // remains.
                 Some(&(_, obligation)) => !self.has_plenty_items(obligation, Some(Type::Object))?,
                 None => true,
             },
@@ -49,8 +52,8 @@ impl LazyTables {
         })
     }
 
-    /// The containers in which items must be distinct, by how many are within them, from a
-    /// container on; `None` if there are too many.
+    /// Returns the arrays with unique items around a container, each with the number of containers
+    /// inside it; `None` if there are too many containers.
     fn unique_arrays_around(&mut self, innermost: Frame) -> Option<Vec<(usize, ObligationId)>> {
         let (mut found, mut at) = (Vec::new(), innermost);
         for level in 0..MAX_LEVELS {
@@ -69,8 +72,8 @@ impl LazyTables {
         None
     }
 
-    /// Whether an item is a text that may begin like one that there is, behind a text of which the
-    /// token has the rest.
+    /// Returns `true` if the token may repeat an earlier string. The current item continues with
+    /// `first` and ends; the next one begins with `text`.
     fn may_repeat(
         &self,
         position: Position,
@@ -92,22 +95,20 @@ impl LazyTables {
         let policy = self.core.options.escapes;
         let begins_so = |one: &[u8]| {
             let Some(rest) = one.strip_prefix(plain) else { return false };
-            let has_independent_names = |&byte: &u8| match policy {
+            let is_unescaped = |&byte: &u8| match policy {
                 Escapes::Minimal => byte >= 0x20 && !b"\"\\\x7F".contains(&byte),
                 Escapes::Ascii => (0x20..0x7F).contains(&byte) && !b"\"\\".contains(&byte),
                 Escapes::Any => false,
             };
-            policy == Escapes::Any
-                || escape.is_none()
-                || !rest.first().is_some_and(has_independent_names)
+            policy == Escapes::Any || escape.is_none() || !rest.first().is_some_and(is_unescaped)
         };
-        // What is escaped by option has other spellings.
+        // Optional escapes give a string several spellings.
         policy == Escapes::Any
             || begins_so(&present)
             || self.any_earlier_item(obligation, begins_so)
     }
 
-    /// Whether some text among the items of an array is so.
+    /// Returns `true` if some earlier string of an array satisfies a predicate.
     fn any_earlier_item(&self, obligation: ObligationId, is_so: impl Fn(&[u8]) -> bool) -> bool {
         let formulas = &self.parts.obligations.get(obligation.0).formulas;
         self.core.formulas.some_atom(formulas, |atom| match atom {
@@ -122,21 +123,21 @@ impl LazyTables {
     }
 }
 
-/// What a token does to items that must be distinct.
+/// The effect of a token on unique items.
 #[derive(Debug, PartialEq, Eq)]
 enum ItemSpan<'a> {
-    /// It goes on to no other item.
+    /// The token begins no other item.
     Nothing,
-    /// The text of an item ends, of which it has so much, and another one begins so.
+    /// A string item ends after the first bytes, and another one begins with the second.
     StringItem(&'a [u8], &'a [u8]),
-    /// An item ends in the array with so many containers within it, and an object begins that has
-    /// members, of which nothing is known yet.
+    /// An item of the array with this many containers inside it ends, and an object with properties
+    /// begins. Nothing is known of these yet.
     ObjectItem(usize),
     Other,
 }
 
-/// The same of a token behind a place in a text or before the end of another value, where items
-/// are distinct in containers with some numbers of others within them.
+/// Classifies a token that is read inside a string or before the end of another value.
+/// `is_distinct` says whether items are unique in the container with so many others inside it.
 fn item_span(token: &[u8], in_text: bool, is_distinct: impl Fn(usize) -> bool) -> ItemSpan<'_> {
     let (mut inside, mut depth, mut at) = (in_text, 0isize, 0);
     let mut closed = None;
@@ -168,7 +169,7 @@ fn item_span(token: &[u8], in_text: bool, is_distinct: impl Fn(usize) -> bool) -
     ItemSpan::Nothing
 }
 
-/// Whether nothing but an object with members is begun.
+/// Returns `true` if the bytes begin an object and nothing more.
 fn is_opened(rest: &[u8]) -> bool {
     rest.strip_prefix(b"{").is_some_and(|rest| matches!(rest.trim_ascii_start(), b"" | b"\""))
 }

@@ -1,4 +1,10 @@
-//! Looking ahead of the text, for masks.
+//! The look-ahead that computes masks: an implementation of [`Steps`] on mask classes.
+//!
+//!  class id:   0 …              interned mask classes, kept
+//!              2³⁰ …            positions met during this look-ahead, dropped with it
+//!              2³¹ …            (string, state) pairs of `string_states`
+//!
+//! A mask visits many more positions than inputs reach, so transient positions are not kept.
 
 use std::cell::RefCell;
 
@@ -17,17 +23,17 @@ use crate::machine::mask_class::string_states::{FIRST_STRING_CLASS, StringStates
 use crate::machine::reader::cache::NO_QUERIES;
 use crate::table::Table;
 
-/// Keys met while looking ahead have numbers from here on.
+/// The first id of classes that are dropped with the look-ahead.
 const FIRST_TRANSIENT_CLASS: u32 = 1 << 30;
 
-/// With fewer characters coming back a walk is as quick.
+/// Minimum number of characters that return to the same class for a loop hint to pay off. Chosen,
+/// not measured.
 const MIN_LOOP_CHARS: u32 = 12;
 
-/// With more live bytes a text is not looked for byte by byte.
+/// Maximum number of live bytes for which a string is tried byte by byte. Chosen, not measured.
 const MAX_LIVE_BYTES: usize = 24;
 
-/// A look ahead of the text. What it meets is dropped with it: a mask meets many more places
-/// than texts come to.
+/// One look-ahead. Everything it visits is dropped with it.
 #[derive(Debug)]
 pub(crate) struct Lookahead<'a> {
     state: RefCell<LookaheadState<'a>>,
@@ -38,9 +44,10 @@ pub(crate) struct LookaheadState<'a> {
     pub(crate) tables: LockedTables<'a>,
     places: Table<Position>,
     pub(crate) runs: StringStates,
-    /// How many texts were recorded before.
+    /// The number of recorded inputs before the look-ahead.
     records: usize,
-    /// How many states of several texts there were, and how much that keeps some of them.
+    /// The number of query states before the look-ahead, and the sizes of the tables that retain
+    /// some of them.
     queries: (usize, [usize; 3]),
 }
 
@@ -56,7 +63,7 @@ impl<'a> Lookahead<'a> {
 
 impl Drop for LookaheadState<'_> {
     fn drop(&mut self) {
-        // Texts recorded ahead belong to places that nobody knows any more.
+        // Inputs recorded meanwhile belong to positions that nothing refers to.
         let tables = &mut *self.tables;
         self.places.clear();
         self.runs.clear();
@@ -114,7 +121,8 @@ impl LookaheadState<'_> {
         self.key(after).map(Some)
     }
 
-    /// Whether a place is in the middle of a free string or name, between two characters.
+    /// Returns `true` if a position is inside an unconstrained string or name, between two
+    /// characters.
     pub(crate) fn is_free_string(&self, position: Position) -> bool {
         if position.record != NO_RECORD {
             return false;
@@ -134,7 +142,8 @@ impl LookaheadState<'_> {
         }
     }
 
-    /// Whether a place is in a text whose states are dropped with this look ahead.
+    /// Returns `true` if a position is inside a string whose states are dropped with the
+    /// look-ahead.
     pub(crate) fn is_unbounded(&self, position: Position) -> bool {
         let core = &self.tables.core;
         let of = |queries: QueriesId| {
@@ -148,7 +157,7 @@ impl LookaheadState<'_> {
         }
     }
 
-    /// The same place in a free text.
+    /// Returns the same position in an unconstrained string.
     pub(crate) fn as_free_string(&mut self, position: Position) -> Result<KeyId, Error> {
         let Frame::String { parent, queries, .. } = position.frame else {
             return self.key(position);
@@ -159,7 +168,7 @@ impl LookaheadState<'_> {
         self.key(Position { frame, ..position })
     }
 
-    /// Bytes that a name goes on with along the known ones.
+    /// Returns the bytes with which known names continue.
     fn known_name_bytes(&self, frame: Frame) -> Option<ByteSet> {
         let Frame::Name { next_names, text, candidates, escape: Escape::None, .. } = frame else {
             return None;
@@ -192,7 +201,7 @@ impl LookaheadState<'_> {
             },
             Frame::Array { mode: ContainerState::AfterOpen, .. } => b" \n\r\t\"[]{-0123456789tfn",
             Frame::Array { .. } => b" \n\r\t,]",
-            // To ask for the bytes of a state that is met once costs more than to read it.
+            // Computing the live bytes of a state that is met once costs more than reading it.
             Frame::String { escape: Escape::None, .. } if self.is_unbounded(position) => {
                 return Ok(None);
             }
@@ -280,7 +289,7 @@ impl Steps for Lookahead<'_> {
 
     fn few(&self, key: KeyId) -> Result<Option<ByteSet>, Error> {
         if key.number() >= FIRST_STRING_CLASS {
-            // Reading a byte is as quick as asking.
+            // Reading a byte is as fast as computing this set.
             return Ok(None);
         }
         let state = &mut *self.state.borrow_mut();

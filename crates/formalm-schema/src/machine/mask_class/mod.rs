@@ -1,6 +1,11 @@
-//! States as keys, read ahead of the text for masks.
+//! Mask classes: states grouped so that all states of a class have the same mask.
 //!
-//! What they forget is told in [`crate::machine::mask_class::abstraction`].
+//!  state ──abstraction──► position ──continuation──► representative ──intern──► class
+//!          drop what no            equal surroundings
+//!          token sees
+//!
+//! Masks are computed once a class, by a look-ahead. Where the class drops something that a few
+//! tokens see, they are rechecked against the state.
 
 pub(crate) mod abstraction;
 pub(crate) mod continuation;
@@ -24,25 +29,27 @@ use crate::machine::frame::{Position, QueriesId};
 use crate::machine::mask_class::lookahead::Lookahead;
 use crate::machine::{LazyTables, SchemaAutomaton};
 
-/// Marks states whose keys forgot something that a few tokens can tell.
+/// Marks states whose class mask may be too permissive for a few tokens.
 const UNSURE: u32 = 1 << 31;
 
-/// The states of a schema's machine as keys.
+/// The mask classes of a schema's automaton for one vocabulary.
 #[derive(Debug)]
 pub struct SchemaKeys {
     automaton: Arc<SchemaAutomaton>,
     max_token_len: usize,
     names: Arc<TokenNames>,
-    /// Key of each state and one, where known.
+    /// For each state its class plus one; 0 is unknown.
     keys: Chunks,
-    /// The same of keys that last.
+    /// The same for classes that are kept across look-aheads.
     lasting: Chunks,
 }
 
 impl SchemaKeys {
-    /// Keys of a machine for tokens of at most `horizon` bytes that have so much of names. Names are
-    /// told apart by their texts, where these matter to nothing else, only if a token may end one
-    /// and begin the next.
+    /// Creates the mask classes for tokens of at most `max_token_len` bytes that contain the given
+    /// parts of names.
+    ///
+    /// The strings of names that matter to nothing else are part of a class only if some token ends
+    /// one name and begins the next.
     pub fn new(
         automaton: Arc<SchemaAutomaton>,
         max_token_len: usize,
@@ -146,25 +153,25 @@ impl Keys for SchemaKeys {
 }
 
 impl LazyTables {
-    /// The place of a state with everything forgotten that no token can tell within its value.
+    /// Returns the position without anything that no token distinguishes inside its value.
     fn abstract_position(&mut self, state: u32) -> Result<Position, Error> {
         let position = *self.states.get(state);
         let position = Position { frame: self.relaxed_string(position.frame)?, ..position };
         self.mask_abstraction(position)
     }
 
-    /// Whether names of all kinds are one class that may come.
+    /// Returns `true` if all unknown names form one class, which is allowed.
     pub(crate) fn allows_any_name(&self, classes: QueriesId) -> bool {
         let [Some((class, _))] = *self.parts.queries.get(classes.0).machines else { return false };
         self.core.class_formula(class) == TRUE
     }
 
-    /// Whether only names that are known may still come.
+    /// Returns `true` if only known names may still come.
     pub(crate) fn allows_only_known_names(&self, classes: QueriesId) -> bool {
         self.parts.queries.get(classes.0).required_machines().iter().all(Option::is_none)
     }
 
-    /// Whether a name of which that is so may end here.
+    /// Returns `true` if any name is allowed and one may end here.
     pub(crate) fn any_name_may_end(&self, classes: QueriesId) -> bool {
         let [Some((class, state))] = *self.parts.queries.get(classes.0).machines else {
             return false;

@@ -1,9 +1,9 @@
-//! What a token can tell of a name that is being read.
+//! What a token distinguishes of a property name being read.
 //!
-//! Where any name may come, a known one matters to a token that begins with the rest of it and the
-//! quote behind, and few do. So names of all objects have the same mask, wherever they are, but for
-//! those rests and for what comes behind the colon. Where only known names may come, those that
-//! still may tell.
+//! If any name is allowed, a known name matters only to tokens that begin with the rest of it and
+//! the closing quote; there are few. Names of all objects thus share a mask, except for these
+//! suffixes and what comes after the colon. If only known names are allowed, the suffixes of those
+//! that are still possible matter.
 
 use formalm_automata::Error;
 use formalm_automata::spelling::{Escape, Escapes};
@@ -14,32 +14,33 @@ use crate::machine::{LazyTables, NO_RECORD};
 use crate::names::{NameId, PLACEHOLDER};
 use crate::table::{Map, Table};
 
-/// Of so many known names that alone may come, masks are seldom met twice.
+/// Up to this many known names are represented by their suffixes; with more, equal masks are rare.
+/// Chosen, not measured.
 const MAX_KNOWN_NAMES: u32 = 8;
 
-/// What tokens tell apart in a name.
+/// Everything that tokens distinguish in a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NameContinuation {
-    /// The machines of names that are not known, with what comes behind one.
+    /// The automata of unknown names, with what follows such a name.
     others: Option<(QueriesId, Option<PropertyStart>)>,
-    /// The rests of known names that matter, with what comes behind where tokens can tell and the
-    /// name may come.
+    /// The suffixes of known names that matter.
     known: Box<[KnownNameSuffix]>,
 }
 
-/// The rest of a known name, by number, and what comes behind.
+/// The suffix of a known name, by number, and what follows it where tokens can see that and the
+/// name is allowed.
 type KnownNameSuffix = (u32, Option<PropertyStart>);
 
-/// Names that stand for all that look alike.
+/// Representatives of names with equal continuations.
 #[derive(Debug, Default)]
 pub(crate) struct NameContinuations {
     rests: Table<Box<[u8]>>,
-    /// These refer to recorded texts.
+    /// Some representatives refer to recorded inputs.
     pub(crate) known: Map<NameContinuation, Frame>,
 }
 
 impl NameContinuations {
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let rests = self.rests.iter().map(|one| one.len() + 16);
         let known = 64 * self.known.len();
@@ -48,7 +49,7 @@ impl NameContinuations {
 }
 
 impl LazyTables {
-    /// The name that stands for all with the same masks.
+    /// Returns the representative of all names with equal masks.
     pub(crate) fn name_representative(&mut self, frame: Frame) -> Result<Frame, Error> {
         let Frame::Name { object, next_names, text, candidates, escape } = frame else {
             return Ok(frame);
@@ -71,7 +72,7 @@ impl LazyTables {
             let member = self.property_start_of(frame, (PLACEHOLDER, like))?;
             others = Some((candidates.classes, member));
             if known.is_empty() {
-                // It is like any name that is not known.
+                // The name is like any unknown one.
                 let (text, candidates) =
                     (NO_RECORD, NameCandidates { from: 0, to: 0, ..candidates });
                 frame = Frame::Name { object, next_names, text, candidates, escape };
@@ -80,7 +81,7 @@ impl LazyTables {
         Ok(*self.continuations.names.known.get_or_insert(NameContinuation { others, known }, frame))
     }
 
-    /// The known names that tokens tell apart from a name, or that alone may come.
+    /// Returns the suffixes of known names that tokens distinguish, or that alone are allowed.
     fn known_suffixes(
         &mut self,
         frame: Frame,
@@ -110,25 +111,24 @@ impl LazyTables {
         Ok(known.into())
     }
 
-    /// Whether some token ends a known name of which so many bytes were read.
+    /// Returns `true` if some token ends a known name of which `depth` bytes were read.
     fn is_distinguished(&self, next_names: NextNamesId, at: u32, depth: usize) -> bool {
         let tokens = &self.continuations.tokens;
         let rest = &self.known_name(next_names, at).as_bytes()[depth..];
         let ascii = self.core.options.escapes == Escapes::Ascii;
-        let has_independent_names =
+        let is_unescaped =
             |byte: u8| byte >= 0x20 && !b"\"\\".contains(&byte) && !(ascii && byte >= 0x80);
         if let Some(&first) = rest.first()
-            && has_independent_names(first)
+            && is_unescaped(first)
             && !tokens.iter().any(|names| names.ends_from(first))
         {
             return false;
         }
-        // What is spelled with escapes is not looked for.
-        !rest.iter().copied().all(has_independent_names)
-            || tokens.iter().any(|names| names.ends(rest))
+        // Suffixes that need escapes are not looked up, and count as distinguished.
+        !rest.iter().copied().all(is_unescaped) || tokens.iter().any(|names| names.ends(rest))
     }
 
-    /// What comes behind a name and one that is like it.
+    /// Returns what follows a name. The second of `names` has the same rules as the first.
     fn property_start_of(
         &mut self,
         frame: Frame,
@@ -140,7 +140,7 @@ impl LazyTables {
         }
     }
 
-    /// An object in what stands for all with the same outlook.
+    /// Returns the object inside the representative of its parent.
     fn object_representative(&mut self, id: FrameId) -> FrameId {
         let mut object = *self.frames.get(id.0);
         match &mut object {

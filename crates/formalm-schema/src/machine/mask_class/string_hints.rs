@@ -1,5 +1,5 @@
-//! What spares a look ahead most of its steps: repetitions, strings that refuse nothing, texts that
-//! differ from others along a few bytes.
+//! Hints that spare a look-ahead most of its steps: repeated characters, strings that reject
+//! nothing, and strings that differ from a reference along few bytes.
 
 use std::sync::Arc;
 
@@ -16,19 +16,20 @@ use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::mask_class::string_states::FIRST_STRING_CLASS;
 use crate::machine::reader::cache::NO_QUERIES;
 
-/// Letters that must lead to one key for it to stand for a text.
+/// Number of letters that must lead to one class for it to become the reference. Chosen, not
+/// measured.
 const MIN_LETTERS: usize = 14;
 
-/// Whether a key repeats characters.
+/// Whether a class repeats characters.
 pub(crate) enum RepetitionHint {
     Repetition(Repetition),
     Nothing,
-    /// To be found out by reading.
+    /// Must be found out by reading.
     Unknown(KeyId),
 }
 
 impl LookaheadState<'_> {
-    /// The same key in the midst of its text, if it is there.
+    /// Returns the class as a pair of `string_states`, if it is inside a string.
     pub(crate) fn as_string_state(&mut self, key: KeyId) -> KeyId {
         let position = self.position(key);
         if key.number() >= FIRST_STRING_CLASS || self.is_free_string(position) {
@@ -37,7 +38,7 @@ impl LookaheadState<'_> {
         self.runs.key(&self.tables, position).unwrap_or(key)
     }
 
-    /// How strings are spelled, where a string refuses nothing before its end.
+    /// Returns how strings are escaped, if the string rejects nothing before its end.
     pub(crate) fn in_open_string(&mut self, key: KeyId) -> Result<Option<Escapes>, Error> {
         let key = self.as_string_state(key);
         let position = self.position(key);
@@ -59,7 +60,8 @@ impl LookaheadState<'_> {
         Ok(is_open.then_some(tables.core.options.escapes))
     }
 
-    /// The text that a place is in, where a machine of its own reads it and nothing else matters.
+    /// Returns the string that a class is inside of, if one automaton reads it and nothing else
+    /// matters.
     pub(crate) fn in_text(&mut self, key: KeyId) -> Result<Option<InText>, Error> {
         let key = self.as_string_state(key);
         let position = self.position(key);
@@ -89,7 +91,7 @@ impl LookaheadState<'_> {
         Ok(fits.then_some(InText { machine, state, escapes, like }))
     }
 
-    /// The same place with the machine of its text in another state.
+    /// Returns the same class with its automaton in another state.
     pub(crate) fn in_text_at(&mut self, key: KeyId, state: StateId) -> Result<KeyId, Error> {
         let mut position = self.position(key);
         match &mut position.frame {
@@ -130,7 +132,7 @@ impl LookaheadState<'_> {
         })
     }
 
-    /// Any other name, for one that may still be a known one.
+    /// Returns the class of an unknown name, for one that may still become a known name.
     pub(crate) fn unknown_name(&mut self, position: Position) -> Result<Option<KeyId>, Error> {
         let Frame::Name { object, next_names, candidates, escape: Escape::None, .. } =
             position.frame
@@ -149,7 +151,8 @@ impl LookaheadState<'_> {
         self.key(Position { frame, ..position }).map(Some)
     }
 
-    /// Known names behind which alone a name differs from any other, or which it has to become.
+    /// Returns the suffixes of known names after which alone the class differs from `other`, or
+    /// which are the only ones allowed.
     pub(crate) fn known_name_suffixes(
         &mut self,
         key: KeyId,
@@ -188,13 +191,13 @@ impl LookaheadState<'_> {
                 return Ok(None);
             }
             let rest = &name.as_bytes()[depth..];
-            let has_independent_names = |byte: u8| {
+            let is_unescaped = |byte: u8| {
                 byte >= 0x20
                     && !b"\"\\".contains(&byte)
                     && (byte < 0x80 || policy == Escapes::Minimal)
             };
-            if !rest.iter().copied().all(has_independent_names) {
-                // It has other spellings.
+            if !rest.iter().copied().all(is_unescaped) {
+                // The suffix has other spellings.
                 return Ok(None);
             }
             texts.push(rest);
@@ -202,7 +205,7 @@ impl LookaheadState<'_> {
         Ok(Some(texts))
     }
 
-    /// What most letters lead to in a text.
+    /// Returns the class that most letters lead to.
     pub(crate) fn common_successor(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
         let mut counts: Vec<(KeyId, usize)> = Vec::new();
         for byte in b'a'..=b'z' {
@@ -218,7 +221,7 @@ impl LookaheadState<'_> {
 }
 
 impl LazyTables {
-    /// The class that a name is of, if it may be of one only: which, its machine and the state.
+    /// Returns the only class that a name may belong to: its index, automaton and state.
     fn single_class(&self, classes: QueriesId) -> Option<(usize, (TextId, StateId))> {
         let mut alive = self.parts.queries.get(classes.0).iter().enumerate();
         let found = alive.find_map(|(at, one)| Some((at, (*one)?)))?;
@@ -226,7 +229,8 @@ impl LazyTables {
     }
 }
 
-/// So many characters of a string, of which nothing else is asked.
+/// Returns a repetition of `min` to `max` characters of a string that is constrained by nothing
+/// else.
 fn char_repetition(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId) -> Repetition {
     static PRINTABLE: [SetOnce<(CharSet, Cover, u128)>; 3] = [const { SetOnce::new() }; 3];
     let (class, cover, ascii) = PRINTABLE[policy as usize].get_or_init(|| {
@@ -239,7 +243,7 @@ fn char_repetition(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId)
     Repetition { class, ascii, wide, min, max, exit: Some(exit), quoted: Some(policy) }
 }
 
-/// The characters that strings have as they are.
+/// Returns the characters that need no escape.
 fn printable(policy: Escapes) -> (CharSet, Cover) {
     let ascii = CharSet::from_ranges([(' ', '!'), ('#', '['), (']', '\u{7F}')]);
     let wide = CharSet::from_ranges([('\u{80}', char::MAX)]);

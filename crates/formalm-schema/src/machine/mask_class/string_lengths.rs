@@ -1,4 +1,5 @@
-//! Texts of which only the number of characters matters.
+//! Strings constrained by their length only, for which masks can count characters instead of
+//! reading them.
 
 use std::sync::Arc;
 
@@ -11,12 +12,12 @@ use crate::formula::TRUE;
 use crate::machine::LazyTables;
 use crate::machine::frame::Frame;
 
-/// Least and most characters that are to come, as far as a token can tell.
+/// The minimum and maximum number of remaining characters, as far as a token can distinguish them.
 type RemainingChars = (u32, Option<u32>);
 
 impl LazyTables {
-    /// How many characters are to come where nothing else matters; `None` where something does,
-    /// or inside a character.
+    /// Returns the number of remaining characters if nothing else matters; `None` otherwise, and
+    /// inside a character.
     pub(crate) fn remaining_chars(
         &mut self,
         text: TextId,
@@ -35,7 +36,7 @@ impl LazyTables {
         let Some(Some(keys)) = self.lengths.get(&text) else { return Ok(None) };
         let Some(max) = max_remaining_chars(keys, state)? else { return Ok(None) };
         let machine = self.core.text(text);
-        // All characters are alike, and more than a token has need not be counted.
+        // All characters are equivalent. Counting stops at the longest token.
         let (mut min, mut at) = (0, Some(state));
         while let Some(state) = at.filter(|&state| !machine.is_accepting(state)) {
             min += 1;
@@ -45,7 +46,7 @@ impl LazyTables {
         Ok(Some((min, max)))
     }
 
-    /// The frame of a text, as of a free one where a token cannot tell them apart.
+    /// Replaces a string frame by that of an unconstrained string if no token distinguishes them.
     pub(crate) fn relaxed_string(&mut self, frame: Frame) -> Result<Frame, Error> {
         let Frame::String { language, state, queries, escape, parent } = frame else {
             return Ok(frame);
@@ -63,7 +64,8 @@ impl LazyTables {
     }
 }
 
-/// The most characters that are to come, if nothing else matters; keys do not know the least.
+/// Returns the maximum number of remaining characters if nothing else matters. The classes do not
+/// know the minimum.
 fn max_remaining_chars(keys: &Viability, state: StateId) -> Result<Option<Option<u32>>, Error> {
     let key = keys.key(state)?;
     let Some(Repetition { ascii, wide, max, exit, .. }) = keys.repetition(key)? else {

@@ -1,7 +1,7 @@
-//! Texts and names read in the midst of them, by their machines alone.
+//! States inside strings and names as pairs (string, automaton state).
 //!
-//! Between two bytes of a text nothing changes but states of machines, so a key is the number of a
-//! text and that of a state, and most steps are look-ups.
+//! Between two bytes of a string only automaton states change. A class inside a string is therefore
+//! the number of the string and that of a state, and most steps are look-ups.
 
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{Error, KeyId, Machine, StateId, every_character};
@@ -13,45 +13,45 @@ use crate::machine::reader::cache::NO_QUERIES;
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::table::{ROOM, Table};
 
-/// Keys in the midst of texts have numbers from here on: the number of the text, then the state.
+/// The first id of classes inside strings: the number of the string, then the state.
 pub(crate) const FIRST_STRING_CLASS: u32 = 1 << 31;
 const STATE_BITS: u32 = 26;
 const MAX_STATE: u32 = (1 << STATE_BITS) - 1;
 const MAX_STRINGS: usize = 1 << (31 - STATE_BITS);
 
-/// A text that is being read, with everything that stays the same while it is.
+/// A string being read, with everything that stays the same meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StringRun {
-    /// Read by one machine: its states are those of the run.
+    /// Read by one automaton, whose states are those of the run.
     Single { language: TextId, queries: QueriesId, parent: FrameId },
-    /// Read by several.
+    /// Read by several automata, whose product states are interned.
     Product { language: TextId, parent: FrameId },
-    /// A name that begins no known one: states are those of the machines of its classes.
+    /// An unknown name; its states are those of the automata of its classes.
     Name { object: FrameId, next_names: NextNamesId },
 }
 
-/// The texts met in one look ahead.
+/// The strings met in one look-ahead.
 #[derive(Debug, Default)]
 pub(crate) struct StringStates {
     list: Vec<StringRun>,
-    /// States of several machines.
+    /// The states of several automata.
     products: Table<(StateId, QueriesId)>,
     next: FxHashMap<(u32, u8), StringStep>,
 }
 
-/// What a byte does in a text.
+/// The effect of a byte inside a string.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StringStep {
     To(KeyId),
-    /// The text goes on, and only one machine matters any more.
+    /// The string continues, and only one automaton matters from here on.
     Single(Position),
     Dead,
-    /// Ask the place.
+    /// Must be read from the position.
     Unknown,
 }
 
 impl StringStates {
-    /// Forgets everything.
+    /// Clears all tables.
     pub(crate) fn clear(&mut self) {
         self.list.clear();
         self.products.clear();
@@ -61,7 +61,7 @@ impl StringStates {
         self.next.clear();
     }
 
-    /// The key of a place, if it is in the midst of a text that is not recorded.
+    /// Returns the class of a position inside a string that is not recorded.
     pub(crate) fn key(&mut self, tables: &LazyTables, position: Position) -> Option<KeyId> {
         if position.record != NO_RECORD {
             return None;
@@ -130,7 +130,7 @@ impl StringStates {
         }
     }
 
-    /// The key after a byte of a string's spelling.
+    /// Returns the class after a byte of the escaped string.
     #[inline]
     pub(crate) fn step(
         &mut self,
@@ -147,7 +147,7 @@ impl StringStates {
         self.step_char_byte(tables, key, byte)
     }
 
-    /// The key after a byte of the text itself.
+    /// Returns the class after a byte of the string's content.
     #[inline]
     pub(crate) fn step_char_byte(
         &mut self,
@@ -175,7 +175,7 @@ impl StringStates {
         Ok(next)
     }
 
-    /// What a byte does in a text that several machines read.
+    /// Returns the effect of a byte in a string that several automata read.
     fn step_several(
         &mut self,
         tables: &mut LazyTables,
@@ -195,7 +195,7 @@ impl StringStates {
         };
         let queries = tables.advance_queries(queries, &[byte])?;
         if tables.has_constant_verdicts(queries) {
-            // From here on one machine decides, as in texts of which nothing else was asked.
+            // From here on one automaton decides, as in strings without queries.
             let frame = Frame::String { language, state, queries, escape: Escape::None, parent };
             return Ok(StringStep::Single(Position { frame, record: NO_RECORD }));
         }
@@ -203,7 +203,7 @@ impl StringStates {
         Ok(self.key_in(run, product).map_or(StringStep::Unknown, StringStep::To))
     }
 
-    /// Whether every character leads back to a key.
+    /// Returns `true` if every character returns to the class.
     pub(crate) fn is_free_string(
         &mut self,
         tables: &mut LazyTables,
@@ -225,7 +225,7 @@ impl StringStates {
 }
 
 impl LazyTables {
-    /// Whether the truths that are asked of a text do not depend on it.
+    /// Returns `true` if the verdicts on a string no longer depend on its rest.
     pub(crate) fn has_constant_verdicts(&self, queries: QueriesId) -> bool {
         queries == NO_QUERIES
             || self.parts.queries.get(queries.0).iter().flatten().all(|&(text, state)| {

@@ -1,10 +1,11 @@
-//! Arrays of distinct items of which more is asked than the same of every item.
+//! Decides for arrays with unique items whether the value of an earlier item matters.
 //!
-//! Statements about the items that are still to come ask some nodes of them. The values of a type
-//! fall into cells, by which of these nodes they satisfy, and nothing but equality tells two values
-//! of a cell apart. Where every cell has no end of values, and no statement needs equal items, an
-//! array that goes on beside one value goes on beside any other: wherever an item equals it, another
-//! value of the same cell will do. So what the value was does not matter.
+//! Statements about further items concern some nodes. The values of a type fall into cells, by
+//! which of these nodes they satisfy, and only equality distinguishes values of a cell. Suppose
+//! that every cell has unboundedly many values and that no statement requires equal items. Then an
+//! array that can be completed after one value can be completed after any other of the cell: where
+//! an item equals it, another value of the cell takes its place. So the value itself can be dropped
+//! from the mask class.
 
 use formalm_automata::Error;
 
@@ -15,12 +16,12 @@ use crate::machine::frame::ObligationId;
 use crate::node::{NodeId, Type};
 use crate::solve::PLENTY;
 
-/// Nodes by which values are told apart, for which cells are gone through.
+/// Maximum number of nodes that define the cells, of which there are 2ⁿ. Chosen, not measured.
 const MAX_NODES: usize = 4;
 
 impl LazyTables {
-    /// Whether no statement about the rest of an array can tell which value of a type, or of any, an
-    /// item has had.
+    /// Returns `true` if no statement about the rest of an array depends on which value of a type,
+    /// or of any, an item had.
     pub(crate) fn has_unbounded_cells(
         &mut self,
         obligation: ObligationId,
@@ -58,7 +59,8 @@ impl LazyTables {
 }
 
 impl Core {
-    /// Whether there is no end of values of a type, or of each type, in every cell that has any.
+    /// Returns `true` if every nonempty cell of a type, or of each type, has unboundedly many
+    /// values.
     fn cells_are_unbounded(&mut self, nodes: &[NodeId], of: Option<Type>) -> Result<bool, Error> {
         for one in Type::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
             let mut formulas = Vec::new();
@@ -90,7 +92,7 @@ impl Core {
 }
 
 impl Formulas {
-    /// Whether a formula says of items that they are distinct, never that some are equal.
+    /// Returns `true` if a formula may require items to be distinct, but never to be equal.
     fn never_requires_equal_items(&self, id: F) -> bool {
         let is_unique = |atom: &Atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_));
         let mut seen = rustc_hash::FxHashSet::default();

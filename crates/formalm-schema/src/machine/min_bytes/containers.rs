@@ -1,5 +1,5 @@
-//! How many bytes what a container owes has at least: members and items that are still to come, and
-//! the value at hand, by the formulas that say it.
+//! Lower bounds on the bytes that complete a container: its remaining required properties or items,
+//! plus the value being read.
 
 use formalm_automata::{Error, Machine};
 use rustc_hash::FxHashMap;
@@ -14,36 +14,38 @@ use crate::machine::{LazyTables, NO_RECORD};
 use crate::names::NameId;
 use crate::node::NodeId;
 
-/// Bytes of a member with a comma in front, its name aside: `,"":0`.
+/// Bytes of a property with its comma, without the characters of its name: `,"":0`.
 const PROPERTY_BYTES: usize = 5;
 
-/// Bytes of an item with a comma in front.
+/// Bytes of an item with its comma.
 const ITEM_BYTES: usize = 2;
 
-/// Steps taken to find how long a value is at least.
+/// Maximum number of search steps for the bound of one value. Chosen, not measured.
 const MAX_VALUE_STEPS: u64 = 200_000;
 
-/// Items by which each may be another kind of value.
+/// Maximum number of leading items that are bounded one by one; the rest counts one byte each.
+/// Chosen, not measured.
 const MAX_SEPARATE_ITEMS: u64 = 1_000;
 
-/// Names that are owed and looked at in the time of a step.
+/// Required names bounded per search step. Chosen, not measured.
 const NAMES_PER_STEP: usize = 8;
 
-/// Values of members that are kept, by the rules that say them.
+/// Maximum number of cached property values. Chosen, not measured.
 const MAX_CACHED_VALUES: usize = 1 << 20;
 
-/// More bytes than a text has.
+/// The bound of an unsatisfiable formula, longer than any input.
 pub(crate) const UNREACHABLE: usize = 1 << 40;
 
-/// Bytes that the value at hand has at least, and with it all that is open above a frame.
+/// Lower bounds on the bytes of the value being read, including all frames above the current one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ChildBound {
     pub(crate) must: usize,
-    /// The same if a truth is to hold; of those that are not told nothing more is known.
+    /// The bounds if the respective verdict is to hold. Verdicts without an entry have the bound
+    /// `must`.
     pub(crate) verdicts: Vec<usize>,
 }
 
-/// What is known of the child of a container while its formulas are gone through.
+/// The bounds of a child while the formulas of its container are evaluated.
 pub(crate) struct ChildCosts<'a> {
     child: &'a ChildBound,
     queries: &'a [NodeId],
@@ -59,7 +61,8 @@ impl ChildCosts<'_> {
 }
 
 impl LazyTables {
-    /// What a container needs whose child is being read, `close` bytes to end it included.
+    /// Returns the bounds of a container whose child is being read. `close` is the number of bytes
+    /// that end the container.
     pub(crate) fn min_bytes_after_child(
         &mut self,
         obligation: ObligationId,
@@ -98,7 +101,7 @@ impl LazyTables {
         Ok(ChildBound { must, verdicts })
     }
 
-    /// Bytes of the child and of what comes behind it that a formula over both needs.
+    /// Returns a bound on the bytes of the child and of the rest that a formula over both needs.
     fn min_bytes_with_child(
         &mut self,
         id: F,
@@ -146,7 +149,7 @@ impl LazyTables {
         Ok(least)
     }
 
-    /// Bytes that more members or items have at least, each with a comma in front.
+    /// Returns a bound on the bytes of further properties or items, each with its comma.
     pub(crate) fn min_rest_bytes(
         &mut self,
         id: F,
@@ -165,7 +168,8 @@ impl LazyTables {
         Ok(least)
     }
 
-    /// The same of what is to hold together, alternatives among it by themselves.
+    /// Returns a bound for a conjunction. Disjunctions in it are bounded separately, and the
+    /// maximum counts.
     pub(crate) fn min_bytes_of_branch(
         &mut self,
         branch: &Branch,
@@ -180,7 +184,7 @@ impl LazyTables {
         let is_rule =
             |&part: &F| matches!(self.core.formulas.get(part), Form::Atom(Atom::Members(_)));
         let rules: Vec<F> = parts.iter().copied().filter(is_rule).collect();
-        // What one member needs that is none of these.
+        // Bytes of one property other than the required ones.
         let mut one_more = 0;
         for &part in parts {
             match self.core.formulas.get(part).clone() {
@@ -219,7 +223,7 @@ impl LazyTables {
             }
         }
         named += one_more;
-        // Names that are not owed have other texts, of which one at most is empty.
+        // Further names differ from each other, so at most one is empty.
         let separate = required.len() + usize::from(one_more > 0);
         let others = members.saturating_sub(separate as u64);
         if others > 0 {
@@ -234,7 +238,7 @@ impl LazyTables {
         Ok(all.max(here + least.max(named)))
     }
 
-    /// Whether a statement is about anything but members of other names than those that are owed.
+    /// Returns `true` if a formula concerns anything but properties that are not required.
     fn concerns_other_names(&mut self, inner: F, branch: &Branch) -> Result<bool, Error> {
         let Form::Atom(Atom::Members(rules)) = self.core.formulas.get(inner).clone() else {
             return Ok(true);
@@ -252,7 +256,7 @@ impl LazyTables {
         Ok(false)
     }
 
-    /// Bytes of so many more items.
+    /// Returns a bound on the bytes of `count` further items.
     fn min_item_bytes(
         &mut self,
         parts: &[F],
@@ -274,12 +278,12 @@ impl LazyTables {
                 lists.push((ranges, read));
             }
         }
-        // Behind the last edge all items are alike.
+        // After the last edge all items satisfy the same node.
         let separate = last.min(MAX_SEPARATE_ITEMS).min(count);
         let mut all = 0usize;
         for at in 0..=separate {
-            let alike = if at < separate { 1 } else { count - separate };
-            let each = match alike {
+            let repeats = if at < separate { 1 } else { count - separate };
+            let each = match repeats {
                 0 => break,
                 _ if at == MAX_SEPARATE_ITEMS => ITEM_BYTES + comma,
                 _ => {
@@ -289,8 +293,8 @@ impl LazyTables {
                     }
                     let value = self.core.formulas.and(value);
                     let least = self.min_value_bytes(value, budget);
-                    if let Some(taken) = taken.as_ref().filter(|_| alike > 1 || last == 0) {
-                        let values = self.min_distinct_bytes(value, taken, alike, least)?;
+                    if let Some(taken) = taken.as_ref().filter(|_| repeats > 1 || last == 0) {
+                        let values = self.min_distinct_bytes(value, taken, repeats, least)?;
                         all = all.saturating_add(values);
                         ITEM_BYTES - 1 + comma
                     } else {
@@ -298,12 +302,12 @@ impl LazyTables {
                     }
                 }
             };
-            all = all.saturating_add(times(alike, each));
+            all = all.saturating_add(times(repeats, each));
         }
         Ok(all)
     }
 
-    /// Bytes of what makes a statement about members or items wrong.
+    /// Returns a bound on the bytes that violate a statement about properties or items.
     fn min_violation_bytes(&mut self, inner: F, budget: &mut SearchBudget) -> Result<usize, Error> {
         let Form::Atom(atom) = self.core.formulas.get(inner).clone() else { return Ok(0) };
         let (comma, colon) = (self.comma_bytes() - 1, self.colon_bytes() - 1);
@@ -351,7 +355,7 @@ impl LazyTables {
         if other == FALSE { UNREACHABLE } else { self.min_value_bytes(other, budget) }
     }
 
-    /// Bytes of the shortest text of which a formula holds, before it is spelled.
+    /// Returns the length of the shortest string that satisfies a formula, before escaping.
     pub(crate) fn min_string_len(
         &mut self,
         texts: F,
@@ -362,8 +366,8 @@ impl LazyTables {
         Ok(self.shortest_string(language, start, budget)?.len())
     }
 
-    /// Bytes that the value of a member has at least, given the rules of its object and what more is
-    /// asked of values.
+    /// Returns a bound on the bytes of a property value, given the rules of its object and further
+    /// formulas about values.
     fn min_property_bytes(
         &mut self,
         rules: &[F],
@@ -383,7 +387,8 @@ impl LazyTables {
         Ok(self.min_value_bytes(value, budget))
     }
 
-    /// What rules, which are a formula, say of the value of a member.
+    /// Returns the formula of a property value. `rules` is the formula with the rules about
+    /// properties.
     pub(crate) fn property_value(&mut self, rules: F, name: NameId) -> Result<F, Error> {
         if let Some(&known) = self.cache.property_values.get(&(rules, name)) {
             return Ok(known);
@@ -398,7 +403,8 @@ impl LazyTables {
         Ok(value)
     }
 
-    /// Bytes that a value has at least that is looked for in few steps.
+    /// Returns a bound on the bytes of a value, from a search with few steps. Never fails; the
+    /// bound gets weaker instead.
     pub(crate) fn min_value_bytes(&mut self, value: F, budget: &mut SearchBudget) -> usize {
         if value == TRUE || value == FALSE {
             return if value == TRUE { 1 } else { UNREACHABLE };
@@ -406,7 +412,7 @@ impl LazyTables {
         if let Some(&Some(known)) = self.cache.min_value_bytes.get(&value) {
             return known;
         }
-        // Whoever asks for it on the way has to do with this.
+        // Recursive formulas use this bound while the search runs.
         self.cache.min_value_bytes.insert(value, Some(1));
         let obligation = Owes { formulas: [value].into(), asked: [].into(), goal: TRUE };
         let frame = Frame::Value {
@@ -427,7 +433,7 @@ impl LazyTables {
                 self.cache.min_value_bytes.insert(value, None);
                 return bound.max(1);
             }
-            // Not found in time.
+            // The search exceeded its steps.
             Err(_) => bound,
         };
         let least = least.max(1);

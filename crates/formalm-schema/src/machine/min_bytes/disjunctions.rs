@@ -1,4 +1,8 @@
-//! What alternatives need together with all that is owed beside them.
+//! Lower bounds for disjunctions: the minimum over the branches, each together with all other
+//! obligations.
+//!
+//! Bounding a disjunction by itself would miss what its branches add to the required properties.
+//! Conjunctions of disjunctions are therefore expanded, up to [`MAX_BRANCHES`] branches.
 
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
@@ -9,27 +13,28 @@ use crate::machine::min_bytes::SearchBudget;
 use crate::machine::min_bytes::containers::{ChildCosts, UNREACHABLE};
 use crate::names::NameId;
 
-/// Ways through alternatives that are gone one by one.
+/// Maximum number of branches of one expansion; further disjunctions are bounded separately.
+/// Chosen, not measured.
 pub(crate) const MAX_BRANCHES: usize = 64;
 
-/// What is to hold together of more members and items.
+/// A conjunction of statements about further properties and items.
 #[derive(Clone)]
 pub(crate) struct Branch {
     pub(crate) parts: Vec<F>,
-    /// More that is asked of the values of members that are owed.
+    /// Further formulas about the values of required properties.
     pub(crate) values: Vec<(NameId, F)>,
 }
 
-/// One of several things of which one holds.
+/// One branch of a disjunction.
 enum Disjunct {
     Formula(F),
-    /// A member comes with such a value.
+    /// A property with a value that satisfies the formula.
     Property(NameId, F),
 }
 
 impl LazyTables {
-    /// Bytes of the child and of what comes behind it that all this needs together: the least over
-    /// so many ways through alternatives, the rest of which count by themselves.
+    /// Returns a bound on the bytes of the child and of the rest: the minimum over at most
+    /// `max_branches` branches.
     pub(crate) fn min_bytes_of_branches(
         &mut self,
         mut branch: Branch,
@@ -70,7 +75,7 @@ impl LazyTables {
         Ok(least)
     }
 
-    /// How many things there are of which one holds if a formula does, if they are told.
+    /// Returns the number of branches of a formula, `None` if it has none that can be listed.
     fn disjunct_count(&self, id: F) -> Option<usize> {
         match self.core.formulas.get(id) {
             Form::Or(list) | Form::One(list) => Some(list.len()),
@@ -115,22 +120,23 @@ impl LazyTables {
         }
     }
 
-    /// Takes alternatives of which only one goes with the names that are owed for that one; names of several statements are owed together.
+    /// Replaces disjunctions of which the required names leave one branch by that branch. Merges
+    /// all required names.
     fn take_forced_alternatives(&mut self, parts: &mut Vec<F>) {
         let formulas = &self.core.formulas;
-        let is_distinguished = |part: &F| {
+        let is_relevant = |part: &F| {
             let form = formulas.get(*part);
             matches!(form, Form::Or(_) | Form::One(_) | Form::Atom(Atom::Owed(_)))
         };
-        // One list of names leaves nothing to do.
-        if parts.iter().filter(|part| is_distinguished(part)).count() < 2
+        // A single list of names leaves nothing to do.
+        if parts.iter().filter(|part| is_relevant(part)).count() < 2
             && !parts.iter().any(|&part| matches!(formulas.get(part), Form::Or(_) | Form::One(_)))
         {
             return;
         }
         let mut required: FxHashSet<NameId> = FxHashSet::default();
         let mut at = 0;
-        // Read again from the start whenever more is owed.
+        // Starts again whenever more names become required.
         while let Some(&part) = parts.get(at) {
             at += 1;
             match formulas.get(part) {
@@ -163,7 +169,7 @@ impl LazyTables {
     }
 }
 
-/// Whether a formula asks that one of some names, which are owed, does not come.
+/// Returns `true` if a formula excludes one of the required names.
 fn excludes_required(formulas: &Formulas, id: F, required: &FxHashSet<NameId>) -> bool {
     match formulas.get(id) {
         Form::Not(inner) => match formulas.get(*inner) {

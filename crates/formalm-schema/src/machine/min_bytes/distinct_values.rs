@@ -1,5 +1,8 @@
-//! How short values and texts can be that differ from each other: bounds from below, by how many there
-//! are at most of each length.
+//! Lower bounds on the total length of *k* distinct values or strings.
+//!
+//! With at most cₙ values of length n, the k shortest have a total length of at least Σ n·min(cₙ,
+//! what is left of k). Counting is exact for small integers and for strings with few states, and
+//! over-approximates otherwise.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,23 +20,23 @@ use crate::node::Type;
 use crate::solve::holds_for;
 use crate::value::{Value, ValueId};
 
-/// Bytes of texts and values that are told apart by their length.
+/// Values of at least this many bytes are not distinguished by length. Chosen, not measured.
 const MAX_LENGTH: usize = 12;
 
-/// There are enough of a length.
+/// A count that stands for enough values of a length.
 const UNBOUNDED: u64 = 1 << 40;
 
-/// States by which texts of a length are counted.
+/// Maximum number of automaton states per length while strings are counted. Chosen, not measured.
 const MAX_LAYER_STATES: usize = 500;
 
-/// Characters of ASCII that strings have as they are.
+/// Number of ASCII characters that need no escape.
 const PRINTABLE_ASCII: u64 = 94;
 
-/// How many there are at most of each length.
+/// Upper bounds on the number of values, by length.
 pub(crate) type LengthCounts = Arc<[u64; MAX_LENGTH]>;
 
-/// How many values of a formula there are at most of each length, and which texts and numbers
-/// were counted.
+/// Upper bounds on the number of values by length, and the strings and numbers that were counted
+/// exactly.
 #[derive(Debug)]
 pub(crate) struct ValueLengths {
     counts: [u64; MAX_LENGTH],
@@ -42,8 +45,8 @@ pub(crate) struct ValueLengths {
 }
 
 impl LazyTables {
-    /// Bytes that so many values take at least, of which a formula holds and which differ from each
-    /// other and from those that are taken.
+    /// Returns a bound on the total bytes of `count` values that differ from each other and from
+    /// `taken`.
     pub(crate) fn min_distinct_bytes(
         &mut self,
         value: F,
@@ -84,7 +87,7 @@ impl LazyTables {
                 _ if formula == FALSE => &[],
                 Type::Null => &[(4, 1)],
                 Type::Bool => &[(4, 1), (5, 1)],
-                // Ten digits; two of them, or one behind a minus.
+                // Ten digits have one byte; two digits, or a minus and a digit, have two.
                 Type::Number => {
                     numbers = formula;
                     let few = (-9..100).filter(|&one| self.holds_for_integer(formula, one));
@@ -93,13 +96,13 @@ impl LazyTables {
                 }
                 Type::String => {
                     texts = formula;
-                    let spelled = self.strings_by_length(formula, true)?;
-                    for (all, more) in counts.iter_mut().skip(2).zip(spelled.iter()) {
+                    let escaped = self.strings_by_length(formula, true)?;
+                    for (all, more) in counts.iter_mut().skip(2).zip(escaped.iter()) {
                         *all = all.saturating_add(*more);
                     }
                     &[]
                 }
-                // None, a digit, or what else has two bytes.
+                // The empty array, arrays of one digit, and arrays of anything with two bytes.
                 Type::Array => &[(2, 1), (3, 10), (4, 102), (5, UNBOUNDED)],
                 Type::Object => &[(2, 1), (6, 10), (7, UNBOUNDED)],
             };
@@ -113,7 +116,7 @@ impl LazyTables {
         Ok(ValueLengths { counts, texts, numbers })
     }
 
-    /// The length by which a value was counted, or one that no value was counted by.
+    /// Returns the length that a value was counted for, or [`MAX_LENGTH`] if it was not counted.
     fn length_counted_for(
         &mut self,
         lengths: &ValueLengths,
@@ -142,7 +145,7 @@ impl LazyTables {
         self.core.formulas.holds(numbers, &mut |atom| holds_for(atom, &value, true))
     }
 
-    /// Bytes that so many texts take at least, before they are spelled.
+    /// Returns a bound on the total length of `count` distinct strings, before escaping.
     pub(crate) fn min_strings_len(
         &mut self,
         texts: F,
@@ -154,7 +157,7 @@ impl LazyTables {
         Ok(sum_of_shortest(&counts[..], count, least))
     }
 
-    /// A formula of the names that may come at most: those of which nothing is refused.
+    /// Returns a formula satisfied by every name whose value may exist.
     pub(crate) fn allowed_names(&mut self, parts: &[F]) -> Result<F, Error> {
         let mut all = Vec::new();
         for &part in parts {
@@ -173,7 +176,7 @@ impl LazyTables {
         Ok(self.core.formulas.and(all))
     }
 
-    /// The names that some are not, which patterns tell.
+    /// Returns the names that do not match a pattern rule.
     fn names_outside(&mut self, which: &Which) -> F {
         let (schema, formulas) = (&mut self.core.schema, &mut self.core.formulas);
         let names = which.others.iter().map(|&name| schema.names.get(name).to_owned()).collect();
@@ -187,8 +190,8 @@ impl LazyTables {
         formulas.or(any)
     }
 
-    /// How many texts of which a formula holds have so many bytes, spelled or not, without quotes.
-    fn strings_by_length(&mut self, texts: F, spelled: bool) -> Result<LengthCounts, Error> {
+    /// Returns upper bounds on the number of strings by length, escaped or not, without quotes.
+    fn strings_by_length(&mut self, texts: F, escaped: bool) -> Result<LengthCounts, Error> {
         if texts == TRUE {
             let mut counts = [UNBOUNDED; MAX_LENGTH];
             (counts[0], counts[1]) = (1, PRINTABLE_ASCII);
@@ -197,24 +200,24 @@ impl LazyTables {
         let Some(language) = self.core.language(texts)? else {
             return Ok(Arc::new([0; MAX_LENGTH]));
         };
-        if let Some(known) = self.bound_cache.counts.get(&(language, spelled)) {
+        if let Some(known) = self.bound_cache.counts.get(&(language, escaped)) {
             return Ok(Arc::clone(known));
         }
-        let counts = Arc::new(self.count_strings(language, spelled)?);
-        self.bound_cache.counts.insert((language, spelled), Arc::clone(&counts));
+        let counts = Arc::new(self.count_strings(language, escaped)?);
+        self.bound_cache.counts.insert((language, escaped), Arc::clone(&counts));
         Ok(counts)
     }
 
-    fn count_strings(&self, language: TextId, spelled: bool) -> Result<[u64; MAX_LENGTH], Error> {
+    fn count_strings(&self, language: TextId, escaped: bool) -> Result<[u64; MAX_LENGTH], Error> {
         let (machine, escapes) = (self.core.text(language), self.core.options.escapes);
-        let escaped_byte_len = |byte: u8| if spelled { escaped_byte_len(byte, escapes) } else { 1 };
+        let byte_len = |byte: u8| if escaped { escaped_byte_len(byte, escapes) } else { 1 };
         let mut layers: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); MAX_LENGTH];
         layers[0].insert(machine.start().number(), 1);
         let mut counts = [UNBOUNDED; MAX_LENGTH];
         for at in 0..MAX_LENGTH {
             let layer = std::mem::take(&mut layers[at]);
             if layer.len() > MAX_LAYER_STATES {
-                // Of these and longer ones there may be any number.
+                // Beyond this length the counts stay unbounded.
                 break;
             }
             counts[at] = 0;
@@ -224,7 +227,7 @@ impl LazyTables {
                     counts[at] = counts[at].saturating_add(count).min(UNBOUNDED);
                 }
                 for byte in machine.live_bytes(state)?.iter() {
-                    let Some(later) = layers.get_mut(at + escaped_byte_len(byte)) else {
+                    let Some(later) = layers.get_mut(at + byte_len(byte)) else {
                         continue;
                     };
                     if let Some(next) = machine.step(state, byte)? {
@@ -238,7 +241,8 @@ impl LazyTables {
     }
 }
 
-/// Bytes that a byte of a text is spelled in; the bytes of a character share what it takes.
+/// Returns the bytes that one byte of a string takes when escaped. The bytes of a character share
+/// the length of its escape.
 fn escaped_byte_len(byte: u8, escapes: Escapes) -> usize {
     match byte {
         _ if byte < 0x80 || escapes != Escapes::Ascii => escaped_len(byte, escapes),
@@ -249,7 +253,8 @@ fn escaped_byte_len(byte: u8, escapes: Escapes) -> usize {
     }
 }
 
-/// Bytes of so many, the shortest first; those of no length that is told apart are longer.
+/// Returns the total length of the `count` shortest values; those beyond the counted lengths have
+/// the next one.
 fn sum_of_shortest(counts: &[u64], count: u64, least: usize) -> usize {
     let (mut left, mut sum) = (count, 0usize);
     for (length, &some) in counts.iter().enumerate().skip(least) {

@@ -1,5 +1,5 @@
-//! Shortest texts as strings of JSON spell them: there a quote takes two bytes, and most control
-//! characters six.
+//! Shortest strings after JSON escaping, where a quote takes two bytes and most control characters
+//! six.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,38 +12,39 @@ use crate::core::TextId;
 use crate::machine::LazyTables;
 use crate::machine::min_bytes::SearchBudget;
 
-/// Work on a machine of texts that counts as one step, by how many languages its texts are told by
-/// at most. What searches meet grows exponentially with these, so that more of it would be in vain.
+/// Automaton work that counts as one search step, by the maximum number of languages the automaton
+/// combines. Its states grow exponentially with that number, so larger ones get less work. Chosen,
+/// not measured.
 const WORK_PER_STEP: [(usize, u64); 3] = [(4, 128), (16, 16), (usize::MAX, 4)];
 
-/// What is left of a shortest text once so much of it is read.
+/// The rest of a shortest string after some of its bytes were read.
 #[derive(Clone, Debug)]
 pub(crate) struct StringSuffix {
     text: Arc<[u8]>,
-    /// Of each byte how many spelled ones are left with it.
+    /// For each byte, the escaped length from it on.
     left: Arc<[usize]>,
     read: usize,
 }
 
 impl StringSuffix {
-    /// Spelled bytes that are left.
+    /// Returns the escaped length of the rest.
     pub(crate) fn len(&self) -> usize {
         self.left.get(self.read).copied().unwrap_or(0)
     }
 
-    /// The text that is left.
+    /// Returns the rest before escaping.
     pub(crate) fn remaining(&self) -> &[u8] {
         &self.text[self.read..]
     }
 
-    /// All of it with the quote behind.
+    /// Returns the escaped rest with the closing quote.
     pub(crate) fn escaped(&self, escapes: Escapes) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.len() + 1);
         for at in self.read..self.text.len() {
             let byte = self.text[at];
             match escaped_len(byte, escapes) {
                 1 => text.push(byte),
-                // The first byte of a character stands for all of it.
+                // The first byte of a character stands for the whole escape.
                 0 => {}
                 _ => text.extend(escape_char(&self.text[at..], escapes)),
             }
@@ -52,24 +53,24 @@ impl StringSuffix {
         text
     }
 
-    /// The next byte where so much of a character is spelled, the quote at the end; none if that is
-    /// another character.
+    /// Returns the next byte of the escaped rest, or the quote at its end; `None` if the escape
+    /// being read belongs to another character.
     pub(crate) fn next(&self, escape: Escape, escapes: Escapes) -> Option<u8> {
         let Some(&byte) = self.text.get(self.read) else {
             return (escape == Escape::None).then_some(b'"');
         };
-        // What need not be escaped is not: an escape that is begun is another character's.
+        // Characters that need no escape are not escaped, so an open escape belongs to another one.
         if escaped_len(byte, escapes) == 1 {
             return (escape == Escape::None).then_some(byte);
         }
-        let spelled = escape_char(&self.text[self.read..], escapes);
-        let mut begun = Escape::None;
-        for next in spelled {
-            if begun == escape {
+        let escape_bytes = escape_char(&self.text[self.read..], escapes);
+        let mut partial = Escape::None;
+        for next in escape_bytes {
+            if partial == escape {
                 return Some(next);
             }
-            match read(begun, next, escapes) {
-                Read::Inside(further) => begun = further,
+            match read(partial, next, escapes) {
+                Read::Inside(further) => partial = further,
                 _ => return None,
             }
         }
@@ -77,7 +78,7 @@ impl StringSuffix {
     }
 }
 
-/// Spelled bytes of a character that is begun.
+/// Returns the number of bytes read of an open escape.
 pub(crate) fn escape_bytes_read(escape: Escape) -> usize {
     let first = |high: Option<u16>| if high.is_some() { 6 } else { 0 };
     match escape {
@@ -88,7 +89,7 @@ pub(crate) fn escape_bytes_read(escape: Escape) -> usize {
     }
 }
 
-/// Bytes to come of an escape that is begun, at least.
+/// Returns a lower bound on the bytes that finish an open escape.
 pub(crate) fn escape_bytes_left(escape: Escape) -> usize {
     match escape {
         Escape::None => 0,
@@ -99,7 +100,7 @@ pub(crate) fn escape_bytes_left(escape: Escape) -> usize {
     }
 }
 
-/// Bytes to come of a character that is begun, less the most bytes of text that it may be.
+/// Returns the bytes that finish an open escape, less the longest UTF-8 encoding it may stand for.
 pub(crate) fn escape_slack(escape: Escape, escapes: Escapes) -> isize {
     match escape {
         Escape::None | Escape::Slash { high: None } => 0,
@@ -113,7 +114,7 @@ pub(crate) fn escape_slack(escape: Escape, escapes: Escapes) -> isize {
     }
 }
 
-/// The spelling of the character that a text begins with, which is escaped.
+/// Returns the escape of the first character of `text`.
 fn escape_char(text: &[u8], escapes: Escapes) -> Vec<u8> {
     if let Some(&byte) = text.first()
         && escaped_len(byte, escapes) == 2
@@ -127,11 +128,12 @@ fn escape_char(text: &[u8], escapes: Escapes) -> Vec<u8> {
     units.flat_map(|unit| format!("\\u{unit:04x}").into_bytes()).collect()
 }
 
-/// The first way found to a state, or all of them that are as short: from where, with which byte.
+/// Predecessors of a state on shortest paths: the states, and the bytes that lead from them.
 type Predecessors = Vec<(StateId, u8)>;
 
 impl LazyTables {
-    /// The shortest text behind a state, before it is spelled; what is searched for it counts.
+    /// Returns the shortest string from a state, before escaping. Charges the automaton's work to
+    /// the budget.
     pub(crate) fn shortest_string(
         &self,
         language: TextId,
@@ -148,7 +150,7 @@ impl LazyTables {
         found
     }
 
-    /// The rest of a text that is spelled shortest, the smallest of several.
+    /// Returns the rest that is shortest after escaping, lexicographically least among these.
     pub(crate) fn shortest_suffix(
         &mut self,
         language: TextId,
@@ -185,8 +187,7 @@ impl LazyTables {
     }
 }
 
-/// Bytes that a byte of a text is spelled in; the first of a character counts for all of one that
-/// is escaped.
+/// Returns the escaped length of a byte. The first byte of a character counts for its whole escape.
 pub(crate) fn escaped_len(byte: u8, escapes: Escapes) -> usize {
     match byte {
         b'"' | b'\\' | 0x08..=0x0A | 0x0C | 0x0D => 2,
@@ -200,7 +201,7 @@ pub(crate) fn escaped_len(byte: u8, escapes: Escapes) -> usize {
     }
 }
 
-/// Orders bytes as they are spelled, by the first three of these; the first is on top.
+/// Returns a sort key: the first three bytes of the escape, the first one most significant.
 fn escaped_order(byte: u8, escapes: Escapes) -> u32 {
     let of = |bytes: [u8; 3]| u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]);
     let letter = match byte {
@@ -216,7 +217,8 @@ fn escaped_order(byte: u8, escapes: Escapes) -> u32 {
     of([b'\\', letter, 0])
 }
 
-/// The text that is spelled shortest, the smallest of several.
+/// Returns the string that is shortest after escaping, by Dijkstra's algorithm; the
+/// lexicographically least of several.
 fn shortest_escaped(
     machine: &Automaton,
     start: StateId,
@@ -232,7 +234,7 @@ fn shortest_escaped(
         let length = *least.key();
         let Some(here) = least.get_mut().pop() else {
             least.remove();
-            // States on the way to the end are all before it.
+            // All states on shortest paths have been settled.
             if !ends.is_empty() {
                 break;
             }
@@ -261,7 +263,8 @@ fn shortest_escaped(
     Ok(lexicographically_least(start, ends, &found, escapes))
 }
 
-/// Of all bytes that a machine does not tell apart the one that is spelled shortest.
+/// Returns, for each class of bytes that the automaton does not distinguish, the one with the
+/// shortest escape.
 fn byte_representatives(machine: &Automaton, escapes: Escapes) -> Vec<u8> {
     let starts = machine.class_starts();
     let ends = starts.iter().skip(1).map(|&next| next - 1).chain([255]);
@@ -271,7 +274,8 @@ fn byte_representatives(machine: &Automaton, escapes: Escapes) -> Vec<u8> {
     starts.iter().zip(ends).filter_map(of).collect()
 }
 
-/// The smallest text along the shortest ways from a state to one of some ends.
+/// Returns the lexicographically least string along shortest paths from a state to one of several
+/// ends.
 fn lexicographically_least(
     start: StateId,
     ends: Vec<StateId>,

@@ -1,4 +1,12 @@
-//! How many bytes the members through a state have at least.
+//! Admissible lower bounds on the number of bytes that complete a state.
+//!
+//!  bound(position) = own bytes of the innermost value
+//!                      └─► parent: child + remaining properties or items + closing bracket
+//!                            └─► … up to DONE
+//!
+//! A bound is computed for what must hold and for each verdict that a parent may need. The A*
+//! search of [`super::completion`] relies on these bounds being admissible; they are exact in the
+//! common cases.
 
 pub(crate) mod containers;
 pub(crate) mod disjunctions;
@@ -29,26 +37,26 @@ use crate::machine::reader::whitespace::WhitespaceGap;
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::value::ValueId;
 
-/// What searches for completions have learnt.
+/// Bounds that searches have computed.
 #[derive(Debug, Default)]
 pub(crate) struct BoundCache {
-    /// By its machine's state what a text needs.
+    /// The shortest rest of a string, by automaton and state.
     pub(crate) texts: FxHashMap<(TextId, u32), StringSuffix>,
-    /// By their machine how many texts of each length, spelled or not, there are at most.
+    /// Upper bounds on the number of strings by length; the flag says whether they are escaped.
     pub(crate) counts: FxHashMap<(TextId, bool), LengthCounts>,
-    /// How long the values of a formula are, and by which length one of them was counted.
+    /// The lengths of a formula's values, and the length that a value was counted for.
     pub(crate) values: FxHashMap<F, Arc<ValueLengths>>,
     pub(crate) lengths: FxHashMap<(F, ValueId), usize>,
-    /// Bytes that more members and items need at least.
+    /// Bounds on further properties and items.
     pub(crate) rests: FxHashMap<F, usize>,
-    /// By what a container owes and what the child needs that is being read, what both need.
+    /// The bounds of a container, by its obligation and the bounds of its child.
     pub(crate) children: FxHashMap<(ObligationId, ChildBound), ChildBound>,
-    /// By what they owe and what was read what numbers need.
+    /// The bounds of numbers, by obligation and prefix.
     pub(crate) numbers: FxHashMap<(ObligationId, NumberPrefixId), ChildBound>,
 }
 
 impl BoundCache {
-    /// Forgets everything if it is much.
+    /// Drops all bounds if there are more than [`MAX_CACHED_BOUNDS`].
     pub(crate) fn limit(&mut self) {
         let others = self.rests.len() + self.children.len() + self.counts.len();
         let others = others + self.values.len() + self.lengths.len();
@@ -67,20 +75,20 @@ impl BoundCache {
     }
 }
 
-/// Steps between two looks at the deadline; each may be one of a machine.
+/// Search steps between two checks of the deadline. Each may include a step of an automaton.
 const DEADLINE_INTERVAL: u32 = 64;
 
-/// A search for one completion.
+/// The step budget of one search.
 pub(crate) struct SearchBudget {
     pub(crate) steps: u64,
     pub(crate) limit: u64,
     ticks: DeadlineTicks,
-    /// By the place what items that must be distinct are completed with at once.
+    /// The completions of unique items, by position.
     pub(crate) jumps: FxHashMap<Position, Option<CompletedItems>>,
 }
 
 impl SearchBudget {
-    /// A search that takes at most so many steps.
+    /// Creates a budget of `limit` steps.
     pub(crate) fn new(limit: u64) -> SearchBudget {
         SearchBudget {
             steps: 0,
@@ -94,7 +102,7 @@ impl SearchBudget {
         self.steps_of(1)
     }
 
-    /// Counts what takes the time of several steps.
+    /// Charges `count` steps. Fails if the budget is spent or the deadline has passed.
     pub(crate) fn steps_of(&mut self, count: u64) -> Result<(), Error> {
         self.steps += count;
         self.ticks.tick(1, DEADLINE_INTERVAL)?;
@@ -106,12 +114,14 @@ impl SearchBudget {
     }
 }
 
-/// Answers that are kept.
+/// Maximum number of cached bounds. Chosen, not measured.
 const MAX_CACHED_BOUNDS: usize = 1 << 16;
 
 impl LazyTables {
-    /// Bytes that every continuation has at least; within a text of which nothing is asked that may
-    /// be taken from what the frame before needs, which is much to find out.
+    /// Returns a lower bound on the bytes of every completion.
+    ///
+    /// In a string without queries the bound may be derived from that of the frame before it,
+    /// because computing it is expensive.
     pub(crate) fn min_bytes(
         &mut self,
         frame: Frame,
@@ -139,8 +149,7 @@ impl LazyTables {
         Ok(child.must)
     }
 
-    /// What the value at hand needs by itself, also for each truth that is asked of it, and the
-    /// frame below.
+    /// Returns the bounds of the innermost value by itself, also for each verdict, and its parent.
     fn min_value_bounds(
         &mut self,
         frame: Frame,
@@ -179,19 +188,19 @@ impl LazyTables {
                     verdicts.push(one.map_or(Ok(UNREACHABLE), &mut of)?);
                 }
                 if let Some(enum_index) = queries.enum_index {
-                    // Which of the listed texts it will be is left open.
-                    let told = self.parts.enum_indexes[enum_index as usize].verdicts();
-                    let told = told.iter().map(|told| match told {
+                    // The index of the string in the enumeration is left open.
+                    let sources = self.parts.enum_indexes[enum_index as usize].verdicts();
+                    let bounds = sources.iter().map(|source| match source {
                         VerdictSource::Machine(at) => verdicts[*at],
                         VerdictSource::Number(_) => must,
                     });
-                    verdicts = told.collect();
+                    verdicts = bounds.collect();
                 }
-                // What is spelled of a character may be of another one than the shortest text has.
-                let begun = escape_bytes_read(escape);
-                let own = |least: usize| match begun {
+                // An open escape may belong to another character than the shortest string has.
+                let read = escape_bytes_read(escape);
+                let own = |least: usize| match read {
                     0 => least,
-                    _ => least.saturating_sub(begun).max(1 + escape_bytes_left(escape)),
+                    _ => least.saturating_sub(read).max(1 + escape_bytes_left(escape)),
                 };
                 (own(must), verdicts.into_iter().map(own).collect(), parent)
             }
@@ -199,17 +208,18 @@ impl LazyTables {
                 let Frame::Object { obligation, parent, .. } = *self.frames.get(object.0) else {
                     return Ok(None);
                 };
-                // What was read, its quote too, may be of a name that is owed, of which the comma
-                // is read as well. Of other names one letter is, if they may be any.
+                // The bytes read, including the quote, may belong to a required name, whose comma
+                // has been read as well. If any name is allowed, an unknown one has at least one
+                // character.
                 let letters = self.records.get(text).2 as usize;
                 let is_any =
                     candidates.from == candidates.to && self.allows_any_name(candidates.classes);
                 let read = if is_any { letters.min(1) } else { letters } + 1 + self.comma_bytes();
                 let known = text != NO_RECORD;
-                let spelled = escape_slack(escape, self.core.options.escapes);
+                let slack = escape_slack(escape, self.core.options.escapes);
                 let own = |required: usize| {
                     let rest = if known { required.saturating_sub(read) } else { 0 };
-                    rest.saturating_add_signed(spelled).max(3 + escape_bytes_left(escape))
+                    rest.saturating_add_signed(slack).max(3 + escape_bytes_left(escape))
                 };
                 let close = self.gap_length(WhitespaceGap::Close, self.depth(parent) + 1) + 1;
                 return self.container_bounds(obligation, parent, budget, &|required| {
@@ -219,7 +229,7 @@ impl LazyTables {
             Frame::Object { obligation, mode, whitespace, parent, .. }
             | Frame::Array { obligation, mode, whitespace, parent, .. } => {
                 let close = self.gap_length(WhitespaceGap::Close, self.depth(parent) + 1);
-                let begun = self.gap_begun(whitespace);
+                let committed = self.gap_committed(whitespace);
                 let comma = self.comma_bytes();
                 let needs = |required: usize| {
                     let own = match mode {
@@ -228,7 +238,7 @@ impl LazyTables {
                         ContainerState::AfterName => 2 + required,
                         ContainerState::InValue | ContainerState::AfterValue => required,
                     };
-                    let close = match (mode, begun) {
+                    let close = match (mode, committed) {
                         (ContainerState::AfterOpen, false) if required == 0 => 0,
                         (ContainerState::AfterValue, true) => {
                             close.saturating_sub(whitespace.into())
@@ -243,7 +253,8 @@ impl LazyTables {
         Ok(Some((ChildBound { must, verdicts }, parent)))
     }
 
-    /// What an object or array needs between its parts, given what it does for what is owed.
+    /// Returns the bounds of a container between its parts. `needs` maps the bytes of the remaining
+    /// parts to the total.
     fn container_bounds(
         &mut self,
         obligation: ObligationId,
@@ -260,7 +271,8 @@ impl LazyTables {
         Ok(Some((ChildBound { must, verdicts }, parent)))
     }
 
-    /// Bytes of a comma and the blanks of a layout behind it at least, wherever it stands.
+    /// Returns the least number of bytes of a comma and the layout's whitespace after it, at any
+    /// depth.
     pub(crate) fn comma_bytes(&self) -> usize {
         1 + self.gap_length(WhitespaceGap::Next, 1)
     }

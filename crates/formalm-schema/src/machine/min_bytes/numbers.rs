@@ -1,4 +1,4 @@
-//! How many bytes are missing at least to a number that ends, and to one of which more holds.
+//! Lower bounds on the bytes that complete a number, also one for which further formulas hold.
 
 use formalm_automata::Error;
 use num_bigint::BigInt;
@@ -15,14 +15,14 @@ use crate::machine::numbers::NumberPlan;
 use crate::solve::Interval;
 use crate::table::Map;
 
-/// Spans that are looked through for a number at most.
+/// Maximum number of spans that are tested for one number. Chosen, not measured.
 const MAX_SPANS: usize = 200;
 
-/// Steps of a search that looking through one takes the time of.
+/// Search steps charged for testing one span. Chosen, not measured.
 const STEPS_PER_SPAN: u64 = 16;
 
 impl LazyTables {
-    /// What a number needs that was begun.
+    /// Returns the bounds of a number that has begun.
     pub(crate) fn number_bounds(
         &mut self,
         obligation: ObligationId,
@@ -59,8 +59,10 @@ impl LazyTables {
     }
 }
 
-/// Spans of magnitudes that a number can be in with so many more bytes: from a whole number times a
-/// power of ten to the next one, with the number's places behind the point. Places behind the first that are more than a formula tells apart are left out.
+/// Returns the spans of magnitudes that `bytes` further bytes can reach.
+///
+/// A span is `[digits, digits + 1)` times a power of ten, with the number of decimal places. Places
+/// beyond those that a formula distinguishes are left out, except for the first.
 fn continuation_spans(
     number: &NumberPrefix,
     bytes: usize,
@@ -94,7 +96,7 @@ fn continuation_spans(
             let zero = NumberPrefix { part: NumberPart::Zero, ..number.clone() };
             match bytes.checked_sub(1) {
                 None => {}
-                // Of whole numbers with no digit, only zero is less than one.
+                // Without a digit yet, zero is the only integer below one.
                 Some(0) => all.push(span(&BigInt::from(0), 0, 0)),
                 Some(rest) => all.extend(continuation_spans(&zero, rest as usize, max_places)),
             }
@@ -116,26 +118,27 @@ fn continuation_spans(
     all
 }
 
-/// Characters that are missing to a number of so many in front of its point.
+/// Returns the number of characters missing from a number whose integer part has `written`
+/// characters.
 fn missing_integer_chars(written: usize, number: &NumberPrefix) -> usize {
-    let begun = match number.part {
+    let read_chars = match number.part {
         NumberPart::Minus => 1,
         NumberPart::Zero | NumberPart::Integer => {
             usize::from(number.negative) + decimal_length(&number.digits)
         }
         _ => return 0,
     };
-    written.saturating_sub(begun)
+    written.saturating_sub(read_chars)
 }
 
-/// Decimal digits of a number.
+/// Returns the number of decimal digits.
 pub(crate) fn decimal_length(digits: &BigInt) -> usize {
     digits.magnitude().to_string().len()
 }
 
 impl Core {
-    /// Bytes that are missing at least to a number of which a formula holds, so many or more; exact
-    /// but of exponents, and where it takes long to find out.
+    /// Returns a bound on the bytes missing from a number that satisfies a formula, at least
+    /// `least`. Exact except with exponents and after [`MAX_SPANS`] spans.
     fn missing_bytes(
         &mut self,
         id: F,
@@ -151,7 +154,7 @@ impl Core {
         let (scale, bounds) = (&plan.scale, plan.intervals_of(id));
         let most = scale.reach as usize + scale.places as usize + 2;
         let read = decimal_length(&number.digits);
-        // Of a whole part only digits are tried that numbers can have.
+        // For an integer part, only digit counts that some solution has are tried.
         let counts = match number.part {
             NumberPart::Integer => self.digit_counts(id, number.negative, read + most),
             _ => Vec::new(),
@@ -193,8 +196,8 @@ impl Core {
         Ok(least)
     }
 
-    /// Whether a formula holds of a number from one magnitude to another, written with so many
-    /// places behind its point; with none it has no point.
+    /// Returns `true` if a formula holds for some number in a range of magnitudes, written with
+    /// `places` decimals; with none it has no decimal point.
     fn has_number_in(
         &mut self,
         id: F,
@@ -213,8 +216,8 @@ impl Core {
         Ok(self.number_written(id, &within, false)?.is_some())
     }
 
-    /// Characters in front of the point of a number of which a formula holds, or of one other than
-    /// zero.
+    /// Returns a bound on the characters before the decimal point of a number that satisfies a
+    /// formula; with `other`, of one that is not zero.
     fn min_integer_digits(&self, id: F, other: bool) -> usize {
         if self.options.exponents {
             return 0;

@@ -1,5 +1,7 @@
-//! Numbers that may have an exponent, exactly: nothing is folded before it, and an exponent that is
-//! large enough does what every larger one does.
+//! Numbers with exponents, decided exactly.
+//!
+//! Digits before the exponent are not folded, because the exponent may shift any of them. Beyond a
+//! certain magnitude all exponents are equivalent.
 
 use formalm_automata::{Error, Resource};
 use num_bigint::BigInt;
@@ -11,14 +13,14 @@ use crate::formula::{Atom, F, FALSE, TRUE};
 use crate::machine::frame::{NumberPart, NumberPrefix};
 use crate::solve::{Interval, Scale, holds_for};
 
-/// Decimal digits of a number, or one more.
+/// Returns the number of decimal digits, or one more.
 fn length(digits: &BigInt) -> u32 {
     // A digit is worth more than 3.3 bits.
     u32::try_from(digits.bits() * 10 / 33 + 1).unwrap_or(u32::MAX)
 }
 
 impl NumberPrefix {
-    /// The number with one more byte, exactly.
+    /// Appends a byte exactly. Fails with a limit beyond [`MAX_DIGITS`] digits.
     pub(crate) fn append_exact(
         mut self,
         part: NumberPart,
@@ -47,12 +49,13 @@ impl NumberPrefix {
         Ok(self)
     }
 
-    /// Exponents beyond this, of either sign, are all alike to what the scale can tell apart.
+    /// Returns the magnitude from which on all exponents of either sign are equivalent for the
+    /// formulas.
     fn max_exponent(&self, scale: &Scale) -> u32 {
         self.places + length(&self.digits) + scale.powers + 4
     }
 
-    /// The number times a power of ten.
+    /// Returns the value times a power of ten.
     fn times_power(&self, negative_exponent: bool, power: u32) -> Decimal {
         let power = if negative_exponent { -i64::from(power) } else { i64::from(power) };
         let value = Decimal::new(self.digits.clone(), power - i64::from(self.places));
@@ -61,7 +64,8 @@ impl NumberPrefix {
 }
 
 impl Core {
-    /// Whether some number that begins so satisfies a formula, as numbers are spelled.
+    /// Returns `true` if some number with this prefix satisfies a formula, under the options for
+    /// exponents.
     pub(crate) fn number_viable_as_spelled(
         &mut self,
         id: F,
@@ -77,7 +81,8 @@ impl Core {
         Ok(self.number_ends(id, digits) || self.viable_with_exponent(id, digits, scale)?)
     }
 
-    /// The same with exponents.
+    /// Returns `true` if some number with this prefix, possibly with an exponent, satisfies a
+    /// formula.
     fn viable_with_exponent(
         &mut self,
         id: F,
@@ -92,8 +97,8 @@ impl Core {
         }
     }
 
-    /// The same within the digits before an exponent: any number may follow of which the first
-    /// digits, zeros aside, are these.
+    /// Decides prefixes before the exponent: every number whose first significant digits are these
+    /// is possible.
     fn viable_before_exponent(
         &mut self,
         id: F,
@@ -117,7 +122,7 @@ impl Core {
             let end = |at: &BigInt| Decimal::new(at.clone(), power);
             sided(end(&digits.digits), Some(end(&above)))
         };
-        // Below all bounds and above them, where most numbers are, then what is between.
+        // First above and below all bounds, where most numbers are, then between them.
         let least = -i64::from(scale.places) - i64::from(length(&digits.digits)) - 1;
         let most = i64::from(scale.reach);
         for power in [most, least].into_iter().chain(least + 1..most) {
@@ -136,7 +141,7 @@ impl Core {
         Ok(false)
     }
 
-    /// The same within the exponent.
+    /// Decides prefixes inside the exponent.
     fn viable_in_exponent(
         &mut self,
         id: F,
@@ -150,7 +155,7 @@ impl Core {
             _ => &[false],
         };
         for &negative_exponent in signs {
-            // Powers with no more digits, with one more, and so on.
+            // Exponents with no more digits, with one more, and so on.
             let (mut first, mut end) = (digits.exponent, digits.exponent + 1);
             loop {
                 for power in first..end.min(most + 1) {

@@ -1,6 +1,8 @@
-//! Numbers that are only compared, perhaps among the multiples of a unit: what most schemas ask of
-//! numbers. The numbers that will do are a few pieces, whose ends are integers of the processor; no
-//! search is needed, and numbers that go on alike are one state.
+//! Sets of numbers defined by comparisons, optionally restricted to the multiples of a unit: what
+//! most schemas require of numbers.
+//!
+//! Such a set is a few intervals with integer ends. Prefixes are decided by machine arithmetic,
+//! without the solver, and prefixes with equal residuals become one state.
 
 use num_bigint::BigInt;
 use num_integer::Integer;
@@ -14,42 +16,43 @@ use crate::machine::numbers::intervals::{
 };
 use crate::solve::{Cells, holds_for};
 
-/// Larger bounds, in units of the last place, are left to the search.
+/// Larger bounds, in units of the last place, are left to the solver. Products with powers of ten
+/// stay within 128 bits.
 const MAX_MAGNITUDE: i128 = 10i128.pow(26);
 
-/// With more ends of pieces the search is left to decide.
+/// With more interval ends the solver decides. Chosen, not measured.
 const MAX_ENDS: usize = 4_096;
 
-/// Larger multiples, in ones, are left to the search.
+/// Larger units, in ones, are left to the solver. Chosen, not measured.
 const MAX_STEP: i128 = 1_000_000;
 
-/// Which numbers satisfy a formula that compares them, perhaps among multiples only.
+/// The numbers that satisfy comparisons, optionally among multiples only.
 #[derive(Debug)]
 pub(crate) struct IntervalSet {
-    /// Places of a unit: one more than any number compared with has.
+    /// Decimal places of a unit: one more than any bound has.
     places: u32,
     one: i128,
-    /// All of them are multiples of it.
+    /// All numbers are multiples of this.
     step: Option<i128>,
-    /// Written without a point.
+    /// Written without a decimal point.
     whole: bool,
-    /// By sign, ascending magnitudes that do not touch.
+    /// Magnitudes by sign, ascending and not touching.
     positive: Vec<MagnitudeInterval>,
     negative: Vec<MagnitudeInterval>,
 }
 
-/// What all numbers that begin so have in common: equal shapes, equal futures.
+/// The common future of all prefixes with equal residuals.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum NumberResidual {
-    /// Which numbers of digits more are within the bounds, all others being outside, and what is
-    /// left by the steps.
+    /// For each number of further digits, whether the numbers are inside (all others are outside),
+    /// and the remainder by the step.
     Integer(Vec<bool>, i128),
-    /// Any more digits will do.
+    /// Any further digits are allowed.
     Fraction,
 }
 
 impl IntervalSet {
-    /// The numbers that satisfy a formula, if it does nothing but compare.
+    /// Builds the set of a formula, `None` if it does anything but compare.
     pub(crate) fn new(formulas: &Formulas, id: F, places: u32) -> Option<IntervalSet> {
         let (mut steps, mut whole, mut rest) = (Vec::new(), false, Vec::new());
         let mut listed: Option<Vec<&Decimal>> = None;
@@ -71,7 +74,7 @@ impl IntervalSet {
                 },
             }
         }
-        // How a listed number is written is not listed.
+        // A list of numbers does not say how they are written.
         if listed.is_some() && formulas.some_atom(&rest, |atom| *atom == Atom::Whole) {
             return None;
         }
@@ -105,7 +108,7 @@ impl IntervalSet {
         IntervalSet { places, one, step, whole, positive, negative }.merge_adjacent()
     }
 
-    /// The same with pieces that touch made one, and ends made multiples where numbers are.
+    /// Merges touching intervals, and rounds ends to multiples.
     fn merge_adjacent(mut self) -> Option<IntervalSet> {
         if self.places >= 20 {
             return None;
@@ -139,13 +142,14 @@ impl IntervalSet {
         if digits.negative { &self.negative } else { &self.positive }
     }
 
-    /// Whether any more digits begin some number within: those of its sign have no end.
+    /// Returns `true` if any further digits lead to a number inside: those of its sign are
+    /// unbounded.
     pub(crate) fn any_digits(&self, digits: &NumberPrefix) -> bool {
         let is_endless = self.side(digits).last().is_some_and(|last| last.high.is_none());
         digits.part == NumberPart::Integer && is_endless
     }
 
-    /// Whether some number of `[first, end)` is within.
+    /// Returns `true` if some number of `[first, end)` is inside.
     fn has_any(&self, side: &[MagnitudeInterval], first: i128, end: i128) -> bool {
         let (first, end) = match self.step {
             Some(step) => (round_up(first, step), round_up(end, step)),
@@ -156,7 +160,7 @@ impl IntervalSet {
         side[from..].iter().take(2).any(|interval| interval.intersects(first, end))
     }
 
-    /// Whether every number of `[first, end)` is within, and there is one.
+    /// Returns `true` if every number of the nonempty range `[first, end)` is inside.
     fn has_all(&self, side: &[MagnitudeInterval], first: i128, end: i128) -> bool {
         let (first, last) = match self.step {
             Some(step) => (round_up(first, step), (round_up(end, step) - step, false)),
@@ -167,9 +171,9 @@ impl IntervalSet {
         first <= last.0 && side[from..].iter().take(2).any(|interval| interval.covers(first, last))
     }
 
-    /// Whether a number of `[low, low + 1)`, in units of a power of ten, is within the bounds that
-    /// is written with so many places behind its point, or without one; `None` if it is too long to
-    /// tell.
+    /// Returns `true` if some number of `[low, low + 1)`, in units of a power of ten, is inside and
+    /// can be written with `places` decimals; with none it has no decimal point. Returns `None` if
+    /// the number is too long.
     pub(crate) fn has_decimal(
         &self,
         negative: bool,
@@ -198,11 +202,12 @@ impl IntervalSet {
         )
     }
 
-    /// Whether all numbers of so many digits or more that begin so are alike: all within, or none.
+    /// Returns `true` if all numbers with at least that many digits behave alike: all are inside,
+    /// or none.
     fn is_uniform_from(&self, side: &[MagnitudeInterval], first: i128, end: i128) -> bool {
         match side.last() {
             Some(MagnitudeInterval { high: Some((high, _)), .. }) => first > *high,
-            // There is a multiple among them.
+            // The range contains a multiple.
             Some(MagnitudeInterval { low: (low, _), .. }) => {
                 first > *low && self.step.is_none_or(|step| end - first >= step)
             }
@@ -210,7 +215,7 @@ impl IntervalSet {
         }
     }
 
-    /// The numbers `[first, end)` that begin like a number that has a fraction.
+    /// Returns the numbers `[first, end)` that extend a prefix with a fraction.
     fn span(&self, digits: &NumberPrefix) -> Option<(i128, i128)> {
         let shift = self.places.checked_sub(digits.places)?;
         let unit = 10i128.pow(shift);
@@ -218,7 +223,7 @@ impl IntervalSet {
         Some((first, first + unit))
     }
 
-    /// Whether some number that begins so is within the bounds; `None` if it is too long to tell.
+    /// Returns `true` if some number with this prefix is inside, `None` if it is too long.
     pub(crate) fn viable(&self, digits: &NumberPrefix) -> Option<bool> {
         let side = self.side(digits);
         match digits.part {
@@ -228,7 +233,7 @@ impl IntervalSet {
                 let (first, end) = self.span(digits)?;
                 Some(match digits.sticky {
                     _ if self.whole => false,
-                    // Beyond the last place that matters all numbers between two are alike.
+                    // Beyond the last place that matters, all numbers between two are equivalent.
                     true => {
                         let at = first + (end - first) / 2;
                         self.step.is_none() && self.has_any(side, at, at + 1)
@@ -255,7 +260,7 @@ impl IntervalSet {
         }
     }
 
-    /// Whether a number that ends here is within the bounds; `None` if it is too long to tell.
+    /// Returns `true` if a number that ends here is inside, `None` if it is too long.
     pub(crate) fn holds(&self, digits: &NumberPrefix) -> Option<bool> {
         let side = self.side(digits);
         let (first, end) = match digits.part {
@@ -270,7 +275,7 @@ impl IntervalSet {
         if self.whole && digits.part == NumberPart::Fraction {
             return Some(false);
         }
-        // Beyond the last place that matters all numbers between two are alike.
+        // Beyond the last place that matters, all numbers between two are equivalent.
         let at = if digits.sticky { first + (end - first) / 2 } else { first };
         if self.step.is_some_and(|step| digits.sticky || at.rem_euclid(step) != 0) {
             return Some(false);
@@ -279,7 +284,7 @@ impl IntervalSet {
         Some(side[from..].iter().take(2).any(|interval| interval.covers(at, (at, false))))
     }
 
-    /// What is to come, where the digits read so far do not matter for it.
+    /// Returns the residual of a prefix if its digits do not matter for it.
     pub(crate) fn residual(&self, digits: &NumberPrefix) -> Option<NumberResidual> {
         let side = self.side(digits);
         match digits.part {
@@ -309,7 +314,7 @@ impl IntervalSet {
     }
 }
 
-/// The numbers that satisfy formulas which do nothing but compare.
+/// Returns the numbers that satisfy formulas which only compare.
 fn satisfying_intervals(
     formulas: &Formulas,
     all: &[F],
@@ -320,7 +325,7 @@ fn satisfying_intervals(
     ends.dedup();
     let cells = Cells::new(ends.clone()).that_satisfy(formulas, all, false);
     let ends = ends.iter().map(units).collect::<Option<Vec<i128>>>()?;
-    // All numbers before the first end are alike, and so are those between two.
+    // All numbers before the first end are equivalent, and so are those between two ends.
     let end = |at: usize| ends.get(at).copied();
     let found = (0..cells.len()).filter(|&at| cells[at]).map(|at| match at % 2 {
         0 => ((at / 2).checked_sub(1).and_then(end), end(at / 2), true),
@@ -329,7 +334,7 @@ fn satisfying_intervals(
     Some(found.collect())
 }
 
-/// The numbers that a formula lists.
+/// Returns the numbers that a formula lists.
 fn listed_values(formulas: &Formulas, id: F) -> Option<Vec<&Decimal>> {
     let value = |id: F| match formulas.get(id) {
         Form::Atom(Atom::Equal(value)) => Some(value),
@@ -341,7 +346,8 @@ fn listed_values(formulas: &Formulas, id: F) -> Option<Vec<&Decimal>> {
     }
 }
 
-/// The numbers that formulas compare with; `None` if they do anything else, or with too many.
+/// Returns the bounds that formulas compare with; `None` if they do anything else, or with too
+/// many.
 fn comparison_bounds(formulas: &Formulas, all: &[F]) -> Option<Vec<Decimal>> {
     let mut ends = Vec::new();
     let is_other = formulas.some_atom(all, |atom| match atom {

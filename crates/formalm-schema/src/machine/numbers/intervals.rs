@@ -1,14 +1,14 @@
-//! Stretches of numbers by sign, as magnitudes, and what is within them.
+//! Intervals of magnitudes, by sign, and operations on them.
 
-/// Magnitudes without a gap, in units of the last place; an end belongs to them unless it is open.
-/// Among multiples the ends are multiples, and belong to them.
+/// An interval of magnitudes in units of the last place. An end marked `true` is open. Among
+/// multiples the ends are multiples, and closed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MagnitudeInterval {
     pub(crate) low: (i128, bool),
     pub(crate) high: Option<(i128, bool)>,
 }
 
-/// Numbers from one end to another, without the ends if so marked.
+/// An interval of signed numbers; open at both ends if so marked.
 pub(crate) type SignedInterval = (Option<i128>, Option<i128>, bool);
 
 impl MagnitudeInterval {
@@ -17,16 +17,16 @@ impl MagnitudeInterval {
         self.high.is_some_and(|high| high.0 < low || (high.0 == low && (open || high.1)))
     }
 
-    /// What it has in common with another one.
+    /// Returns the intersection, `None` if it is empty.
     pub(crate) fn intersection(&self, other: &MagnitudeInterval) -> Option<MagnitudeInterval> {
         let low = self.low.max(other.low);
-        // An open end is before the same end that belongs to its piece.
+        // An open end comes before the same closed end.
         let high = [self.high, other.high].into_iter().flatten();
         let high = high.min_by_key(|&(at, open)| (at, !open));
         Some(MagnitudeInterval { low, high }).filter(|common| !common.is_empty())
     }
 
-    /// Multiples in it.
+    /// Shrinks the interval to multiples of a step, `None` if it contains none.
     pub(crate) fn multiples(self, step: i128) -> Option<MagnitudeInterval> {
         let (low, open) = self.low;
         let low = (low.div_euclid(step) + i128::from(low.rem_euclid(step) != 0 || open)) * step;
@@ -38,29 +38,29 @@ impl MagnitudeInterval {
         some.then_some(MagnitudeInterval { low: (low, false), high })
     }
 
-    /// Whether some number of `[first, end)` is in it.
+    /// Returns `true` if some number of `[first, end)` is inside.
     pub(crate) fn intersects(&self, first: i128, end: i128) -> bool {
         let low = self.low.max((first, false));
         match self.high {
-            // Between two different numbers are others.
+            // Between two different numbers there are others.
             Some((high, open)) if high < end => low.0 < high || (low.0 == high && !low.1 && !open),
             _ => low.0 < end,
         }
     }
 
-    /// Whether everything from a number to an end, which may be open, is in it.
+    /// Returns `true` if everything from a number to an end, possibly open, is inside.
     pub(crate) fn covers(&self, first: i128, last: (i128, bool)) -> bool {
         let ends = self.high.is_none_or(|high| (last.0, !last.1) <= (high.0, !high.1));
         self.low <= (first, false) && ends
     }
 }
 
-/// The least multiple that is no less.
+/// Rounds up to a multiple.
 pub(crate) fn round_up(at: i128, step: i128) -> i128 {
     (at.div_euclid(step) + i128::from(at.rem_euclid(step) != 0)) * step
 }
 
-/// Magnitudes by sign.
+/// Splits signed intervals into magnitudes, by sign.
 pub(crate) fn split_by_sign(all: Vec<SignedInterval>) -> [Vec<MagnitudeInterval>; 2] {
     let negated = |at: Option<i128>| at.map(|at| -at);
     let mirrored = all.iter().rev().map(|&(low, high, open)| (negated(high), negated(low), open));
@@ -72,7 +72,7 @@ pub(crate) fn split_by_sign(all: Vec<SignedInterval>) -> [Vec<MagnitudeInterval>
     ]
 }
 
-/// Pieces less some numbers, all in ascending order.
+/// Removes points from intervals, all in ascending order.
 pub(crate) fn subtract_points(
     intervals: Vec<MagnitudeInterval>,
     holes: impl Iterator<Item = i128>,
@@ -90,7 +90,7 @@ pub(crate) fn subtract_points(
                 interval.low = (at, true);
             }
             if interval.high.is_some_and(|high| at == high.0) {
-                // The next piece may begin there.
+                // The next interval may begin there.
                 break;
             }
             holes.next();
@@ -102,7 +102,7 @@ pub(crate) fn subtract_points(
     left
 }
 
-/// The magnitudes of a stretch that are not negative.
+/// Returns the nonnegative part of an interval.
 fn nonnegative_part(
     low: Option<i128>,
     high: Option<i128>,

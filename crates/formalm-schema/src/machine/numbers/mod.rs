@@ -1,4 +1,10 @@
-//! Numbers, digit by digit.
+//! Number values, read digit by digit.
+//!
+//!  prefix ──► interval set │ modular set   without the solver, for almost all schemas
+//!         └─► solver                       everything else, and with exponents
+//!
+//! A prefix keeps its digits only up to what the formulas distinguish; prefixes with equal
+//! residuals share a state.
 
 pub(crate) mod exponents;
 pub(crate) mod interval_sets;
@@ -22,7 +28,8 @@ use crate::machine::numbers::modular_sets::ModularSet;
 use crate::machine::{LazyTables, RecordId};
 use crate::solve::{Interval, Scale, holds_for};
 
-/// Digits of a whole part that are tried one after the other.
+/// Up to this many further digits of the integer part are tried one after the other. Chosen, not
+/// measured.
 const MAX_TRIED_DIGITS: u32 = 8;
 
 impl NumberPrefix {
@@ -41,7 +48,7 @@ impl NumberPrefix {
         matches!(self.part, NumberPart::Zero | NumberPart::Integer)
     }
 
-    /// Whether a number may end here.
+    /// Returns `true` if a number may end here.
     fn can_end(&self) -> bool {
         matches!(
             self.part,
@@ -52,7 +59,7 @@ impl NumberPrefix {
         )
     }
 
-    /// The part after a byte; `None` if no number goes on so.
+    /// Returns the part after a byte, `None` if no number continues so.
     fn part_after(&self, byte: u8, exponents: bool) -> Option<NumberPart> {
         Some(match (self.part, byte) {
             (NumberPart::Minus, b'0') => NumberPart::Zero,
@@ -73,7 +80,7 @@ impl NumberPrefix {
         })
     }
 
-    /// The number with one more byte, up to what the scale can tell apart.
+    /// Appends a byte, folding what the scale does not distinguish.
     fn append(mut self, part: NumberPart, byte: u8, scale: &Scale) -> NumberPrefix {
         self.part = part;
         let digit = BigInt::from(byte.wrapping_sub(b'0'));
@@ -91,7 +98,7 @@ impl NumberPrefix {
 }
 
 impl Core {
-    /// Whether a number satisfies a formula if it ends here.
+    /// Returns `true` if a number that ends here satisfies a formula.
     pub(crate) fn number_ends(&self, id: F, digits: &NumberPrefix) -> bool {
         digits.can_end()
             && (id == TRUE || {
@@ -100,7 +107,7 @@ impl Core {
             })
     }
 
-    /// Whether some number that begins so satisfies a formula.
+    /// Returns `true` if some number with this prefix satisfies a formula.
     pub(crate) fn number_viable(&mut self, id: F, digits: &NumberPrefix) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
@@ -152,7 +159,7 @@ impl Core {
 }
 
 impl Core {
-    /// How many more digits the whole part can have.
+    /// Returns the numbers of further digits that the integer part can have.
     fn possible_extra_digits(&self, id: F, digits: &NumberPrefix, scale: &Scale) -> Vec<u32> {
         if scale.reach <= MAX_TRIED_DIGITS {
             return (0..=scale.reach).collect();
@@ -164,13 +171,13 @@ impl Core {
     }
 }
 
-/// Whether a byte may be part of a number.
+/// Returns `true` if a byte may be part of a number.
 pub(crate) fn is_number_byte(byte: u8) -> bool {
     byte.is_ascii_digit() || b"+-.eE".contains(&byte)
 }
 
 impl LazyTables {
-    /// The place after a byte of a number, or after the number.
+    /// Returns the position after a byte of a number, or after the number.
     pub(crate) fn read_number(
         &mut self,
         frame: Frame,
@@ -187,14 +194,14 @@ impl LazyTables {
             }));
         }
         let Some(verdicts) = self.number_end(obligation, digits) else { return Ok(None) };
-        // The byte belongs to what is around the number.
+        // The byte belongs to the parent.
         match self.close_value(parent, verdicts, record)? {
             Some(around) => self.read(around, byte),
             None => Ok(None),
         }
     }
 
-    /// A number after one more byte; `None` if no number that is owed goes on so.
+    /// Returns the number after one more byte, `None` if no allowed number continues so.
     pub(crate) fn digits_after(
         &mut self,
         obligation: ObligationId,
@@ -213,7 +220,7 @@ impl LazyTables {
         Ok(after)
     }
 
-    /// Whether the whole part of a number may go on with any digits, however many.
+    /// Returns `true` if the integer part may continue with any number of any digits.
     pub(crate) fn any_digits(&mut self, frame: Frame) -> bool {
         let Frame::Number { obligation, digits, .. } = frame else { return false };
         let plan = self.number_plan(obligation);
@@ -221,7 +228,7 @@ impl LazyTables {
         matches!(&plan.sets, Some(NumberSet::Intervals(intervals)) if intervals.any_digits(digits))
     }
 
-    /// The truths of a number that ends here; `None` if it cannot.
+    /// Returns the verdicts of a number that ends here, `None` if it cannot.
     pub(crate) fn number_end(
         &mut self,
         obligation: ObligationId,
@@ -248,20 +255,20 @@ impl LazyTables {
     }
 }
 
-/// What is asked of a number.
+/// Everything that is required of a number.
 #[derive(Debug)]
 pub(crate) struct NumberPlan {
     total: F,
-    /// Nothing is asked.
+    /// Set if nothing is required.
     unconstrained: bool,
-    /// The number matters for what must hold only.
+    /// Set if no query depends on the number.
     no_queries: bool,
     pub(crate) scale: Scale,
-    /// None where exponents may be written.
+    /// `None` if exponents are allowed.
     sets: Option<NumberSet>,
 }
 
-/// The numbers that will do, where no search is needed.
+/// A set of numbers that needs no solver.
 #[derive(Debug)]
 enum NumberSet {
     Intervals(IntervalSet),
@@ -269,7 +276,8 @@ enum NumberSet {
 }
 
 impl NumberPlan {
-    /// The numbers of which a formula holds, if that is what is asked and they are told by bounds.
+    /// Returns the interval set of a formula, `None` if this is not the whole requirement or not an
+    /// interval set.
     pub(crate) fn intervals_of(&self, id: F) -> Option<&IntervalSet> {
         match &self.sets {
             Some(NumberSet::Intervals(intervals)) if id == self.total => Some(intervals),
@@ -332,7 +340,7 @@ impl LazyTables {
         plan
     }
 
-    /// The number that stands for all that go on alike.
+    /// Returns the representative of all prefixes with equal residuals.
     fn representative(
         &mut self,
         obligation: ObligationId,

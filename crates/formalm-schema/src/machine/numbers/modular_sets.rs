@@ -1,6 +1,8 @@
-//! Numbers that are compared and are, or are not, multiples: between two numbers compared with, what
-//! holds of a number comes back after the least common multiple of all units. So what is asked is a
-//! set of bits for each stretch of the line, and no search is needed.
+//! Sets of numbers defined by comparisons and by (non-)multiples.
+//!
+//! Between two neighboring bounds all comparisons are constant, and membership is periodic with the
+//! least common multiple of all units. The set is therefore one bit set of residues for each
+//! segment of the number line, and no solver is needed.
 
 use std::sync::Arc;
 
@@ -14,25 +16,26 @@ use crate::formula::{Atom, F, Form, Formulas};
 use crate::machine::frame::{NumberPart, NumberPrefix};
 use crate::solve::{holds_between, holds_for};
 
-/// Larger numbers compared with, in units of the last place, are left to the search.
+/// Larger bounds, in units of the last place, are left to the solver. Products with powers of ten
+/// stay within 128 bits.
 const MAX_MAGNITUDE: i128 = 10i128.pow(26);
 
-/// With more numbers compared with the search is left to decide.
+/// With more bounds the solver decides. Chosen, not measured.
 const MAX_BOUNDS: usize = 64;
 
-/// Longer periods, for all stretches together, are left to the search.
+/// Longer periods, in bits over all segments, are left to the solver. Chosen, not measured.
 const MAX_BITS: u64 = 1 << 21;
 
-/// Words that finding the sets may take.
+/// Maximum number of words that computing the sets may touch. Chosen, not measured.
 const MAX_WORDS: usize = 1 << 20;
 
-/// Numbers from one to another, which does not belong to them.
+/// Numbers from one to another, exclusive.
 type MagnitudeRange = (i128, Option<i128>);
 
-/// Which numbers satisfy a formula.
+/// The numbers that satisfy a formula.
 #[derive(Debug)]
 pub(crate) struct ModularSet {
-    /// Places after the point that numbers compared with and units have.
+    /// Decimal places of the bounds and units.
     places: u32,
     one: i128,
     /// By sign, ascending magnitudes in units of the last place.
@@ -43,15 +46,15 @@ pub(crate) struct ModularSet {
 /// Magnitudes for which all comparisons are constant.
 #[derive(Debug)]
 struct ModularSegment {
-    /// Those of so many places.
+    /// The numbers with at most that many places.
     grid: MagnitudeRange,
-    /// Those between one of these numbers and the next one.
+    /// The numbers strictly between two neighbors of these.
     gaps: MagnitudeRange,
-    /// Which of the whole numbers are right, written without a point.
+    /// The integers in the set if written without a decimal point.
     whole: ResidueSet,
-    /// Which are right of those of so many places, written with a point.
+    /// The numbers of at most that many places in the set if written with a decimal point.
     fraction: ResidueSet,
-    /// Whether those of more places are.
+    /// Set if numbers of more places are in the set.
     finer: bool,
 }
 
@@ -64,7 +67,7 @@ struct ResidueSet {
 }
 
 impl ModularSet {
-    /// The numbers that satisfy a formula; `None` where a search is to decide.
+    /// Builds the set of a formula, `None` if the solver is to decide.
     pub(crate) fn new(
         formulas: &Formulas,
         id: F,
@@ -144,7 +147,7 @@ impl ModularSet {
         if digits.negative { &self.negative } else { &self.positive }
     }
 
-    /// Whether some number of a range is right that is written with a point.
+    /// Returns `true` if some number of a range that is written with a decimal point is in the set.
     fn has_fraction(&self, side: &[ModularSegment], range: MagnitudeRange) -> bool {
         side.iter().any(|one| {
             one.fraction.contains_any(intersect(one.grid, range))
@@ -152,14 +155,15 @@ impl ModularSet {
         })
     }
 
-    /// Whether some whole number of a range is right that is written without a point.
+    /// Returns `true` if some integer of a range that is written without a decimal point is in the
+    /// set.
     fn has_whole(&self, side: &[ModularSegment], range: MagnitudeRange) -> bool {
         let up = |at: i128| -(-at).div_euclid(self.one);
         let whole = |(low, high): MagnitudeRange| (up(low), high.map(up));
         side.iter().any(|one| one.whole.contains_any(intersect(whole(one.grid), range)))
     }
 
-    /// Whether some number that begins so is right; `None` if it is too long to tell.
+    /// Returns `true` if some number with this prefix is in the set, `None` if it is too long.
     pub(crate) fn viable(&self, digits: &NumberPrefix) -> Option<bool> {
         let side = self.side(digits);
         Some(match digits.part {
@@ -197,7 +201,7 @@ impl ModularSet {
         })
     }
 
-    /// Whether a number that ends here is right; `None` if it is too long to tell.
+    /// Returns `true` if a number that ends here is in the set, `None` if it is too long.
     pub(crate) fn holds(&self, digits: &NumberPrefix) -> Option<bool> {
         let side = self.side(digits);
         Some(match digits.part {
@@ -222,7 +226,7 @@ impl ModularSet {
         })
     }
 
-    /// Whether numbers between one of the last place and the next are right.
+    /// Returns `true` if numbers between one of the last place and the next are in the set.
     fn allows_finer(&self, side: &[ModularSegment], first: i128) -> bool {
         let gap = (first, Some(first + 1));
         side.iter().any(|one| one.finer && !is_empty(intersect(one.gaps, gap)))
@@ -232,7 +236,7 @@ impl ModularSet {
         digits.digits.to_i128().filter(|at| *at <= MAX_MAGNITUDE / self.one)
     }
 
-    /// The numbers that begin like one that has a fraction.
+    /// Returns the numbers that extend a prefix with a fraction.
     fn span(&self, digits: &NumberPrefix) -> Option<(i128, i128)> {
         let unit = 10i128.pow(self.places.checked_sub(digits.places)?);
         let first = digits.digits.to_i128().filter(|at| *at <= MAX_MAGNITUDE)?.checked_mul(unit)?;
@@ -241,8 +245,8 @@ impl ModularSet {
 }
 
 impl ModularSegment {
-    /// The same between two ends, which do not belong to it, or at the one end that both are; `None`
-    /// if no magnitude is in it.
+    /// Clips the segment to the magnitudes between two ends, exclusive, or to the one point that
+    /// both are; `None` if it is empty.
     fn clipped(&self, low: Option<i128>, high: Option<i128>) -> Option<ModularSegment> {
         let (grid, gaps) = match (low, high) {
             (Some(low), Some(high)) if low == high => ((low, Some(low + 1)), (0, Some(0))),
@@ -269,7 +273,7 @@ impl ResidueSet {
         ResidueSet { period: 1, words: Arc::new([u64::from(some)]), some }
     }
 
-    /// Which multiples of a number are in it, by how many times it they are.
+    /// Returns the multiples of `one` in the set, divided by it.
     fn multiples_of(&self, one: i128, period: i128) -> ResidueSet {
         let count = period / period.gcd(&one);
         let mut words = vec![0u64; (count as usize).div_ceil(64)];
@@ -280,7 +284,7 @@ impl ResidueSet {
         ResidueSet::new(count, words.into())
     }
 
-    /// Whether some number of a range is in it.
+    /// Returns `true` if some number of a range is in the set.
     fn contains_any(&self, (first, end): MagnitudeRange) -> bool {
         match end {
             _ if !self.some => false,
@@ -294,7 +298,7 @@ impl ResidueSet {
         }
     }
 
-    /// Whether some bit from one to another, both within the period, is set.
+    /// Returns `true` if some bit of a range within the period is set.
     fn any_bit(&self, from: i128, to: i128) -> bool {
         if from >= to {
             return false;
@@ -312,18 +316,18 @@ impl ResidueSet {
     }
 }
 
-/// Finds which residues satisfy formulas between two neighbouring numbers compared with.
+/// Computes the residues that satisfy formulas between two neighboring bounds.
 struct ResidueSearch<'a> {
     formulas: &'a Formulas,
     period: i128,
-    /// Units by what they are in the last place.
+    /// The units in terms of the last place.
     units: FxHashMap<Decimal, i128>,
     known: FxHashMap<F, Arc<[u64]>>,
     words: usize,
 }
 
 impl ResidueSearch<'_> {
-    /// `None` where finding it takes much.
+    /// Returns the residues, `None` if computing them exceeds [`MAX_WORDS`].
     fn set(&mut self, id: F, low: Option<&Decimal>, whole: bool) -> Option<Arc<[u64]>> {
         if let Some(known) = self.known.get(&id) {
             return Some(Arc::clone(known));

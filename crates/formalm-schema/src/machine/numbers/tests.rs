@@ -1,4 +1,4 @@
-//! What is told without a search, against the search.
+//! Interval sets and modular sets against the solver.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use crate::document::Document;
 use crate::options::{Limits, Options};
 use crate::read;
 
-/// Every text of up to four characters, against the search and against all completions.
+/// All inputs of up to four characters, against the solver and against all completions.
 #[test]
 fn interval_sets_agree_with_the_solver() {
     let ends = [None, Some("-3"), Some("0.5"), Some("17")];
@@ -63,7 +63,7 @@ fn interval_sets_agree_with_the_solver() {
     }
 }
 
-/// Formulas of any shape over comparisons, multiples and spellings.
+/// Random formulas over comparisons, multiples and integer spellings.
 #[test]
 fn modular_sets_agree_with_the_solver() {
     let document = Document::read("true").unwrap();

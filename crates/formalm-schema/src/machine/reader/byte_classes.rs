@@ -1,4 +1,5 @@
-//! The bytes that may come next, those together that go on alike: what random walks choose from.
+//! The live bytes of a state, and their partition into classes with equal residuals. Random walks
+//! choose among the classes.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use formalm_automata::{ByteSet, Error, alike};
 use crate::machine::{DEAD, LazyTables};
 
 impl LazyTables {
-    /// Bytes that some instance continues a state with; the states behind them are not kept.
+    /// Returns the bytes with which some instance continues. The successor states are not kept.
     pub(crate) fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Error> {
         if let Some(&known) = self.live.get(&state) {
             return Ok(known);
@@ -28,10 +29,12 @@ impl LazyTables {
         Ok(live)
     }
 
-    /// Bytes that go on alike. What is read ahead is not kept, and places whose keys are one share
-    /// their ways; a name or an item that came already is told apart by reading it only.
+    /// Returns the classes of live bytes with equal residuals.
+    ///
+    /// States reached on the way are not kept, and positions of one mask class share the result. A
+    /// repeated name or item is noticed only when it is read, so it is not excluded here.
     pub(crate) fn byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
-        // Which names tokens can tell apart does not matter here.
+        // Whether tokens distinguish names does not matter here.
         let distinguishes_names = std::mem::replace(&mut self.distinguishes_names, false);
         let classes = self.compute_byte_classes(state);
         self.distinguishes_names = distinguishes_names;
@@ -49,7 +52,7 @@ impl LazyTables {
             Some(next) => self.mask_abstraction(next).map(Some),
             None => Ok(None),
         });
-        // Texts recorded ahead belong to places that nobody knows any more.
+        // Inputs recorded meanwhile belong to positions that nothing refers to.
         self.records.truncate(records);
         let classes: Arc<[ByteSet]> = classes?.into();
         self.cache.byte_classes.insert(key, Arc::clone(&classes));

@@ -1,5 +1,5 @@
-//! What was found out once and is looked up afterwards: parts of frames, and what reading does to
-//! them. All of it is the same at every depth of a text, so new states cost a few look-ups each.
+//! Memo tables of the reader: interned parts of frames, and the transitions between them. All of
+//! them are independent of the nesting depth, so a new state costs a few look-ups.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::names::NameId;
 use crate::node::Type;
 use crate::table::{Map, Table};
 
-/// A machine of texts and its state; `None` if it refused.
+/// The automaton of a string query and its state, `None` once it has rejected.
 pub(crate) type QueryState = Option<(TextId, StateId)>;
 
-/// Interned parts of frames.
+/// The interned parts of frames.
 #[derive(Debug)]
 pub(crate) struct FrameParts {
     pub(crate) obligations: Table<Owes>,
@@ -53,13 +53,13 @@ impl Default for FrameParts {
     }
 }
 
-/// No name is gone.
+/// The empty set of used names.
 pub(crate) const NO_USED_NAMES: UsedNamesId = UsedNamesId(0);
-/// Members come in any order.
+/// Properties come in any order.
 pub(crate) const ANY_ORDER: NameOrderId = NameOrderId(0);
-/// Nothing is asked.
+/// No verdicts to report.
 pub(crate) const NO_VERDICTS: VerdictsId = VerdictsId(0);
-/// Nothing is asked of a text.
+/// No queries about a string.
 pub(crate) const NO_QUERIES: QueriesId = QueriesId(0);
 
 impl FrameParts {
@@ -79,12 +79,12 @@ impl FrameParts {
         NumberPrefixId(self.digits.intern(digits))
     }
 
-    /// Interns machines of which each is a truth.
+    /// Interns string automata, each of which answers one query.
     pub(crate) fn machines(&mut self, machines: Box<[QueryState]>) -> QueriesId {
         QueriesId(self.queries.intern(QueriedStrings { machines, ..QueriedStrings::default() }))
     }
 
-    /// Interns machines of which the first guards the others.
+    /// Interns string automata of which the first guards the others.
     pub(crate) fn guarded_machines(&mut self, machines: Box<[QueryState]>) -> QueriesId {
         let has_guard = true;
         QueriesId(self.queries.intern(QueriedStrings {
@@ -94,9 +94,9 @@ impl FrameParts {
         }))
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let told =
+        let enum_tables =
             self.enum_indexes.iter().flat_map(|one| one.verdicts()).map(|verdict| match verdict {
                 VerdictSource::Machine(_) => 16,
                 VerdictSource::Number(verdicts) => verdicts.len(),
@@ -107,7 +107,8 @@ impl FrameParts {
         let orders = self.orders.iter().map(|one| 4 * one.len() + 16);
         let queries = self.queries.iter().map(|one| 12 * one.machines.len() + 16);
         let digits = self.digits.iter().map(|one| one.digits.bits() as usize / 8 + 24);
-        told.chain(required)
+        enum_tables
+            .chain(required)
             .chain(used_names)
             .chain(orders)
             .chain(queries)
@@ -123,7 +124,7 @@ impl FrameParts {
     }
 }
 
-/// What a value becomes with its first byte.
+/// The kind of value that a first byte begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OpenedValue {
     Literal(VerdictsId),
@@ -133,47 +134,48 @@ pub(crate) enum OpenedValue {
     Object(ObligationId, NameOrderId),
 }
 
-/// Answers, by interned parts.
+/// Memoized transitions, by interned parts.
 #[derive(Debug, Default)]
 pub(crate) struct TransitionCache {
-    /// By what a value owes and its first byte; all numbers are under `0`.
+    /// By obligation and first byte; all numbers are under byte `0`.
     pub(crate) opened_values: Map<(ObligationId, u8), Option<OpenedValue>>,
-    /// What an object owes after a name, and what the member does.
+    /// The obligations of an object and of the property value, after a colon.
     pub(crate) properties: Map<(ObligationId, UsedNamesId), Option<(ObligationId, ObligationId)>>,
-    /// What an array owes once an item has begun, and what the item does.
+    /// The obligations of an array and of the item, once an item has begun.
     pub(crate) items: Map<ObligationId, Option<(ObligationId, ObligationId)>>,
     pub(crate) after_name: Map<(ObligationId, NameId), ObligationId>,
     pub(crate) used_names_after: Map<(UsedNamesId, NameOrderId, NameId), UsedNamesId>,
-    /// What a container owes once a child without a value of its own has closed.
+    /// The obligation of a container after a child whose value does not matter.
     pub(crate) after_plain_child: Map<(ObligationId, VerdictsId), ObligationId>,
-    /// Whether some items complete an array behind an item that was not recorded.
+    /// Set if some items complete an array after an item that was not recorded.
     pub(crate) completable: Map<ObligationId, bool>,
     pub(crate) end_verdicts: Map<ObligationId, Option<VerdictsId>>,
-    /// Bytes that a value has at least; none where a deadline cut the search short.
+    /// A lower bound on the bytes of a value, `None` if a deadline cut the search short.
     pub(crate) min_value_bytes: Map<F, Option<usize>>,
     pub(crate) has_unique_items: Map<ObligationId, bool>,
-    /// A number after a byte; `None` before its first one.
+    /// The number after a byte; the key is `None` before its first byte.
     pub(crate) digits: Map<(ObligationId, Option<NumberPrefixId>, u8), Option<NumberPrefixId>>,
     pub(crate) number_ends: Map<(ObligationId, NumberPrefixId), Option<VerdictsId>>,
     pub(crate) numbers: Map<ObligationId, Arc<NumberPlan>>,
-    /// Numbers that stand for all that go on alike.
+    /// One representative for all number prefixes with equal residuals.
     pub(crate) representatives: Map<(ObligationId, bool, NumberResidual), NumberPrefix>,
     pub(crate) next_names: Map<(ObligationId, UsedNamesId, NameOrderId), NextNamesId>,
-    /// Whether members of a class of names may come next in an object.
+    /// Set if names of a class may come next in an object.
     pub(crate) classes: Map<(NextNamesId, TextId), bool>,
-    /// Where an array does not run out of items of a type, or of any: what it owes at its first.
+    /// For arrays that cannot run out of items of a type (`None`: of any), their obligation at the
+    /// first item.
     pub(crate) plenty_items: Map<(ObligationId, Option<Type>), Option<ObligationId>>,
-    /// What members of a name satisfy, by the formula that speaks of members.
+    /// The formula of a property value, by the formula with its rules and the name.
     pub(crate) property_values: Map<(F, NameId), F>,
-    /// Frames without the items that came before.
+    /// Frames without the items read earlier.
     pub(crate) without_earlier_items: Map<FrameId, FrameId>,
-    /// The types of values of which nothing else is asked.
+    /// The allowed types of values that are constrained by type only.
     pub(crate) value_types: Map<ObligationId, Option<u8>>,
-    /// An array of which nothing is asked, around values that are read by themselves.
+    /// An unconstrained array, the parent of values that are read in isolation.
     pub(crate) isolation_array: Option<FrameId>,
-    /// What completes a text behind a value, by what is around it.
+    /// The shortest completion after a value, by its parent.
     pub(crate) closings: Map<FrameId, Box<[u8]>>,
-    /// Bytes that go on alike from a place.
+    /// Live bytes with equal residuals, by position.
     pub(crate) byte_classes: Map<Position, Arc<[ByteSet]>>,
 }
 

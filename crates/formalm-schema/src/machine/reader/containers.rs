@@ -1,4 +1,4 @@
-//! Objects and arrays between their parts.
+//! Objects and arrays between their parts: brackets, commas, colons, and the end of a child.
 
 use formalm_automata::{Error, Resource};
 
@@ -14,11 +14,12 @@ use crate::node::Type;
 use crate::solve::{FEW_VALUES, Listed, Rest};
 use crate::value::ValueId;
 
-/// Containers in an item that must be distinct, as the reader of JSON has it.
+/// Maximum nesting of a unique item, in containers; `serde_json` reads no deeper value, so no
+/// deeper one can be compared.
 const MAX_COMPARABLE_DEPTH: u64 = 127;
 
 impl LazyTables {
-    /// Closes a value: the frame below learns the truths it asked for.
+    /// Closes a value and reports its verdicts to the parent.
     pub(crate) fn close_value(
         &mut self,
         parent: FrameId,
@@ -50,7 +51,7 @@ impl LazyTables {
         }
     }
 
-    /// What a container owes once a child has closed whose value does not matter.
+    /// Returns the obligation of a container after a child whose value does not matter.
     fn after_plain_child(
         &mut self,
         obligation: ObligationId,
@@ -77,7 +78,8 @@ impl LazyTables {
         Ok(self.parts.obligation(after))
     }
 
-    /// The same where items must be distinct; `None` if the others cannot be any more.
+    /// Returns the obligation of an array after a unique item, `None` if the remaining items can no
+    /// longer be unique.
     fn after_unique_item(
         &mut self,
         obligation: ObligationId,
@@ -86,7 +88,7 @@ impl LazyTables {
         from: u32,
     ) -> Result<Option<ObligationId>, Error> {
         if record == NO_RECORD {
-            // Looking ahead, where which value it was does not matter.
+            // In a look-ahead, where the value itself does not matter.
             let after = self.after_plain_child(obligation, verdicts)?;
             if let Some(&known) = self.cache.completable.get(&after) {
                 return Ok(known.then_some(after));
@@ -100,7 +102,7 @@ impl LazyTables {
         Ok(self.can_complete_array(after)?.then_some(after))
     }
 
-    /// Whether some items complete an array.
+    /// Returns `true` if some items complete the array.
     fn can_complete_array(&mut self, obligation: ObligationId) -> Result<bool, Error> {
         let required = self.parts.obligations.get(obligation.0).clone();
         let total = self.core.total(&required);
@@ -116,8 +118,8 @@ impl LazyTables {
         unique
     }
 
-    /// An item that was read, which is JSON; it is too deep or has too long a number to be compared
-    /// with others where it has no value.
+    /// Returns the recorded item as a value. Fails with a limit if it is nested too deeply, or has
+    /// too long a number, to be compared.
     fn recorded_value(&mut self, record: RecordId, from: u32) -> Result<ValueId, Error> {
         let text = self.recorded(record, from);
         let limit = |resource, allowed| Error::Limit { resource, needed: allowed + 1, allowed };
@@ -137,8 +139,8 @@ impl LazyTables {
         Ok(())
     }
 
-    /// Whether a container may be opened: where nothing is said of values, so many may be nested.
-    /// Containers that a schema asks for may always be.
+    /// Returns `true` if a container may be opened here. The option `depth` limits nested values
+    /// that the schema says nothing about; containers that the schema mentions are always allowed.
     pub(crate) fn may_nest(&self, obligation: ObligationId, parent: FrameId) -> bool {
         let most = self.core.options.depth;
         let is_open = |obligation: ObligationId| {
@@ -164,7 +166,7 @@ impl LazyTables {
         false
     }
 
-    /// The truths of a container that ends here; `None` if it cannot.
+    /// Returns the verdicts of a container that ends here, `None` if it cannot end.
     pub(crate) fn end_verdicts(&mut self, obligation: ObligationId) -> Option<VerdictsId> {
         if let Some(&known) = self.cache.end_verdicts.get(&obligation) {
             return known;
@@ -178,7 +180,7 @@ impl LazyTables {
         verdicts
     }
 
-    /// The place after a byte between the parts of an object.
+    /// Returns the position after a byte between the parts of an object.
     pub(crate) fn read_object(
         &mut self,
         frame: Frame,
@@ -191,7 +193,7 @@ impl LazyTables {
         };
         let (full, depth) = (self.gap_start(), self.depth(parent) + 1);
         let gap = WhitespaceGap::after(mode);
-        // Names do not depend on where the blanks are.
+        // Which names may come does not depend on the whitespace.
         let next = Frame::Object {
             obligation,
             used_names,
@@ -205,7 +207,7 @@ impl LazyTables {
             let Some(whitespace) = self.after_whitespace(gap, depth, whitespace, byte) else {
                 return Ok(None);
             };
-            // The first blank of a layout says what will stand behind it.
+            // The first whitespace of a layout already decides what comes after it.
             let viable = match mode {
                 ContainerState::AfterOpen if begins => self.any_name_viable(next)?,
                 ContainerState::AfterValue if begins => self.end_verdicts(obligation).is_some(),
@@ -214,9 +216,10 @@ impl LazyTables {
             let frame = Frame::Object { obligation, used_names, order, mode, whitespace, parent };
             return Ok(viable.then_some(Position { frame, record }));
         }
-        let (begun, ends) = (self.gap_begun(whitespace), self.gap_ends(gap, depth, whitespace));
+        let (committed, ends) =
+            (self.gap_committed(whitespace), self.gap_ends(gap, depth, whitespace));
         let frame = match (mode, byte) {
-            (ContainerState::AfterOpen, b'}') if begun => None,
+            (ContainerState::AfterOpen, b'}') if committed => None,
             (ContainerState::AfterValue, b'}') if !ends => None,
             (ContainerState::AfterOpen | ContainerState::AfterValue, b'}') => {
                 match self.end_verdicts(obligation) {
@@ -224,7 +227,7 @@ impl LazyTables {
                     None => return Ok(None),
                 }
             }
-            (ContainerState::AfterValue, b',') if begun => None,
+            (ContainerState::AfterValue, b',') if committed => None,
             (ContainerState::AfterValue, b',') => self.any_name_viable(next)?.then_some(next),
             _ if !ends => None,
             (ContainerState::AfterOpen | ContainerState::AfterComma, b'"') => {
@@ -245,7 +248,7 @@ impl LazyTables {
         Ok(frame.map(|frame| Position { frame, record }))
     }
 
-    /// What an object and its member owe after a colon.
+    /// Returns the obligations of an object and of the property value after a colon.
     pub(crate) fn start_property(
         &mut self,
         obligation: ObligationId,
@@ -257,14 +260,14 @@ impl LazyTables {
         let required = self.parts.obligations.get(obligation.0).clone();
         let names = self.parts.used_names.get(used_names.0).clone();
         let rest = Rest { of: Type::Object, gone: &names };
-        // That the member can be read was found out at its name.
-        let begun = self.core.split_viable_child(required, rest)?;
-        let begun = (self.parts.obligation(begun.container), self.parts.obligation(begun.child));
-        self.cache.properties.insert((obligation, used_names), Some(begun));
-        Ok(Some(begun))
+        // The name was accepted only because this value can be read.
+        let start = self.core.split_viable_child(required, rest)?;
+        let start = (self.parts.obligation(start.container), self.parts.obligation(start.child));
+        self.cache.properties.insert((obligation, used_names), Some(start));
+        Ok(Some(start))
     }
 
-    /// The place after a byte between the items of an array.
+    /// Returns the position after a byte between the items of an array.
     pub(crate) fn read_array(
         &mut self,
         frame: Frame,
@@ -276,9 +279,10 @@ impl LazyTables {
             return Ok(None);
         };
         let (gap, depth) = (WhitespaceGap::after(mode), self.depth(parent) + 1);
-        let (begun, ends) = (self.gap_begun(whitespace), self.gap_ends(gap, depth, whitespace));
+        let (committed, ends) =
+            (self.gap_committed(whitespace), self.gap_ends(gap, depth, whitespace));
         match (mode, byte) {
-            (ContainerState::AfterOpen, b']') if begun => Ok(None),
+            (ContainerState::AfterOpen, b']') if committed => Ok(None),
             (ContainerState::AfterValue, b']') if !ends => Ok(None),
             (ContainerState::AfterOpen | ContainerState::AfterValue, b']') => {
                 match self.end_verdicts(obligation) {
@@ -286,7 +290,7 @@ impl LazyTables {
                     None => Ok(None),
                 }
             }
-            (ContainerState::AfterValue, b',') if begun => Ok(None),
+            (ContainerState::AfterValue, b',') if committed => Ok(None),
             (ContainerState::AfterValue, b',') => {
                 self.open_item(obligation, parent, extended, self.gap_start())
             }
@@ -307,7 +311,7 @@ impl LazyTables {
             }
             (ContainerState::AfterOpen, _) if !ends => Ok(None),
             (ContainerState::AfterOpen, byte) => {
-                // The blanks before the first item were read in the array.
+                // The whitespace before the first item was read in the array.
                 match self.open_item(obligation, parent, record, self.gap_over())? {
                     Some(position) => self.read(position, byte),
                     None => Ok(None),
@@ -317,7 +321,7 @@ impl LazyTables {
         }
     }
 
-    /// An array whose next item begins.
+    /// Returns the position before the next item, `None` if no item may come.
     fn open_item(
         &mut self,
         obligation: ObligationId,
@@ -341,7 +345,7 @@ impl LazyTables {
         Ok(Some(Position { frame: Frame::Value { obligation: child, whitespace, parent }, record }))
     }
 
-    /// What an array and its next item owe; `None` if no item may come.
+    /// Returns the obligations of an array and of its next item, `None` if no item may come.
     fn start_item(
         &mut self,
         obligation: ObligationId,
@@ -352,20 +356,21 @@ impl LazyTables {
         let required = self.parts.obligations.get(obligation.0).clone();
         let required = self.core.after_item(&required)?;
         let rest = Rest { of: Type::Array, gone: &[] };
-        let begun = match self.core.split_child(required, rest)? {
-            Some(mut begun) => {
-                if begun.child.asked.is_empty() && self.core.has_unique(&begun.container) {
-                    self.restrict_to_completable(&begun.container, &mut begun.child)?;
+        let start = match self.core.split_child(required, rest)? {
+            Some(mut start) => {
+                if start.child.asked.is_empty() && self.core.has_unique(&start.container) {
+                    self.restrict_to_completable(&start.container, &mut start.child)?;
                 }
-                Some((self.parts.obligation(begun.container), self.parts.obligation(begun.child)))
+                Some((self.parts.obligation(start.container), self.parts.obligation(start.child)))
             }
             None => None,
         };
-        self.cache.items.insert(obligation, begun);
-        Ok(begun)
+        self.cache.items.insert(obligation, start);
+        Ok(start)
     }
 
-    /// Where an item has few values, keeps to those after which the others can still be distinct.
+    /// Restricts an item with few possible values to those that leave enough values for the
+    /// remaining unique items.
     fn restrict_to_completable(&mut self, array: &Owes, child: &mut Owes) -> Result<(), Error> {
         let taken = self.core.formulas.conjuncts(array.formulas[0]).into_iter().find_map(|id| {
             match self.core.formulas.get(id) {

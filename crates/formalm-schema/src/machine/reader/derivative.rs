@@ -1,4 +1,12 @@
-//! What is owed after a member or an item has begun.
+//! Derivatives of formulas by a property name or an item.
+//!
+//!   ∂ₙ properties(rules)   =  properties(rules without n)  ∧  child ⊨ rules(n)
+//!   ∂ₙ required(N)         =  required(N \ {n})
+//!   ∂  contains(k, S)      =  (child ⊨ S ∧ contains(k−1, S)) ∨ (child ⊭ S ∧ contains(k, S))
+//!
+//! The child appears as the statement that it satisfies a node. What only the child can fulfill
+//! becomes its own obligation; about the rest the container asks queries, whose verdicts replace
+//! these statements when the child closes.
 
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
@@ -12,28 +20,28 @@ use crate::solve::Rest;
 use crate::table::Map;
 use crate::value::ValueId;
 
-/// What a container and its new child owe.
+/// The obligations of a container and of its new child.
 pub(crate) struct ChildStart {
     pub(crate) container: Owes,
     pub(crate) child: Owes,
 }
 
 impl Core {
-    /// All that is owed, the truths that are asked for included.
+    /// Returns the whole obligation as one formula, including the goal over the queries.
     pub(crate) fn total(&mut self, obligation: &Owes) -> F {
         let goal =
             self.formulas.answer(obligation.goal, &obligation.asked, &obligation.formulas[1..]);
         self.formulas.both(goal, obligation.formulas[0])
     }
 
-    /// What formulas say once a member of this name has begun.
+    /// Returns the obligation after a property of this name has begun.
     pub(crate) fn after_name(&mut self, obligation: &Owes, name: NameId) -> Result<Owes, Error> {
         let mut known = Map::default();
         let formulas: Result<Vec<F>, Error> = obligation
             .formulas
             .iter()
             .map(|&id| {
-                // What holds in any case is kept as it is, which many states share.
+                // Conjuncts are kept unchanged: they hold anyway, and many states share them.
                 let certain = self.formulas.conjuncts(id);
                 self.map_atoms(id, &mut known, &|core, atom, leaf| {
                     let is_certain = certain.binary_search(&leaf).is_ok();
@@ -44,7 +52,7 @@ impl Core {
         Ok(Owes { formulas: formulas?.into(), ..obligation.clone() })
     }
 
-    /// What formulas say once an item has begun.
+    /// Returns the obligation after an item has begun.
     pub(crate) fn after_item(&mut self, obligation: &Owes) -> Result<Owes, Error> {
         let mut known = Map::default();
         let formulas: Result<Vec<F>, Error> = obligation
@@ -57,7 +65,7 @@ impl Core {
         Ok(Owes { formulas: formulas?.into(), ..obligation.clone() })
     }
 
-    /// A formula with its atoms replaced.
+    /// Replaces the atoms of a formula.
     fn map_atoms(
         &mut self,
         id: F,
@@ -94,7 +102,8 @@ impl Core {
         Ok(new)
     }
 
-    /// Formulas with their atoms replaced; `None` as soon as one becomes what decides them all.
+    /// Replaces the atoms of formulas; `None` as soon as one becomes `decides`, which determines
+    /// the result.
     fn map_atoms_unless(
         &mut self,
         list: &[F],
@@ -144,7 +153,7 @@ impl Core {
         })
     }
 
-    /// What rules say of members other than one that came.
+    /// Returns the rules about all properties except one that was read.
     fn rules_except(&mut self, rules: &[(Which, NodeId)], leaf: F, name: NameId) -> F {
         let speaks = |which: &Which| {
             which.names.as_ref().is_some_and(|names| names.binary_search(&name).is_ok())
@@ -205,7 +214,8 @@ impl Core {
         }
     }
 
-    /// What only the child can owe moved to it: the container, the child's part, and all of it.
+    /// Moves the conjuncts that only concern the child out of the container. Returns the container,
+    /// the child's part, and their total.
     pub(crate) fn part(&mut self, obligation: Owes) -> (Owes, F, F) {
         let (mut must, mut kept) = (Vec::new(), Vec::new());
         for part in self.formulas.conjuncts(obligation.formulas[0]) {
@@ -219,14 +229,14 @@ impl Core {
         (container, must, total)
     }
 
-    /// Whether a child can be read.
+    /// Returns `true` if a child can be read.
     pub(crate) fn can_begin(&mut self, obligation: Owes, rest: Rest<'_>) -> Result<bool, Error> {
         let (_, must, total) = self.part(obligation);
         let all = self.formulas.both(total, must);
         self.some_child_and_rest(all, rest)
     }
 
-    /// Parts container and child; `None` if no child can be read.
+    /// Splits an obligation between container and child, `None` if no child can be read.
     pub(crate) fn split_child(
         &mut self,
         obligation: Owes,
@@ -236,7 +246,7 @@ impl Core {
         if viable { self.split_viable_child(obligation, rest).map(Some) } else { Ok(None) }
     }
 
-    /// The same where it is known that a child can be read.
+    /// Splits an obligation between container and child, given that a child can be read.
     pub(crate) fn split_viable_child(
         &mut self,
         obligation: Owes,
@@ -248,15 +258,16 @@ impl Core {
         let is_repeated = rest.of == Type::Array && self.may_need_equal_item(total);
         let asks = container.formulas.iter().any(|&one| self.formulas.has_child(one));
         let child = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
-        let mut begun = ChildStart { container, child };
+        let mut start = ChildStart { container, child };
         if asks || is_repeated {
             let goal = self.project(total, must, rest)?;
-            self.move_queries_to_child(goal, &mut begun);
+            self.move_queries_to_child(goal, &mut start);
         }
-        Ok(begun)
+        Ok(start)
     }
 
-    /// Puts the truths of a child that a formula says into others; the literals that say them.
+    /// Substitutes the verdicts that formula `id` implies into `formulas`. Returns the literals
+    /// that imply them.
     fn substitute_verdicts<'a>(
         &mut self,
         id: F,
@@ -283,7 +294,7 @@ impl Core {
         literals.into_iter().map(|one| one.2).collect()
     }
 
-    /// Lets a child owe what has to be true of it, so that it is not asked for that.
+    /// Makes implied verdicts obligations of the child, so that they need no query.
     fn move_queries_to_child(
         &mut self,
         mut goal: F,
@@ -294,7 +305,7 @@ impl Core {
             self.substitute_verdicts(said, container.formulas.iter_mut().chain([&mut goal]));
         must.push(child.formulas[0]);
         let queries = self.formulas.asked(&container.formulas);
-        // It may speak of nodes that the container does not ask about.
+        // The goal may mention nodes that the container does not ask about.
         if self.formulas.asked(&[goal]).iter().any(|node| queries.binary_search(node).is_err()) {
             must.push(std::mem::replace(&mut goal, TRUE));
         }
@@ -303,7 +314,7 @@ impl Core {
         *child = Owes { formulas: formulas.into(), asked: queries.into(), goal };
     }
 
-    /// Whether an item that comes may have to be equal to the one being read.
+    /// Returns `true` if a later item may have to equal the one being read.
     fn may_need_equal_item(&self, id: F) -> bool {
         self.may_need_equal_item_within(id, &mut Map::default())
     }
@@ -333,7 +344,7 @@ impl Core {
         may_be
     }
 
-    /// What a container owes once its child is known.
+    /// Returns the obligation of a container once its child has closed.
     pub(crate) fn after_child(
         &mut self,
         obligation: &Owes,
@@ -361,7 +372,7 @@ impl Core {
         Ok(Owes { formulas: formulas.into(), ..obligation.clone() })
     }
 
-    /// Whether items have to be remembered.
+    /// Returns `true` if items have to be remembered.
     pub(crate) fn has_unique(&self, obligation: &Owes) -> bool {
         obligation.formulas.iter().any(|&id| {
             let is_unique = |atom: &Atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_));
@@ -369,7 +380,8 @@ impl Core {
         })
     }
 
-    /// Names in the order in which the nodes of a formula declare them, then those owed.
+    /// Returns the names in the order in which the nodes of a formula declare them, then the
+    /// required ones.
     pub(crate) fn declared(&self, obligation: &Owes) -> Vec<NameId> {
         let (mut names, mut required) = (Vec::new(), Vec::new());
         let mut visited = FxHashSet::default();

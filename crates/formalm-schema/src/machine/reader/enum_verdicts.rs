@@ -1,4 +1,8 @@
-//! Truths of a text that are told by a few machines: which of many listed texts it is.
+//! Verdicts on strings of large enumerations, from logarithmically many automata.
+//!
+//! With n enumerated strings, `⌈log₂(n + 1)⌉` automata read the binary digits of the string's
+//! index, as in a bit-sliced index. The verdicts of all queries follow from the index by table
+//! look-up. One automaton a query would cost as many steps a byte as there are queries.
 
 use std::ops::Deref;
 
@@ -9,22 +13,22 @@ use crate::formula::{Atom, F};
 use crate::machine::LazyTables;
 use crate::machine::reader::cache::QueryState;
 
-/// With so many truths that listed texts decide, the text is told rather than each truth.
+/// Number of enumeration queries from which on the index is used. Chosen, not measured.
 const MIN_ENUM_QUERIES: usize = 16;
 
-/// Machines of a text, and how the truths that are asked follow from what they say.
+/// The automata that read a string, and how the verdicts follow from their acceptance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct QueriedStrings {
-    /// A [`Telling`]; without one each machine is a truth.
+    /// An [`EnumIndex`]; without one each automaton is a verdict.
     pub(crate) enum_index: Option<u32>,
-    /// Whether the first machine alone says if the text can go on; the others only tell names
-    /// apart, and stop with it.
+    /// Set if the first automaton alone decides whether the string can continue. The others only
+    /// classify names, and stop with it.
     pub(crate) has_guard: bool,
     pub(crate) machines: Box<[QueryState]>,
 }
 
 impl QueriedStrings {
-    /// Returns the machines of which one has to go on.
+    /// Returns the automata of which one has to stay alive.
     pub(crate) fn required_machines(&self) -> &[QueryState] {
         if self.has_guard { &self.machines[..1] } else { &self.machines }
     }
@@ -38,19 +42,19 @@ impl Deref for QueriedStrings {
     }
 }
 
-/// Listed texts are numbered from one on; the first machines say the digits of the number in
-/// base two, and all others are truths of their own.
+/// The index of enumerated strings, counted from 1. The first automata accept the strings whose
+/// index has the respective binary digit; each other automaton is a verdict.
 #[derive(Debug)]
 pub(crate) struct EnumIndex {
     digits: usize,
     verdicts: Box<[VerdictSource]>,
 }
 
-/// How a truth is told.
+/// The source of a verdict.
 #[derive(Debug)]
 pub(crate) enum VerdictSource {
     Machine(usize),
-    /// By the number of the text, which is none if it is not listed.
+    /// A table by the index of the string; index 0 is a string outside the enumeration.
     Number(Box<[bool]>),
 }
 
@@ -59,20 +63,20 @@ impl EnumIndex {
         &self.verdicts
     }
 
-    /// The truths, by what the machines say.
+    /// Returns the verdicts, given which automata accept.
     pub(crate) fn verdicts_for(&self, accepted: &[bool]) -> Vec<bool> {
         let digits = accepted[..self.digits].iter().enumerate();
         let number = digits.fold(0, |number, (at, &digit)| number | usize::from(digit) << at);
-        let told = |told: &VerdictSource| match told {
+        let verdict_of = |source: &VerdictSource| match source {
             VerdictSource::Machine(at) => accepted[*at],
             VerdictSource::Number(verdicts) => verdicts.get(number).is_some_and(|&verdict| verdict),
         };
-        self.verdicts.iter().map(told).collect()
+        self.verdicts.iter().map(verdict_of).collect()
     }
 }
 
 impl LazyTables {
-    /// The machines that tell the truths of formulas over texts.
+    /// Returns the automata that answer queries about a string.
     pub(crate) fn string_queries(&mut self, formulas: &[F]) -> Result<QueriedStrings, Error> {
         let listed: Vec<bool> = formulas.iter().map(|&id| self.core.is_listed(id)).collect();
         if listed.iter().filter(|&&listed| listed).count() < MIN_ENUM_QUERIES {
@@ -130,7 +134,7 @@ impl LazyTables {
 }
 
 impl Core {
-    /// Whether listed texts alone decide a formula over texts.
+    /// Returns `true` if enumerated strings alone decide a formula.
     fn is_listed(&self, id: F) -> bool {
         self.atoms(id)
             .iter()

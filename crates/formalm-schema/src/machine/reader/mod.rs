@@ -1,4 +1,10 @@
-//! TODO
+//! The reader: the position after one more byte of JSON.
+//!
+//!  before a value ──first byte──► string │ number │ literal │ object │ array
+//!  object ──"──► property name ──"──► : ──► value ──► , or }
+//!  close_value: verdicts of the child ──► parent, whose residual is the derivative by the child
+//!
+//! The number parser lives in [`super::numbers`].
 
 pub(crate) mod byte_classes;
 pub(crate) mod cache;

@@ -1,18 +1,18 @@
-//! Texts and names read by several bytes at once.
+//! Transitions over up to seven bytes of a string or name at once.
 //!
-//! States in the midst of a name or a text are seldom asked for: tokens have several of its bytes.
-//! So only the state behind those is kept, and found again by them.
+//! Tokens have several bytes of a string, so states between them are rarely asked for. Only the
+//! state after the run is kept, indexed by the packed bytes.
 
 use formalm_automata::Error;
 
 use crate::machine::frame::Frame;
 use crate::machine::{DEAD, LazyTables};
 
-/// Bytes that are read at once.
+/// Maximum length of a run, in bytes: with a leading one bit it fits 64 bits.
 const MAX_RUN_BYTES: usize = 7;
 
 impl LazyTables {
-    /// The state after a text, or how much of the text is viable.
+    /// Returns the state after `text`, or the length of its longest viable prefix.
     pub(crate) fn walk(&mut self, state: u32, text: &[u8]) -> Result<Result<u32, usize>, Error> {
         let (mut state, mut at) = (state, 0);
         while let Some(&byte) = text.get(at) {
@@ -44,7 +44,8 @@ impl LazyTables {
         Ok(Ok(state))
     }
 
-    /// The bytes of a text that are read at once: those within a name or text.
+    /// Returns the leading bytes of `text` that are read at once, none outside of strings and
+    /// names.
     fn string_run<'a>(&self, state: u32, text: &'a [u8]) -> &'a [u8] {
         if !matches!(self.states.get(state).frame, Frame::Name { .. } | Frame::String { .. }) {
             return &[];
@@ -53,8 +54,8 @@ impl LazyTables {
         &run[..run.iter().position(|byte| b"\"\\".contains(byte)).unwrap_or(run.len())]
     }
 
-    /// The state after bytes within a name or text, and how many were read; a byte after which
-    /// nothing has changed is read alone. If they lead nowhere, how many of them are viable.
+    /// Returns the state after a run and the number of bytes read. A first byte that changes
+    /// nothing is read alone. The inner error is the number of viable bytes.
     fn read_run(&mut self, state: u32, run: &[u8]) -> Result<Result<(u32, usize), usize>, Error> {
         self.check_limits()?;
         let first = *self.states.get(state);

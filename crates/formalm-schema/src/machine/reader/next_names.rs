@@ -1,5 +1,7 @@
-//! Which names may come next in an object: those that its formulas speak of or that came already,
-//! one by one, and all others by classes that the formulas do not tell apart.
+//! The property names that may come next in an object.
+//!
+//! Names that the formulas mention, or that were used already, are decided one by one. All other
+//! names fall into classes that the formulas do not distinguish, and one example decides a class.
 
 use formalm_automata::{Error, Machine};
 
@@ -14,10 +16,11 @@ use crate::names::{NameId, PLACEHOLDER};
 use crate::options::Order;
 use crate::solve::{PLENTY, fresh_beginning};
 
-/// Ways through the formulas of an object that are looked at.
+/// Maximum number of implicants of an object's formula for which the allowed names are computed.
+/// Chosen, not measured.
 const MAX_IMPLICANTS: usize = 64;
 
-/// Whether a name may come next.
+/// Whether a known name may come next, as far as computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NameStatus {
     Unknown,
@@ -31,27 +34,27 @@ pub(crate) struct NextNames {
     pub(crate) obligation: ObligationId,
     pub(crate) used_names: UsedNamesId,
     pub(crate) order: NameOrderId,
-    /// Names that matter by themselves, sorted by their bytes.
+    /// The names decided one by one, sorted by their bytes.
     pub(crate) known: Box<[NameId]>,
     status: Box<[NameStatus]>,
-    /// Classes of other names that may come, and a name of each.
+    /// The allowed classes of other names, with an example of each.
     classes: Box<[(TextId, NameId)]>,
-    /// Where there are too many classes to list: what tells names apart. See
-    /// [`Grown::tell_by_tests`].
+    /// The tests that distinguish names, if they make too many classes to list; see
+    /// [`LazyTables::classify_by_tests`].
     pub(crate) tests: Box<[F]>,
-    /// Before the first character of a name.
+    /// The candidates before the first character of a name.
     pub(crate) start: NameCandidates,
-    /// Whether the object owes nothing but members and names, or that one does not come, or no more
-    /// than some, so that names do not depend on each other.
+    /// Set if names do not depend on each other: the object has only property rules, required
+    /// names, excluded names, and a maximum count.
     pub(crate) independent: bool,
-    /// Whether every other name is of a class that may come.
+    /// Set if every other name is of an allowed class.
     pub(crate) allows_all_others: bool,
-    /// Whether a class of other names does not run out, for each.
+    /// For each class of other names, set if it cannot run out.
     pub(crate) plenty: Box<[bool]>,
 }
 
 impl LazyTables {
-    /// What is known of the names of an object; `object` is its frame.
+    /// Returns the tables about the next names of an object.
     pub(crate) fn next_names(
         &mut self,
         obligation: ObligationId,
@@ -104,7 +107,8 @@ impl LazyTables {
             && formulas.conjuncts(required.formulas[0]).iter().all(independent)
     }
 
-    /// Names that the formulas of an object speak of, and what tells apart the others.
+    /// Returns the names that the formulas of an object mention, and the tests that distinguish all
+    /// others.
     pub(crate) fn mentioned_names(&mut self, obligation: ObligationId) -> (Vec<NameId>, Vec<F>) {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
         let required = self.parts.obligations.get(obligation.0);
@@ -131,7 +135,7 @@ impl LazyTables {
         (names, tests)
     }
 
-    /// Finds the classes of other names that may come.
+    /// Finds the allowed classes of other names.
     fn find_classes(&mut self, id: NextNamesId, tests: &[F]) -> Result<(), Error> {
         let all = match self.core.few_classes(tests)? {
             Some(all) => all,
@@ -170,10 +174,11 @@ impl LazyTables {
         Ok(())
     }
 
-    /// Tells names apart by the tests themselves, where these make many classes.
+    /// Classifies names by the tests themselves, if these make many classes.
     ///
-    /// One machine reads the names that may come, and one each test. The set of tests that a name
-    /// satisfies is known when it ends, so classes that no name of the text has cost nothing.
+    /// One automaton reads the allowed names, and one each test. The set of tests that a name
+    /// satisfies is known when the name ends, so classes that no name of the input belongs to cost
+    /// nothing.
     fn classify_by_tests(&mut self, id: NextNamesId, tests: &[F], viable: F) -> Result<(), Error> {
         let Some(language) = self.core.language(viable)? else { return Ok(()) };
         let mut machines = Vec::with_capacity(tests.len() + 1);
@@ -192,8 +197,8 @@ impl LazyTables {
         Ok(())
     }
 
-    /// Returns the names that no formula mentions and that may come next, as a formula over tests
-    /// of names; `None` where names depend on each other.
+    /// Returns the allowed names that no formula mentions, as a formula over tests of names; `None`
+    /// if names depend on each other.
     pub(crate) fn unmentioned_names(&mut self, id: NextNamesId) -> Result<Option<F>, Error> {
         let &NextNames { obligation, used_names, order, independent, .. } = self.names_at(id);
         let required = self.parts.obligations.get(obligation.0).clone();
@@ -219,14 +224,15 @@ impl LazyTables {
         if independent {
             return Ok(Some(names));
         }
-        // Names that run out depend on those that came.
+        // Names that can run out depend on those used before.
         let Some(language) = self.core.language(names)? else { return Ok(Some(names)) };
         let are_many =
             self.names_needed(id) <= PLENTY / 2 && self.core.has_plenty_texts(language)?;
         Ok(are_many.then_some(names))
     }
 
-    /// At least how many names make all that an object owes and a token reads differ.
+    /// Returns a number of names that suffices for everything the object requires and a token
+    /// reads.
     pub(crate) fn names_needed(&self, id: NextNamesId) -> u64 {
         let &NextNames { obligation, used_names, .. } = self.names_at(id);
         let required = self.parts.obligations.get(obligation.0);
@@ -236,7 +242,7 @@ impl LazyTables {
         more.fold(read as u64, u64::saturating_add)
     }
 
-    /// How many names of an order cannot come any more once a name has come.
+    /// Returns the number of declared names that can no longer come after `name`.
     pub(crate) fn skipped_by_order(&self, order: NameOrderId, name: NameId) -> usize {
         if self.core.options.order == Order::Any {
             return 0;
@@ -246,7 +252,7 @@ impl LazyTables {
         declared.iter().position(|&one| one == name).unwrap_or(declared.len())
     }
 
-    /// Names that cannot come any more once this one has come.
+    /// Returns the names that can no longer come after `name`.
     pub(crate) fn used_names_after(
         &mut self,
         used_names: UsedNamesId,
@@ -282,7 +288,7 @@ impl LazyTables {
         Ok(after)
     }
 
-    /// Whether one of the known names between two numbers may come next.
+    /// Returns `true` if a known name in the range may come next.
     pub(crate) fn any_known_viable(
         &mut self,
         id: NextNamesId,
@@ -296,7 +302,7 @@ impl LazyTables {
         Ok(false)
     }
 
-    /// Whether a known name may come next.
+    /// Returns `true` if a known name may come next.
     pub(crate) fn known_viable(&mut self, id: NextNamesId, at: u32) -> Result<bool, Error> {
         let NextNames { known, status, used_names, .. } = self.names_at(id);
         let name = known[at as usize];
@@ -311,13 +317,13 @@ impl LazyTables {
         Ok(viable)
     }
 
-    /// A known name.
+    /// Returns the string of a known name.
     pub(crate) fn known_name(&self, id: NextNamesId, at: u32) -> &str {
         self.core.schema.names.get(self.names_at(id).known[at as usize])
     }
 
-    /// What may still come after one more byte of a name; `None` if nothing may. `depth` bytes
-    /// were read before it.
+    /// Returns the candidates after one more byte of a name, `None` if there are none. `depth`
+    /// bytes were read before it.
     pub(crate) fn narrow(
         &mut self,
         id: NextNamesId,
@@ -345,7 +351,7 @@ impl LazyTables {
         Ok(viable.then_some(narrow))
     }
 
-    /// Whether a name that is not known may still come.
+    /// Returns `true` if a name that is not known may still come.
     pub(crate) fn any_class_viable(
         &self,
         id: NextNamesId,
@@ -356,7 +362,7 @@ impl LazyTables {
         for &(class, state) in
             self.parts.queries.get(classes.0).required_machines().iter().flatten()
         {
-            // Names of all kinds do not run out.
+            // The class of all names cannot run out.
             if from == to || self.core.class_formula(class) == TRUE {
                 return Ok(true);
             }
@@ -370,7 +376,8 @@ impl LazyTables {
         Ok(false)
     }
 
-    /// Whether a name that is not known can go on with anything, between two characters.
+    /// Returns `true` if an unknown name can continue with any character. The state must be between
+    /// two characters.
     pub(crate) fn is_open_name(
         &mut self,
         id: NextNamesId,
@@ -391,7 +398,7 @@ impl LazyTables {
         Ok(false)
     }
 
-    /// The object after a name of which so many bytes were read, before the colon.
+    /// Returns the object after a name, before its colon.
     pub(crate) fn close_name(&mut self, frame: Frame) -> Result<Option<Frame>, Error> {
         let Frame::Name { next_names, text, candidates, .. } = frame else { return Ok(None) };
         let length = self.records.get(text).2 as usize;
@@ -410,7 +417,7 @@ impl LazyTables {
         self.object_after_name(frame, (name, like))
     }
 
-    /// The object behind a name, which is like another.
+    /// Returns the object after `name`, which has the same rules as `like`.
     pub(crate) fn object_after_name(
         &mut self,
         frame: Frame,
@@ -426,7 +433,7 @@ impl LazyTables {
         Ok(Some(Frame::Object { obligation, used_names, order, mode, whitespace, parent }))
     }
 
-    /// A name of the class that a text belongs to.
+    /// Returns the example of the class that a name belongs to.
     pub(crate) fn class_example(
         &mut self,
         next_names: NextNamesId,

@@ -1,4 +1,4 @@
-//! Whether a member of some name may come next in an object.
+//! Decides whether a property of a given name may come next in an object.
 
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
@@ -11,14 +11,15 @@ use crate::names::NameId;
 use crate::node::Type;
 use crate::solve::Rest;
 
-/// Alternatives from which on some are tried before it is asked what follows from all of them.
+/// Number of alternatives from which on the first ones are tried before the derivative by all is
+/// computed. Chosen, not measured.
 const MIN_ALTERNATIVES: usize = 8;
 
-/// Alternatives that are tried.
+/// Number of alternatives that are tried. Chosen, not measured.
 const MAX_TRIED: usize = 2;
 
 impl LazyTables {
-    /// Whether a member of this name may come next.
+    /// Returns `true` if a property of this name may come next.
     pub(crate) fn property_viable(&mut self, id: NextNamesId, name: NameId) -> Result<bool, Error> {
         let &NextNames { obligation, used_names, order, independent, .. } = self.names_at(id);
         if independent {
@@ -34,8 +35,8 @@ impl LazyTables {
         self.core.can_begin(required, Rest { of: Type::Object, gone: &used_names })
     }
 
-    /// The same where members do not depend on each other: its value must exist, and no name that
-    /// is owed may be passed.
+    /// Decides the case where names are independent: the value must exist, and no required name may
+    /// be skipped.
     fn independent_property_viable(
         &mut self,
         (obligation, used_names, order): (ObligationId, UsedNamesId, NameOrderId),
@@ -60,7 +61,8 @@ impl LazyTables {
         self.core.some_value(value)
     }
 
-    /// Whether an object may have one more member beside those that are owed, or this is one of them.
+    /// Returns `true` if the object may have one property more than the required ones, or if `name`
+    /// is one of these.
     fn has_room_for(&self, must: F, name: NameId) -> bool {
         let parts = match self.core.formulas.get(must) {
             Form::And(list) => list,
@@ -84,7 +86,7 @@ impl LazyTables {
         (count as u64) < most
     }
 
-    /// Returns `true` if no name that is owed is gone or would be passed by this one.
+    /// Returns `true` if no required name is used up or would be skipped by `name`.
     pub(crate) fn required_may_follow(
         &self,
         must: F,
@@ -108,7 +110,7 @@ impl LazyTables {
         })
     }
 
-    /// Whether a member may come by one of the first of many alternatives, which is enough.
+    /// Returns `true` if one of the first of many alternatives allows the property, which suffices.
     fn early_alternative_viable(
         &mut self,
         obligation: ObligationId,

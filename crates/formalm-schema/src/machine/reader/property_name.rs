@@ -1,4 +1,4 @@
-//! Names of members, character by character.
+//! Reads a property name character by character.
 
 use formalm_automata::spelling::{Escape, Read, may_become, read, some_completion};
 use formalm_automata::{Error, Machine};
@@ -9,7 +9,7 @@ use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
 use crate::names::{NameId, PLACEHOLDER};
 
 impl LazyTables {
-    /// Whether some name may come next in an object.
+    /// Returns `true` if some name may come next in an object.
     pub(crate) fn any_name_viable(&mut self, object: Frame) -> Result<bool, Error> {
         let Frame::Object { obligation, used_names, order, .. } = object else { return Ok(false) };
         let next_names = self.next_names(obligation, used_names, order)?;
@@ -18,7 +18,7 @@ impl LazyTables {
             || self.any_known_viable(next_names, (start.from, start.to))?)
     }
 
-    /// The frame after the quote that opens a name.
+    /// Returns the frame after the quote that opens a name.
     pub(crate) fn open_name(&mut self, object: Frame) -> Result<Option<Frame>, Error> {
         let Frame::Object { obligation, used_names, order, .. } = object else { return Ok(None) };
         if !self.any_name_viable(object)? {
@@ -31,7 +31,7 @@ impl LazyTables {
         Ok(Some(Frame::Name { object, next_names, text, candidates, escape }))
     }
 
-    /// The frame after a byte of a name.
+    /// Returns the frame after a byte of a name.
     pub(crate) fn read_name(&mut self, frame: Frame, byte: u8) -> Result<Option<Frame>, Error> {
         let Frame::Name { object, next_names, mut text, mut candidates, escape } = frame else {
             return Ok(None);
@@ -60,17 +60,17 @@ impl LazyTables {
         Ok(Some(Frame::Name { object, next_names, text, candidates, escape: Escape::None }))
     }
 
-    /// The name that was read; no text is any name that is not known.
+    /// Returns the name that was read, the placeholder of unknown names if it was not recorded.
     pub(crate) fn recorded_name(&mut self, text: RecordId) -> NameId {
         if text == NO_RECORD {
             return PLACEHOLDER;
         }
-        // The machines of classes read characters only.
+        // The automata of name classes read whole characters only.
         let read = String::from_utf8_lossy(&self.recorded(text, 0)).into_owned();
         self.core.schema.names.intern(&read)
     }
 
-    /// Whether some character that the escape may become leads to a name.
+    /// Returns `true` if some character that the escape may become leads to an allowed name.
     fn escape_viable(&mut self, frame: Frame) -> Result<bool, Error> {
         let Frame::Name { next_names, text, candidates, escape, .. } = frame else {
             return Ok(false);
@@ -104,7 +104,7 @@ impl LazyTables {
         Ok(false)
     }
 
-    /// The same for names of a class that are not known.
+    /// Returns `true` if the escape leads to a name of `class` that is not known.
     fn escape_viable_for_unknown(
         &mut self,
         frame: Frame,

@@ -1,4 +1,4 @@
-//! The first byte of a value, and strings.
+//! The first byte of a value, and string values.
 
 use formalm_automata::spelling::{Escape, Read, read, some_completion};
 use formalm_automata::{Error, Machine, StateId};
@@ -17,7 +17,7 @@ use crate::machine::{LazyTables, RecordId};
 use crate::node::Type;
 use crate::options::Order;
 
-/// The types that a first byte opens, and what is left of a word.
+/// Returns the type that a first byte begins, and the rest of a literal.
 fn opened_type(byte: u8) -> Option<(Type, &'static [u8])> {
     Some(match byte {
         b'n' => (Type::Null, b"ull"),
@@ -31,13 +31,13 @@ fn opened_type(byte: u8) -> Option<(Type, &'static [u8])> {
     })
 }
 
-/// Whether a byte is a blank between the parts of a text.
+/// Returns `true` if `byte` is JSON whitespace.
 pub(crate) fn is_whitespace(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
 }
 
 impl LazyTables {
-    /// The frame after a byte of a value that has not begun.
+    /// Returns the frame after the first byte of a value, or after whitespace before it.
     pub(crate) fn read_value(
         &mut self,
         obligation: ObligationId,
@@ -93,7 +93,7 @@ impl LazyTables {
         }))
     }
 
-    /// What a value becomes with its first byte; `None` if no value begins so.
+    /// Returns the kind of value that `byte` begins, `None` if no value begins so.
     fn open(
         &mut self,
         obligation: ObligationId,
@@ -160,7 +160,7 @@ impl LazyTables {
         Ok(Some(OpenedValue::String(language, queries)))
     }
 
-    /// The place after the quote that closes a string.
+    /// Returns the position after the quote that closes a string.
     fn close_text(
         &mut self,
         language: TextId,
@@ -191,7 +191,7 @@ impl LazyTables {
         self.close_value(parent, verdicts, record)
     }
 
-    /// The place after a byte of a string.
+    /// Returns the position after a byte of a string.
     pub(crate) fn read_text(
         &mut self,
         frame: Frame,
@@ -222,7 +222,7 @@ impl LazyTables {
         Ok(Some(Position { frame, record }))
     }
 
-    /// The machines of truths that are asked, after more of the text.
+    /// Advances the automata of queries over more of the string.
     pub(crate) fn advance_queries(
         &mut self,
         queries: QueriesId,
@@ -251,7 +251,7 @@ impl LazyTables {
 }
 
 impl NumberPrefix {
-    /// A number after its first byte.
+    /// Returns the prefix of a number after its first byte.
     pub(crate) fn from_first_byte(byte: u8) -> NumberPrefix {
         let part = match byte {
             b'-' => NumberPart::Minus,
@@ -272,7 +272,7 @@ impl NumberPrefix {
         }
     }
 
-    /// The same where the value does not matter.
+    /// Drops the digits of a prefix whose value does not matter.
     pub(crate) fn without_value(self) -> NumberPrefix {
         NumberPrefix { negative: false, digits: 0.into(), places: 0, sticky: false, ..self }
     }

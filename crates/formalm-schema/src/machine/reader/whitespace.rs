@@ -1,30 +1,32 @@
-//! Blanks between the parts of a text: so many at most in each gap, or exactly those of a layout.
+//! Whitespace between the parts of a JSON text: up to a maximum in each gap, or exactly that of a
+//! layout.
 
 use crate::machine::LazyTables;
 use crate::machine::frame::{ContainerState, Frame, FrameId};
 use crate::machine::reader::value_start_and_strings::is_whitespace;
 
-/// Where in a gap a text is: the blanks that may still come or, with a layout, those that came.
+/// The position in a gap: the whitespace that may still come or, with a layout, the number of bytes
+/// read.
 pub(crate) type GapPosition = u16;
 
-/// Behind the gap of a layout.
+/// The position after the gap of a layout.
 const GAP_OVER: GapPosition = GapPosition::MAX;
 
-/// A place where blanks may stand.
+/// A gap in which whitespace may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhitespaceGap {
     /// Between an opening bracket and the first part.
     First,
-    /// Behind a comma.
+    /// After a comma.
     Next,
-    /// Before the closing bracket behind the last part.
+    /// After the last part, before the closing bracket.
     Close,
     BeforeColon,
     AfterColon,
 }
 
 impl WhitespaceGap {
-    /// The gap that an object or array is in.
+    /// Returns the gap that an object or array is in.
     pub(crate) fn after(mode: ContainerState) -> WhitespaceGap {
         match mode {
             ContainerState::AfterOpen => WhitespaceGap::First,
@@ -36,28 +38,28 @@ impl WhitespaceGap {
 }
 
 impl LazyTables {
-    /// At the first byte of every gap.
+    /// Returns the position at the start of every gap.
     pub(crate) fn gap_start(&self) -> GapPosition {
         if self.core.options.layout.is_some() { 0 } else { self.core.options.blanks.into() }
     }
 
-    /// Where no blanks come any more.
+    /// Returns the position at which no more whitespace may come.
     pub(crate) fn gap_over(&self) -> GapPosition {
         if self.core.options.layout.is_some() { GAP_OVER } else { 0 }
     }
 
-    /// Whether blanks of a layout were read already, so that nothing else may come than the part
-    /// that stands behind them.
-    pub(crate) fn gap_begun(&self, at: GapPosition) -> bool {
+    /// Returns `true` if whitespace of a layout was read, so that the gap is committed to the part
+    /// after it.
+    pub(crate) fn gap_committed(&self, at: GapPosition) -> bool {
         at > 0 && self.core.options.layout.is_some()
     }
 
-    /// Objects and arrays that are open, up to a frame.
+    /// Returns the number of open objects and arrays up to a frame.
     pub(crate) fn depth(&self, frame: FrameId) -> u32 {
         self.depths[frame.0 as usize]
     }
 
-    /// The same for a frame that is new.
+    /// Computes the depth of a new frame.
     pub(crate) fn depth_of(&self, frame: &Frame) -> u32 {
         match *frame {
             Frame::Object { parent, .. } | Frame::Array { parent, .. } => self.depth(parent) + 1,
@@ -65,8 +67,8 @@ impl LazyTables {
         }
     }
 
-    /// The byte of a layout that comes next in a gap; none where the gap is over, or there is no
-    /// layout. `depth` counts the objects and arrays that are open.
+    /// Returns the next byte of a layout in a gap, `None` if the gap is over or there is no layout.
+    /// `depth` is the number of open containers.
     pub(crate) fn gap_byte(&self, gap: WhitespaceGap, depth: u32, at: GapPosition) -> Option<u8> {
         let layout = self.core.options.layout.as_ref().filter(|_| at != GAP_OVER)?;
         let mut at = usize::from(at);
@@ -91,7 +93,7 @@ impl LazyTables {
         }
     }
 
-    /// Bytes of a layout in a gap; without a layout none are needed.
+    /// Returns the length of a layout's gap, in bytes; 0 without a layout.
     pub(crate) fn gap_length(&self, gap: WhitespaceGap, depth: u32) -> usize {
         let Some(layout) = &self.core.options.layout else { return 0 };
         let line = |levels: u32| {
@@ -106,7 +108,7 @@ impl LazyTables {
         }
     }
 
-    /// The place in a gap after a blank; `None` if it may not stand there.
+    /// Returns the position in a gap after a byte of whitespace, `None` if it is not allowed there.
     pub(crate) fn after_whitespace(
         &self,
         gap: WhitespaceGap,
@@ -120,12 +122,12 @@ impl LazyTables {
         }
     }
 
-    /// Whether what stands behind a gap may come.
+    /// Returns `true` if the part after the gap may begin.
     pub(crate) fn gap_ends(&self, gap: WhitespaceGap, depth: u32, at: GapPosition) -> bool {
         self.gap_byte(gap, depth, at).is_none()
     }
 
-    /// The gap in which a value is waited for, and its depth.
+    /// Returns the gap before a value, and its depth.
     pub(crate) fn gap_of_value(&self, parent: FrameId) -> (WhitespaceGap, u32) {
         match self.frames.get(parent.0) {
             Frame::Array { .. } => (WhitespaceGap::Next, self.depth(parent)),
