@@ -11,9 +11,9 @@ use crate::core::Core;
 use crate::difference;
 use crate::document::Document;
 use crate::formula::TRUE;
-use crate::machine::frame::{DONE, Frame, Owes, Position};
+use crate::machine::frame::{DONE, Frame, Owes, ReaderPosition};
 use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
-use crate::machine::mask_class::continuation::Continuations;
+use crate::machine::mask_class::continuation::ContinuationCache;
 use crate::machine::min_bytes::BoundCache;
 use crate::machine::reader::cache::{FrameParts, TransitionCache};
 use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
@@ -70,7 +70,7 @@ pub struct SchemaAutomaton {
     notes: Arc<[Note]>,
     all_notes: SetOnce<Vec<Note>>,
     /// Set if the items of some array must be unique.
-    pub(crate) has_distinct: bool,
+    pub(crate) has_unique_items: bool,
 }
 
 impl SchemaAutomaton {
@@ -122,7 +122,7 @@ impl SchemaAutomaton {
         let mut notes = std::mem::take(&mut schema.notes);
         let root = schema.root.unwrap_or(NodeId(0));
         let mut rules = schema.nodes.iter().flat_map(|node| node.rules.iter());
-        let has_distinct = rules.any(|rule| matches!(rule, Rule::Unique));
+        let has_unique_items = rules.any(|rule| matches!(rule, Rule::Unique));
         let mut core = Core::new(schema, options, limits);
         let must = core.child(root);
         let some = core.some_value(must)?;
@@ -143,10 +143,10 @@ impl SchemaAutomaton {
             live: FxHashMap::default(),
             parts: FrameParts::default(),
             cache: TransitionCache::default(),
-            continuations: Continuations::default(),
+            continuations: ContinuationCache::default(),
             bound_cache: BoundCache::default(),
             name_sets: Vec::new(),
-            keys: Table::default(),
+            mask_classes: Table::default(),
             distinguishes_names: false,
             max_token_len: 0,
             lengths: FxHashMap::default(),
@@ -158,7 +158,7 @@ impl SchemaAutomaton {
         let obligation = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
         let obligation = tables.parts.obligation(obligation);
         let frame = Frame::Value { obligation, whitespace: 0, parent: DONE };
-        let start = tables.states.intern(Position { frame, record: NO_RECORD });
+        let start = tables.states.intern(ReaderPosition { frame, record: NO_RECORD });
         let start = StateId::from_number(start);
         let (tables, flags) = (Arc::new(Lock::new(tables)), Chunks::default());
         let all_notes = SetOnce::new();
@@ -175,7 +175,7 @@ impl SchemaAutomaton {
             start,
             notes: notes_of,
             all_notes,
-            has_distinct,
+            has_unique_items,
         };
         Ok((Some(made), notes))
     }
@@ -293,7 +293,7 @@ impl Machine for SchemaAutomaton {
             start,
             notes: Arc::clone(&self.notes),
             all_notes: SetOnce::new(),
-            has_distinct: self.has_distinct,
+            has_unique_items: self.has_unique_items,
         })
     }
 

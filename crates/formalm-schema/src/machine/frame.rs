@@ -183,7 +183,7 @@ impl Frame {
 
 /// A state of the reader: the open frames, and the recorded input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Position {
+pub(crate) struct ReaderPosition {
     pub(crate) frame: Frame,
     pub(crate) record: RecordId,
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, MutexGuard};
 use formalm_automata::{ByteSet, Lock, StateId};
 use rustc_hash::FxHashMap;
 
-use crate::machine::frame::{Frame, Position};
+use crate::machine::frame::{Frame, ReaderPosition};
 use crate::machine::mask_class::name_continuation::NameContinuation;
 use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
 use crate::table::{Map, Table};
@@ -19,14 +19,14 @@ use crate::table::{Map, Table};
 /// The states that an automaton has visited, and the tables that only these refer to.
 #[derive(Debug)]
 pub(crate) struct VisitedTables {
-    states: Table<Position>,
+    states: Table<ReaderPosition>,
     records: Table<(RecordId, u8, u32)>,
     next: FxHashMap<(u32, u8), u32>,
     run_transitions: FxHashMap<(u32, u64), u32>,
     live: FxHashMap<u32, ByteSet>,
-    keys: Table<Position>,
+    mask_classes: Table<ReaderPosition>,
     /// By positions, which refer to recorded inputs.
-    byte_classes: Map<Position, Arc<[ByteSet]>>,
+    byte_classes: Map<ReaderPosition, Arc<[ByteSet]>>,
     /// Representatives of names; some refer to recorded inputs.
     name_continuations: Map<NameContinuation, Frame>,
 }
@@ -42,7 +42,7 @@ impl Default for VisitedTables {
             next: FxHashMap::default(),
             run_transitions: FxHashMap::default(),
             live: FxHashMap::default(),
-            keys: Table::default(),
+            mask_classes: Table::default(),
             byte_classes: Map::default(),
             name_continuations: Map::default(),
         }
@@ -88,7 +88,7 @@ impl PrivateTables {
             }
             other => other,
         };
-        StateId::from_number(own.states.intern(Position { frame, record }))
+        StateId::from_number(own.states.intern(ReaderPosition { frame, record }))
     }
 }
 
@@ -96,7 +96,7 @@ impl PrivateTables {
 #[derive(Debug)]
 pub(crate) struct LockedTables<'a> {
     tables: MutexGuard<'a, Box<LazyTables>>,
-    others: Option<MutexGuard<'a, VisitedTables>>,
+    private: Option<MutexGuard<'a, VisitedTables>>,
 }
 
 impl<'a> LockedTables<'a> {
@@ -104,14 +104,14 @@ impl<'a> LockedTables<'a> {
         tables: MutexGuard<'a, Box<LazyTables>>,
         own: Option<&'a PrivateTables>,
     ) -> LockedTables<'a> {
-        let mut locked = LockedTables { tables, others: own.map(PrivateTables::lock) };
+        let mut locked = LockedTables { tables, private: own.map(PrivateTables::lock) };
         locked.swap();
         locked
     }
 
     fn swap(&mut self) {
-        if let Some(others) = &mut self.others {
-            self.tables.swap(others);
+        if let Some(private) = &mut self.private {
+            self.tables.swap(private);
         }
     }
 }
@@ -140,21 +140,21 @@ impl DerefMut for LockedTables<'_> {
 }
 
 impl LazyTables {
-    fn swap(&mut self, met: &mut VisitedTables) {
-        std::mem::swap(&mut self.states, &mut met.states);
-        std::mem::swap(&mut self.records, &mut met.records);
-        std::mem::swap(&mut self.next, &mut met.next);
-        std::mem::swap(&mut self.run_transitions, &mut met.run_transitions);
-        std::mem::swap(&mut self.live, &mut met.live);
-        std::mem::swap(&mut self.keys, &mut met.keys);
-        std::mem::swap(&mut self.cache.byte_classes, &mut met.byte_classes);
-        std::mem::swap(&mut self.continuations.names.known, &mut met.name_continuations);
+    fn swap(&mut self, visited: &mut VisitedTables) {
+        std::mem::swap(&mut self.states, &mut visited.states);
+        std::mem::swap(&mut self.records, &mut visited.records);
+        std::mem::swap(&mut self.next, &mut visited.next);
+        std::mem::swap(&mut self.run_transitions, &mut visited.run_transitions);
+        std::mem::swap(&mut self.live, &mut visited.live);
+        std::mem::swap(&mut self.mask_classes, &mut visited.mask_classes);
+        std::mem::swap(&mut self.cache.byte_classes, &mut visited.byte_classes);
+        std::mem::swap(&mut self.continuations.names.known, &mut visited.name_continuations);
     }
 
     /// Returns the memory of the visited states, in bytes.
     pub(crate) fn visited_bytes(&self) -> usize {
         self.states.memory_bytes()
-            + self.keys.memory_bytes()
+            + self.mask_classes.memory_bytes()
             + self.records.memory_bytes()
             + self.next.capacity() * 16
             + self.run_transitions.capacity() * 28

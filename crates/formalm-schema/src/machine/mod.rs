@@ -33,8 +33,8 @@ use rustc_hash::FxHashMap;
 
 use crate::core::{Core, TextId};
 use crate::table::Table;
-use frame::{DONE, Frame, FrameId, Position};
-use mask_class::continuation::Continuations;
+use frame::{DONE, Frame, FrameId, ReaderPosition};
+use mask_class::continuation::ContinuationCache;
 use mask_class::string_states::StringStates;
 use min_bytes::BoundCache;
 use reader::cache::{FrameParts, TransitionCache};
@@ -63,7 +63,7 @@ pub(crate) struct LazyTables {
     frames: Table<Frame>,
     /// Number of open objects and arrays, by frame.
     depths: Vec<u32>,
-    states: Table<Position>,
+    states: Table<ReaderPosition>,
     /// Recorded inputs as linked lists: `(record without the last byte, last byte, length)`.
     records: Table<(RecordId, u8, u32)>,
     next: FxHashMap<(u32, u8), u32>,
@@ -72,17 +72,17 @@ pub(crate) struct LazyTables {
     live: FxHashMap<u32, ByteSet>,
     parts: FrameParts,
     cache: TransitionCache,
-    continuations: Continuations,
+    continuations: ContinuationCache,
     bound_cache: BoundCache,
     name_sets: Vec<NextNames>,
-    keys: Table<Position>,
+    mask_classes: Table<ReaderPosition>,
     /// Set if mask classes keep the strings of names that matter to nothing else.
     distinguishes_names: bool,
     /// Length of the longest token, in bytes.
     max_token_len: usize,
     lengths: FxHashMap<TextId, Option<Box<Viability>>>,
     /// Empty tables of the last look-ahead, reused by the next.
-    spare_tables: (Table<Position>, StringStates),
+    spare_tables: (Table<ReaderPosition>, StringStates),
 }
 
 impl LazyTables {
@@ -103,7 +103,7 @@ impl LazyTables {
     /// Returns the sizes of all tables that retain query states. If a look-ahead enlarged none of
     /// them, its query states can be dropped.
     fn retained_counts(&self) -> [usize; 3] {
-        [self.keys.len(), self.name_sets.len(), self.cache.opened_values.len()]
+        [self.mask_classes.len(), self.name_sets.len(), self.cache.opened_values.len()]
     }
 
     /// Returns the number of objects, arrays, strings and names that are open in `state`.
@@ -149,7 +149,11 @@ impl LazyTables {
     }
 
     /// Returns the position after `byte`, with the full step limit of the solver for this byte.
-    fn read_byte(&mut self, position: Position, byte: u8) -> Result<Option<Position>, Error> {
+    fn read_byte(
+        &mut self,
+        position: ReaderPosition,
+        byte: u8,
+    ) -> Result<Option<ReaderPosition>, Error> {
         self.core.steps = 0;
         let read = self.read(position, byte);
         if read.is_err() {
@@ -182,8 +186,12 @@ impl LazyTables {
     }
 
     /// Returns the position after `byte`, `None` if no instance continues so.
-    fn read(&mut self, position: Position, byte: u8) -> Result<Option<Position>, Error> {
-        let Position { frame, record } = position;
+    fn read(
+        &mut self,
+        position: ReaderPosition,
+        byte: u8,
+    ) -> Result<Option<ReaderPosition>, Error> {
+        let ReaderPosition { frame, record } = position;
         let extended = if record == NO_RECORD { NO_RECORD } else { self.record(record, byte) };
         let frame = match frame {
             Frame::Done => None,
@@ -199,13 +207,13 @@ impl LazyTables {
                 }
                 Some(Frame::Literal { rest: &rest[1..], verdicts, parent })
             }
-            Frame::String { .. } => return self.read_text(frame, byte, extended),
+            Frame::String { .. } => return self.read_string(frame, byte, extended),
             Frame::Number { .. } => return self.read_number(frame, byte, record, extended),
             Frame::Name { .. } => self.read_name(frame, byte)?,
             Frame::Object { .. } => return self.read_object(frame, byte, extended),
             Frame::Array { .. } => return self.read_array(frame, byte, record, extended),
         };
-        Ok(frame.map(|frame| Position { frame, record: extended }))
+        Ok(frame.map(|frame| ReaderPosition { frame, record: extended }))
     }
 
     /// Appends `byte` to a recorded input.

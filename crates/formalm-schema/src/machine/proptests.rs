@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::core::Core;
 use crate::document::Document;
 use crate::formula::{FALSE, TRUE};
-use crate::machine::frame::{ContainerState, DONE, Frame, Owes, Position};
+use crate::machine::frame::{ContainerState, DONE, Frame, Owes, ReaderPosition};
 use crate::machine::{NO_RECORD, SchemaAutomaton};
 use crate::node::NodeId;
 use crate::options::{Formats, Limits, Options, Order};
@@ -92,7 +92,7 @@ fn verdicts(machine: &SchemaAutomaton, nodes: &[NodeId], text: &str) -> Option<V
     let parent =
         tables.frame(Frame::Array { obligation, mode, whitespace: 0, from: 0, parent: DONE });
     let frame = Frame::Value { obligation: child, whitespace: 0, parent };
-    let mut position = Position { frame, record: NO_RECORD };
+    let mut position = ReaderPosition { frame, record: NO_RECORD };
     for &byte in text.as_bytes().iter().chain(b" ") {
         position = tables.read_byte(position, byte).ok()??;
     }

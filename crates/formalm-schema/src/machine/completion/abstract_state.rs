@@ -13,13 +13,13 @@ use crate::formula::{Atom, Form};
 use crate::machine::completion::repetition_check::{
     RepetitionCheck, SeenStrings, add_strings, strings_of_completion,
 };
-use crate::machine::frame::{DONE, Frame, FrameId, NameCandidates, ObligationId, Position};
+use crate::machine::frame::{DONE, Frame, FrameId, NameCandidates, ObligationId, ReaderPosition};
 use crate::machine::{LazyTables, NO_RECORD};
 
 impl LazyTables {
     /// Returns the abstract state, which every completion of `state` completes.
     pub(crate) fn abstract_state(&mut self, state: u32) -> u32 {
-        let Position { mut frame, mut record } = *self.states.get(state);
+        let ReaderPosition { mut frame, mut record } = *self.states.get(state);
         if record != NO_RECORD && self.records_only_forbid(frame) {
             record = NO_RECORD;
             self.clear_item_starts(&mut frame);
@@ -30,7 +30,7 @@ impl LazyTables {
             let candidates = NameCandidates { from: 0, to: 0, ..candidates };
             frame = Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
         }
-        self.states.intern(Position { frame, record })
+        self.states.intern(ReaderPosition { frame, record })
     }
 
     /// Returns `true` if inputs are recorded for unique items only, and no obligation holds
@@ -153,14 +153,14 @@ impl LazyTables {
             };
         }
         for (depth, name) in named {
-            let is_spoken_of = match all.get(depth) {
+            let is_mentioned = match all.get(depth) {
                 Some(&Frame::Object { obligation, .. }) => {
                     let known = self.mentioned_names(obligation).0;
                     known.iter().any(|&one| self.core.schema.names.get(one).as_bytes() == name)
                 }
                 _ => false,
             };
-            if !is_spoken_of {
+            if !is_mentioned {
                 names.insert(name);
             }
         }
@@ -170,7 +170,7 @@ impl LazyTables {
     /// Returns the string that a position is inside of, with its content where that is recorded.
     fn open_string(
         &self,
-        Position { frame, record }: Position,
+        ReaderPosition { frame, record }: ReaderPosition,
     ) -> Option<(Option<Vec<u8>>, Escape)> {
         match frame {
             Frame::Name { text, escape, .. } => {

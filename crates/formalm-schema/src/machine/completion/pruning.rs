@@ -10,7 +10,9 @@ use rustc_hash::FxHashSet;
 
 use crate::core::{Core, TextId};
 use crate::formula::{Atom, F, Form, TRUE};
-use crate::machine::frame::{ContainerState, DONE, Frame, NameCandidates, NextNamesId, Position};
+use crate::machine::frame::{
+    ContainerState, DONE, Frame, NameCandidates, NextNamesId, ReaderPosition,
+};
 use crate::machine::min_bytes::SearchBudget;
 use crate::machine::min_bytes::escaped_strings::escaped_len;
 use crate::machine::reader::cache::NO_QUERIES;
@@ -24,10 +26,10 @@ impl LazyTables {
     /// with.
     pub(crate) fn useful_bytes(
         &mut self,
-        position: Position,
+        position: ReaderPosition,
         budget: &mut SearchBudget,
     ) -> Result<ByteSet, Error> {
-        let Position { frame, record } = position;
+        let ReaderPosition { frame, record } = position;
         // Under `uniqueItems` the content of an item matters.
         let free = record == NO_RECORD;
         let only = match frame {
@@ -248,7 +250,7 @@ impl LazyTables {
                 || (byte >= 0x80 && ascii);
             // Comparing bytes is cheaper than deciding whether a name is viable.
             if (!escaped && least.is_some_and(|least| least <= byte))
-                || !self.known_viable(next_names, at)?
+                || !self.known_name_viable(next_names, at)?
             {
                 continue;
             }

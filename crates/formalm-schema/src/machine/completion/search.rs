@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use formalm_automata::spelling::Escape;
 
 use crate::formula::TRUE;
-use crate::machine::frame::{DONE, Frame, FrameId, Position};
+use crate::machine::frame::{DONE, Frame, FrameId, ReaderPosition};
 use crate::machine::min_bytes::SearchBudget;
 use crate::machine::reader::cache::{NO_QUERIES, NO_VERDICTS};
 use crate::machine::{LazyTables, NO_RECORD};
@@ -73,7 +73,7 @@ impl LazyTables {
     /// another of equal length may be smaller.
     fn shortest_within_item(
         &mut self,
-        position: Position,
+        position: ReaderPosition,
         steps: u64,
     ) -> Result<Option<Vec<u8>>, Error> {
         let budget = &mut SearchBudget::new(steps);
@@ -86,7 +86,7 @@ impl LazyTables {
 
     fn complete_from(
         &mut self,
-        position: Position,
+        position: ReaderPosition,
         budget: &mut SearchBudget,
     ) -> Result<Vec<u8>, Error> {
         let Some((parent, own)) = self.isolated_rest(position, budget)? else {
@@ -110,7 +110,7 @@ impl LazyTables {
     /// Returns the shortest rest of a value that its parent does not constrain, and the parent.
     fn isolated_rest(
         &mut self,
-        Position { frame, record }: Position,
+        ReaderPosition { frame, record }: ReaderPosition,
         budget: &mut SearchBudget,
     ) -> Result<Option<(FrameId, Vec<u8>)>, Error> {
         if record != NO_RECORD {
@@ -136,7 +136,7 @@ impl LazyTables {
                     return Ok(None);
                 }
                 let frame = Frame::Number { obligation, digits, parent: DONE };
-                Some((parent, self.search_completion(Position { frame, record }, budget)?))
+                Some((parent, self.search_completion(ReaderPosition { frame, record }, budget)?))
             }
             _ => None,
         })
@@ -144,7 +144,7 @@ impl LazyTables {
 
     fn search_completion(
         &mut self,
-        position: Position,
+        position: ReaderPosition,
         budget: &mut SearchBudget,
     ) -> Result<Vec<u8>, Error> {
         let least = self.min_bytes(position.frame, None, budget)?;
@@ -158,10 +158,10 @@ impl LazyTables {
     /// frame below an array, the completion ends with the current item of that array.
     pub(crate) fn complete(
         &mut self,
-        position: Position,
+        position: ReaderPosition,
         array: Option<FrameId>,
         budget: &mut SearchBudget,
-    ) -> Result<Option<(Vec<u8>, Position)>, Error> {
+    ) -> Result<Option<(Vec<u8>, ReaderPosition)>, Error> {
         match self.shortest_length(position, array, &mut 0, budget)? {
             Some((length, end)) => {
                 self.lexicographically_least(position, (length, end), array, budget).map(Some)
@@ -173,10 +173,10 @@ impl LazyTables {
     /// At an end, returns the position after it and a lower bound on the bytes still to come.
     fn end_position(
         &mut self,
-        position: Position,
+        position: ReaderPosition,
         array: Option<FrameId>,
         budget: &mut SearchBudget,
-    ) -> Result<Option<(Position, usize)>, Error> {
+    ) -> Result<Option<(ReaderPosition, usize)>, Error> {
         let Some(array) = array else {
             return Ok(self.is_end(position.frame).then_some((position, 0)));
         };
@@ -190,11 +190,11 @@ impl LazyTables {
     /// is unsatisfiable. Writes the best lower bound known so far to `bound`.
     pub(crate) fn shortest_length(
         &mut self,
-        start: Position,
+        start: ReaderPosition,
         array: Option<FrameId>,
         bound: &mut usize,
         budget: &mut SearchBudget,
-    ) -> Result<Option<(usize, Position)>, Error> {
+    ) -> Result<Option<(usize, ReaderPosition)>, Error> {
         let mut read = FxHashMap::from_iter([(self.completion_class(start), 0)]);
         // Keyed by the lower bound of members through a position, and by whether a container was
         // just opened: its bound is expensive and is computed last, because an end may be found
@@ -204,7 +204,7 @@ impl LazyTables {
         // If only a limited number of items may match, a longer item may leave shorter ones to the
         // rest. The bound of the rest ignores that limit, so the shortest item is the best choice.
         let has_match_budget = array.is_some_and(|array| self.has_match_budget(start.frame, array));
-        let mut best: Option<(usize, Position)> = None;
+        let mut best: Option<(usize, ReaderPosition)> = None;
         while let Some(mut least) = open.first_entry() {
             let (all, _) = *least.key();
             if best.is_some() && all > *bound {
@@ -273,15 +273,15 @@ impl LazyTables {
     /// Returns the least completion of the shortest length, and the position after it.
     fn lexicographically_least(
         &mut self,
-        start: Position,
-        (length, end): (usize, Position),
+        start: ReaderPosition,
+        (length, end): (usize, ReaderPosition),
         array: Option<FrameId>,
         budget: &mut SearchBudget,
-    ) -> Result<(Vec<u8>, Position), Error> {
+    ) -> Result<(Vec<u8>, ReaderPosition), Error> {
         // A lower bound on the bytes after the end.
         let after_end = self.min_bytes(end.frame, None, budget)?;
         // The numbers of bytes known to be too few to complete a position.
-        let mut few: FxHashMap<Position, usize> = FxHashMap::default();
+        let mut few: FxHashMap<ReaderPosition, usize> = FxHashMap::default();
         let mut text = Vec::with_capacity(length);
         // Each entry stores the length of the completion before its position.
         let mut way = Vec::new();
@@ -327,10 +327,10 @@ impl LazyTables {
     /// Returns the position after a byte, and charges the solver's steps to the budget.
     fn read_counted(
         &mut self,
-        here: Position,
+        here: ReaderPosition,
         byte: u8,
         budget: &mut SearchBudget,
-    ) -> Result<Option<Position>, Error> {
+    ) -> Result<Option<ReaderPosition>, Error> {
         budget.step()?;
         let next = self.read_byte(here, byte)?;
         budget.steps_of(STEPS_READING * self.core.steps)?;
@@ -339,7 +339,7 @@ impl LazyTables {
 
     fn candidate_bytes(
         &mut self,
-        position: Position,
+        position: ReaderPosition,
         array: Option<FrameId>,
         budget: &mut SearchBudget,
     ) -> Result<std::vec::IntoIter<u8>, Error> {
@@ -372,7 +372,7 @@ impl LazyTables {
     }
 
     /// Drops what does not affect the completion: the string of a name that is like no other.
-    fn completion_class(&self, mut position: Position) -> Position {
+    fn completion_class(&self, mut position: ReaderPosition) -> ReaderPosition {
         if let Frame::Name { object, next_names, candidates, escape, .. } = position.frame
             && position.record == NO_RECORD
             && candidates.from == candidates.to

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use formalm_automata::Error;
 
 use crate::formula::{Atom, F, Form, TRUE};
-use crate::machine::frame::{ContainerState, Frame, FrameId, ObligationId, Owes, Position};
+use crate::machine::frame::{ContainerState, Frame, FrameId, ObligationId, Owes, ReaderPosition};
 use crate::machine::min_bytes::SearchBudget;
 use crate::machine::numbers::is_number_byte;
 use crate::machine::{LazyTables, NO_RECORD};
@@ -20,10 +20,10 @@ use crate::node::NodeId;
 const MIN_ITEMS: u64 = 2;
 
 /// The bytes of all required items, and the position after them.
-pub(crate) type CompletedItems = (Arc<[u8]>, Position);
+pub(crate) type CompletedItems = (Arc<[u8]>, ReaderPosition);
 
 /// The bytes of each item with the separator before it, and the position after the last.
-type ItemStrings = (Vec<Vec<u8>>, Position);
+type ItemStrings = (Vec<Vec<u8>>, ReaderPosition);
 
 /// The items that an array still requires.
 #[derive(Clone, Copy)]
@@ -46,7 +46,7 @@ impl LazyTables {
     /// they depend on each other in another way.
     pub(crate) fn complete_unique_items(
         &mut self,
-        position: Position,
+        position: ReaderPosition,
         budget: &mut SearchBudget,
     ) -> Result<Option<CompletedItems>, Error> {
         let Frame::Array {
@@ -66,7 +66,7 @@ impl LazyTables {
         if position.record != NO_RECORD {
             return Ok(None);
         }
-        if let Some(known) = budget.jumps.get(&position) {
+        if let Some(known) = budget.completed_items.get(&position) {
             return Ok(known.clone());
         }
         let found = match required.min_matching {
@@ -75,7 +75,7 @@ impl LazyTables {
                 self.matching_items_first(position, required, min_matching, budget)?
             }
         };
-        budget.jumps.insert(position, found.clone());
+        budget.completed_items.insert(position, found.clone());
         Ok(found)
     }
 
@@ -83,7 +83,7 @@ impl LazyTables {
     /// of equal length may be smaller.
     pub(crate) fn complete_from_inside_item(
         &mut self,
-        position: Position,
+        position: ReaderPosition,
         budget: &mut SearchBudget,
     ) -> Result<Option<CompletedItems>, Error> {
         let (mut frame, mut array) = (position.frame, None);
@@ -170,7 +170,7 @@ impl LazyTables {
     /// ones, then the shortest of the others.
     fn matching_items_first(
         &mut self,
-        start: Position,
+        start: ReaderPosition,
         required: RequiredItems,
         (least, node): (u64, NodeId),
         budget: &mut SearchBudget,
@@ -234,7 +234,7 @@ impl LazyTables {
         }
         // A number ends only with the byte after it.
         let end = self.position_after_item(end, parent)?;
-        let is_done = |position: &Position| match position.frame {
+        let is_done = |position: &ReaderPosition| match position.frame {
             Frame::Array { obligation, .. } => {
                 self.required_unique_items(obligation).is_some_and(|required| required.all() == 0)
             }
@@ -245,7 +245,7 @@ impl LazyTables {
 
     fn item_by_item(
         &mut self,
-        start: Position,
+        start: ReaderPosition,
         array: FrameId,
         budget: &mut SearchBudget,
     ) -> Result<Option<CompletedItems>, Error> {
@@ -258,12 +258,12 @@ impl LazyTables {
     /// Completes the required items one by one, each with the separator before it.
     fn complete_each_item(
         &mut self,
-        start: Position,
+        start: ReaderPosition,
         array: FrameId,
         budget: &mut SearchBudget,
     ) -> Result<Option<ItemStrings>, Error> {
         let (mut position, mut texts) = (start, Vec::<Vec<u8>>::new());
-        let is_between = |position: Position| match position.frame {
+        let is_between = |position: ReaderPosition| match position.frame {
             Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent == array,
             _ => false,
         };
@@ -297,9 +297,9 @@ impl LazyTables {
     /// array.
     pub(crate) fn position_after_item(
         &mut self,
-        position: Position,
+        position: ReaderPosition,
         array: FrameId,
-    ) -> Result<Option<Position>, Error> {
+    ) -> Result<Option<ReaderPosition>, Error> {
         match position.frame {
             Frame::Array { mode: ContainerState::AfterValue, parent, .. } if parent == array => {
                 Ok(Some(position))
@@ -320,7 +320,7 @@ impl LazyTables {
     }
 
     /// Returns `true` if a byte continues the current item. `array` is the frame below the array.
-    pub(crate) fn is_in_item(&self, position: Position, array: FrameId, byte: u8) -> bool {
+    pub(crate) fn is_in_item(&self, position: ReaderPosition, array: FrameId, byte: u8) -> bool {
         match position.frame {
             Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent != array,
             Frame::Number { parent, .. } => {

@@ -17,7 +17,7 @@ use formalm_automata::Error;
 use crate::core::Core;
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::machine::frame::{
-    DONE, Frame, FrameId, NameCandidates, NextNamesId, ObligationId, Position, QueriesId,
+    DONE, Frame, FrameId, NameCandidates, NextNamesId, ObligationId, QueriesId, ReaderPosition,
 };
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::names::{NameId, PLACEHOLDER};
@@ -30,7 +30,10 @@ const MAX_OBJECT_DEPTH: usize = 6;
 
 impl LazyTables {
     /// Returns the position without anything that no token distinguishes.
-    pub(crate) fn mask_abstraction(&mut self, position: Position) -> Result<Position, Error> {
+    pub(crate) fn mask_abstraction(
+        &mut self,
+        position: ReaderPosition,
+    ) -> Result<ReaderPosition, Error> {
         let mut position = position;
         if let Frame::Name { object, next_names, text, candidates, escape } = position.frame
             && text != NO_RECORD
@@ -237,13 +240,13 @@ impl Core {
 
     fn is_endless_object(&mut self, id: F, depth: usize) -> Result<bool, Error> {
         self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
-            Ok(core.object_fits(literals, &[])? && core.is_endless_members(literals, depth)?)
+            Ok(core.object_fits(literals, &[])? && core.is_endless_by_property(literals, depth)?)
         })
     }
 
     /// Returns `true` for a satisfiable conjunction if one property has unboundedly many values,
     /// whatever the others are.
-    fn is_endless_members(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
+    fn is_endless_by_property(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
         let (mut names, mut lists, mut has_patterns) = (Vec::new(), Vec::new(), false);
         for &part in literals {
             match self.formulas.get(part) {
@@ -268,7 +271,7 @@ impl Core {
             }
         }
         for name in names {
-            if self.is_endless_member(&lists, name, depth)? {
+            if self.has_endless_property(&lists, name, depth)? {
                 return Ok(true);
             }
         }
@@ -276,7 +279,7 @@ impl Core {
     }
 
     /// Returns `true` if a property has unboundedly many values.
-    fn is_endless_member(
+    fn has_endless_property(
         &mut self,
         lists: &[Arc<[(Which, NodeId)]>],
         name: NameId,
@@ -306,10 +309,10 @@ impl Core {
             }
         }
         for name in required {
-            let mut beside = Vec::with_capacity(literals.len());
+            let mut others_left = Vec::with_capacity(literals.len());
             for &part in literals {
                 let Form::Not(inner) = *self.formulas.get(part) else {
-                    beside.push(part);
+                    others_left.push(part);
                     continue;
                 };
                 let without = match self.formulas.get(inner).clone() {
@@ -319,12 +322,12 @@ impl Core {
                     }
                     _ => inner,
                 };
-                beside.push(self.formulas.not(without));
+                others_left.push(self.formulas.not(without));
             }
-            if !self.object_fits(&beside, &[])? {
+            if !self.object_fits(&others_left, &[])? {
                 continue;
             }
-            if self.is_endless_member(&lists, name, depth)? {
+            if self.has_endless_property(&lists, name, depth)? {
                 return Ok(true);
             }
         }

@@ -12,7 +12,7 @@ use formalm_automata::{ByteSet, Error, TokenNames};
 
 use crate::formula::TRUE;
 use crate::machine::frame::{
-    ContainerState, DONE, Frame, FrameId, NextNamesId, ObligationId, Position, VerdictsId,
+    ContainerState, DONE, Frame, FrameId, NextNamesId, ObligationId, ReaderPosition, VerdictsId,
 };
 use crate::machine::mask_class::name_continuation::NameContinuations;
 use crate::machine::reader::cache::{NO_QUERIES, NO_VERDICTS};
@@ -21,18 +21,18 @@ use crate::table::Map;
 
 /// Representatives of frames with equal continuations.
 #[derive(Debug, Default)]
-pub(crate) struct Continuations {
+pub(crate) struct ContinuationCache {
     /// The parts of property names in tokens, one table for each vocabulary.
     pub(crate) tokens: Vec<Arc<TokenNames>>,
-    known: Map<Continuation, FrameId>,
+    known: Map<ValueContinuation, FrameId>,
     parents: Map<FrameId, FrameId>,
     /// Objects after a property value, and after a name.
-    after: Map<Continuation, Frame>,
+    after: Map<ValueContinuation, Frame>,
     colons: Map<PropertyStart, Frame>,
     pub(crate) names: NameContinuations,
 }
 
-impl Continuations {
+impl ContinuationCache {
     /// Adds the tokens of a vocabulary. Returns `true` if it is new.
     pub(crate) fn add(&mut self, names: Arc<TokenNames>) -> bool {
         let is_new = !self.tokens.iter().any(|known| Arc::ptr_eq(known, &names));
@@ -44,8 +44,10 @@ impl Continuations {
 
     /// Drops all representatives.
     pub(crate) fn clear(&mut self) {
-        *self =
-            Continuations { tokens: std::mem::take(&mut self.tokens), ..Continuations::default() };
+        *self = ContinuationCache {
+            tokens: std::mem::take(&mut self.tokens),
+            ..ContinuationCache::default()
+        };
     }
 
     /// Returns the first bytes of names in tokens that contain a comma, a quote and part of a name.
@@ -68,7 +70,7 @@ impl Continuations {
 
 /// The behavior of a frame after the value in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Continuation {
+struct ValueContinuation {
     next: NextPart,
     end: ContainerEnd,
 }
@@ -103,14 +105,14 @@ pub(crate) struct PropertyStart {
 impl LazyTables {
     /// Returns the representative of all positions with equal masks; the position itself if finding
     /// that exceeds the step limit.
-    pub(crate) fn class_representative(&mut self, position: Position) -> Position {
-        let Position { frame, record } = position;
+    pub(crate) fn class_representative(&mut self, position: ReaderPosition) -> ReaderPosition {
+        let ReaderPosition { frame, record } = position;
         if record != NO_RECORD || self.continuations.tokens.is_empty() {
             return position;
         }
         self.core.steps = 0;
         match self.frame_representative(frame) {
-            Ok(frame) => Position { frame, record },
+            Ok(frame) => ReaderPosition { frame, record },
             Err(_) => {
                 // Whoever needs this answer gets the error.
                 self.core.answers.abandon();
@@ -241,21 +243,21 @@ impl LazyTables {
         &mut self,
         id: FrameId,
         parent: FrameId,
-    ) -> Result<Option<Continuation>, Error> {
+    ) -> Result<Option<ValueContinuation>, Error> {
         if let Frame::Array { obligation, from, .. } = *self.frames.get(id.0)
             && (from > 0 || self.has_unique_items(obligation) || !self.has_no_queries(obligation))
         {
             return Ok(None);
         }
         match self.close_value(id, NO_VERDICTS, NO_RECORD)? {
-            Some(Position { frame: Frame::Array { obligation, .. }, .. }) => {
+            Some(ReaderPosition { frame: Frame::Array { obligation, .. }, .. }) => {
                 // A token may end the array after a whole further item.
-                Ok(Some(Continuation {
+                Ok(Some(ValueContinuation {
                     next: NextPart::Items(obligation),
                     end: ContainerEnd::Plain(parent),
                 }))
             }
-            Some(Position { frame, .. }) => self.continuation_of(frame, parent),
+            Some(ReaderPosition { frame, .. }) => self.continuation_of(frame, parent),
             None => Ok(None),
         }
     }
@@ -265,7 +267,7 @@ impl LazyTables {
         &mut self,
         object: Frame,
         parent: FrameId,
-    ) -> Result<Option<Continuation>, Error> {
+    ) -> Result<Option<ValueContinuation>, Error> {
         if self.depends_on_depth(parent) {
             return Ok(None);
         }
@@ -279,7 +281,7 @@ impl LazyTables {
         &mut self,
         after: Frame,
         common: FrameId,
-    ) -> Result<Option<Continuation>, Error> {
+    ) -> Result<Option<ValueContinuation>, Error> {
         let Frame::Object { obligation, used_names, order, parent, .. } = after else {
             return Ok(None);
         };
@@ -294,7 +296,7 @@ impl LazyTables {
             Some(NO_VERDICTS) => ContainerEnd::Plain(common),
             Some(verdicts) => ContainerEnd::EnumIndex(parent, verdicts),
         };
-        Ok(Some(Continuation { next, end }))
+        Ok(Some(ValueContinuation { next, end }))
     }
 
     /// Returns what tokens distinguish of the names that may come next.

@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, TRUE};
 use crate::machine::frame::{
-    ContainerState, DONE, Frame, FrameId, NumberPrefix, ObligationId, Owes, Position,
+    ContainerState, DONE, Frame, FrameId, NumberPrefix, ObligationId, Owes, ReaderPosition,
 };
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::numbers::is_number_byte;
@@ -24,8 +24,8 @@ const INTEGER_BIT: u8 = 1 << 7;
 impl LookaheadState<'_> {
     /// Returns the innermost value of a class inside an unconstrained array, `None` if its
     /// surroundings matter.
-    pub(crate) fn isolated(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
-        let Position { mut frame, record } = self.position(key);
+    pub(crate) fn isolated(&mut self, class: KeyId) -> Result<Option<KeyId>, Error> {
+        let ReaderPosition { mut frame, record } = self.position(class);
         let tables = &mut self.tables;
         let Some((obligation, parent)) = innermost_value(&mut frame) else { return Ok(None) };
         if record != NO_RECORD || *parent == DONE || !tables.is_isolated(obligation, *parent) {
@@ -36,13 +36,13 @@ impl LookaheadState<'_> {
             return Ok(None);
         }
         *parent = around;
-        self.key(Position { frame, record }).map(Some)
+        self.class_of(ReaderPosition { frame, record }).map(Some)
     }
 
     /// Returns a number that identifies an isolated value which is constrained by its type only (or
     /// to integers), across all schemas with the same options.
-    pub(crate) fn plain_value_id(&mut self, key: KeyId) -> Option<u64> {
-        let frame = self.position(key).frame;
+    pub(crate) fn plain_value_id(&mut self, class: KeyId) -> Option<u64> {
+        let frame = self.position(class).frame;
         let tables = &mut self.tables;
         let (types, whitespace, digits) = match frame {
             Frame::Value { obligation, whitespace, .. } => {
@@ -62,8 +62,8 @@ impl LookaheadState<'_> {
     }
 
     /// Returns whether an isolated value has ended.
-    pub(crate) fn value_end(&mut self, key: KeyId) -> Result<Ended, Error> {
-        let frame = self.position(key).frame;
+    pub(crate) fn value_end(&mut self, class: KeyId) -> Result<Ended, Error> {
+        let frame = self.position(class).frame;
         let tables = &mut self.tables;
         let around = tables.isolation_array();
         Ok(match frame {
@@ -82,14 +82,14 @@ impl LookaheadState<'_> {
     }
 
     /// Returns the class after the innermost value.
-    pub(crate) fn after_value(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
-        let Position { mut frame, record } = self.position(key);
+    pub(crate) fn after_value(&mut self, class: KeyId) -> Result<Option<KeyId>, Error> {
+        let ReaderPosition { mut frame, record } = self.position(class);
         let Some((_, &mut parent)) = innermost_value(&mut frame) else { return Ok(None) };
         let Some(after) = self.tables.close_value(parent, NO_VERDICTS, record)? else {
             return Ok(None);
         };
         let after = self.tables.mask_abstraction(after)?;
-        self.key(after).map(Some)
+        self.class_of(after).map(Some)
     }
 }
 
@@ -146,7 +146,7 @@ impl LazyTables {
             match formula {
                 FALSE => Some(types),
                 TRUE => Some(types | 1 << of as u8),
-                formula if of == Type::Number && formula == self.core.whole_number() => {
+                formula if of == Type::Number && formula == self.core.integer_formula() => {
                     Some(types | 1 << of as u8 | INTEGER_BIT)
                 }
                 _ => None,
@@ -162,7 +162,7 @@ impl LazyTables {
     fn plain_number(&mut self, obligation: ObligationId) -> Option<u8> {
         match self.only_formula(obligation)? {
             TRUE => Some(0),
-            formula if formula == self.core.whole_number() => Some(INTEGER_BIT),
+            formula if formula == self.core.integer_formula() => Some(INTEGER_BIT),
             _ => None,
         }
     }
@@ -202,7 +202,7 @@ impl LazyTables {
 
 impl Core {
     /// Returns the formula of integers.
-    fn whole_number(&mut self) -> F {
+    fn integer_formula(&mut self) -> F {
         self.formulas.atom(Atom::Multiple(Decimal::integer(1)))
     }
 }

@@ -8,7 +8,7 @@ use formalm_automata::Error;
 use formalm_automata::spelling::{Escape, Escapes};
 
 use crate::formula::Atom;
-use crate::machine::frame::{Frame, ObligationId, Position};
+use crate::machine::frame::{Frame, ObligationId, ReaderPosition};
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::node::Type;
 use crate::value::Value;
@@ -76,7 +76,7 @@ impl LazyTables {
     /// `first` and ends; the next one begins with `text`.
     fn may_repeat(
         &self,
-        position: Position,
+        position: ReaderPosition,
         (obligation, from): (ObligationId, u32),
         first: &[u8],
         text: &[u8],

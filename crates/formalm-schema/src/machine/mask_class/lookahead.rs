@@ -16,7 +16,7 @@ use formalm_automata::{
 
 use crate::formula::TRUE;
 use crate::machine::NO_RECORD;
-use crate::machine::frame::{ContainerState, Frame, NameCandidates, Position, QueriesId};
+use crate::machine::frame::{ContainerState, Frame, NameCandidates, QueriesId, ReaderPosition};
 use crate::machine::lookahead_tables::LockedTables;
 use crate::machine::mask_class::string_hints::RepetitionHint;
 use crate::machine::mask_class::string_states::{FIRST_STRING_CLASS, StringStates, StringStep};
@@ -35,15 +35,15 @@ const MAX_LIVE_BYTES: usize = 24;
 
 /// One look-ahead. Everything it visits is dropped with it.
 #[derive(Debug)]
-pub(crate) struct Lookahead<'a> {
+pub(crate) struct SchemaLookahead<'a> {
     state: RefCell<LookaheadState<'a>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct LookaheadState<'a> {
     pub(crate) tables: LockedTables<'a>,
-    places: Table<Position>,
-    pub(crate) runs: StringStates,
+    positions: Table<ReaderPosition>,
+    pub(crate) strings: StringStates,
     /// The number of recorded inputs before the look-ahead.
     records: usize,
     /// The number of query states before the look-ahead, and the sizes of the tables that retain
@@ -51,13 +51,15 @@ pub(crate) struct LookaheadState<'a> {
     queries: (usize, [usize; 3]),
 }
 
-impl<'a> Lookahead<'a> {
-    pub(crate) fn new(mut tables: LockedTables<'a>) -> Lookahead<'a> {
+impl<'a> SchemaLookahead<'a> {
+    pub(crate) fn new(mut tables: LockedTables<'a>) -> SchemaLookahead<'a> {
         tables.core.ahead();
-        let (places, runs) = std::mem::take(&mut tables.spare_tables);
+        let (positions, strings) = std::mem::take(&mut tables.spare_tables);
         let records = tables.records.len();
         let queries = (tables.parts.queries.len(), tables.retained_counts());
-        Lookahead { state: RefCell::new(LookaheadState { tables, places, runs, records, queries }) }
+        SchemaLookahead {
+            state: RefCell::new(LookaheadState { tables, positions, strings, records, queries }),
+        }
     }
 }
 
@@ -65,9 +67,10 @@ impl Drop for LookaheadState<'_> {
     fn drop(&mut self) {
         // Inputs recorded meanwhile belong to positions that nothing refers to.
         let tables = &mut *self.tables;
-        self.places.clear();
-        self.runs.clear();
-        tables.spare_tables = (std::mem::take(&mut self.places), std::mem::take(&mut self.runs));
+        self.positions.clear();
+        self.strings.clear();
+        tables.spare_tables =
+            (std::mem::take(&mut self.positions), std::mem::take(&mut self.strings));
         tables.records.truncate(self.records);
         if tables.core.behind() && self.queries.1 == tables.retained_counts() {
             tables.parts.queries.truncate(self.queries.0);
@@ -76,18 +79,18 @@ impl Drop for LookaheadState<'_> {
 }
 
 impl LookaheadState<'_> {
-    pub(crate) fn position(&self, key: KeyId) -> Position {
-        let number = key.number();
+    pub(crate) fn position(&self, class: KeyId) -> ReaderPosition {
+        let number = class.number();
         if number >= FIRST_STRING_CLASS {
-            return self.runs.position(key);
+            return self.strings.position(class);
         }
         match number.checked_sub(FIRST_TRANSIENT_CLASS) {
-            Some(at) => *self.places.get(at),
-            None => *self.tables.keys.get(number),
+            Some(at) => *self.positions.get(at),
+            None => *self.tables.mask_classes.get(number),
         }
     }
 
-    pub(crate) fn key(&mut self, position: Position) -> Result<KeyId, Error> {
+    pub(crate) fn class_of(&mut self, position: ReaderPosition) -> Result<KeyId, Error> {
         let mut position = position;
         if let Frame::String { language, state, escape: Escape::None, .. } = position.frame
             && state == self.tables.core.text(language).start()
@@ -95,35 +98,35 @@ impl LookaheadState<'_> {
             position.frame = self.tables.relaxed_string(position.frame)?;
         }
         if !self.is_free_string(position)
-            && let Some(key) = self.runs.key(&self.tables, position)
+            && let Some(class) = self.strings.class_of(&self.tables, position)
         {
-            return Ok(key);
+            return Ok(class);
         }
-        Ok(KeyId::from_number(FIRST_TRANSIENT_CLASS + self.places.intern(position)))
+        Ok(KeyId::from_number(FIRST_TRANSIENT_CLASS + self.positions.intern(position)))
     }
 
     #[inline]
-    pub(crate) fn step(&mut self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        if key.number() >= FIRST_STRING_CLASS {
-            match self.runs.step(&mut self.tables, key, byte)? {
+    pub(crate) fn step(&mut self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        if class.number() >= FIRST_STRING_CLASS {
+            match self.strings.step(&mut self.tables, class, byte)? {
                 StringStep::To(next) => return Ok(Some(next)),
-                StringStep::Single(position) => return self.key(position).map(Some),
+                StringStep::Single(position) => return self.class_of(position).map(Some),
                 StringStep::Dead => return Ok(None),
                 StringStep::Unknown => {}
             }
         }
-        let before = self.position(key);
+        let before = self.position(class);
         let Some(after) = self.tables.read_byte(before, byte)? else { return Ok(None) };
         let after = self.tables.mask_abstraction(after)?;
         if after == before {
-            return Ok(Some(key));
+            return Ok(Some(class));
         }
-        self.key(after).map(Some)
+        self.class_of(after).map(Some)
     }
 
     /// Returns `true` if a position is inside an unconstrained string or name, between two
     /// characters.
-    pub(crate) fn is_free_string(&self, position: Position) -> bool {
+    pub(crate) fn is_free_string(&self, position: ReaderPosition) -> bool {
         if position.record != NO_RECORD {
             return false;
         }
@@ -144,7 +147,7 @@ impl LookaheadState<'_> {
 
     /// Returns `true` if a position is inside a string whose states are dropped with the
     /// look-ahead.
-    pub(crate) fn is_unbounded(&self, position: Position) -> bool {
+    pub(crate) fn is_unbounded(&self, position: ReaderPosition) -> bool {
         let core = &self.tables.core;
         let of = |queries: QueriesId| {
             let mut texts = self.tables.parts.queries.get(queries.0).iter().flatten();
@@ -158,14 +161,16 @@ impl LookaheadState<'_> {
     }
 
     /// Returns the same position in an unconstrained string.
-    pub(crate) fn as_free_string(&mut self, position: Position) -> Result<KeyId, Error> {
+    pub(crate) fn as_free_string(&mut self, position: ReaderPosition) -> Result<KeyId, Error> {
         let Frame::String { parent, queries, .. } = position.frame else {
-            return self.key(position);
+            return self.class_of(position);
         };
-        let Some(language) = self.tables.core.language(TRUE)? else { return self.key(position) };
+        let Some(language) = self.tables.core.language(TRUE)? else {
+            return self.class_of(position);
+        };
         let state = self.tables.core.text(language).start();
         let frame = Frame::String { language, state, queries, escape: Escape::None, parent };
-        self.key(Position { frame, ..position })
+        self.class_of(ReaderPosition { frame, ..position })
     }
 
     /// Returns the bytes with which known names continue.
@@ -185,7 +190,10 @@ impl LookaheadState<'_> {
         Some(set)
     }
 
-    pub(crate) fn possible_bytes(&mut self, position: Position) -> Result<Option<ByteSet>, Error> {
+    pub(crate) fn possible_bytes(
+        &mut self,
+        position: ReaderPosition,
+    ) -> Result<Option<ByteSet>, Error> {
         let options = &self.tables.core.options;
         let whitespace = options.blanks > 0 || options.layout.is_some();
         let bytes: &[u8] = match position.frame {
@@ -237,15 +245,15 @@ impl LookaheadState<'_> {
     }
 }
 
-impl EndSteps for Lookahead<'_> {
-    fn is_end(&self, key: KeyId) -> Result<bool, Error> {
+impl EndSteps for SchemaLookahead<'_> {
+    fn is_end(&self, class: KeyId) -> Result<bool, Error> {
         let state = &mut *self.state.borrow_mut();
-        let frame = state.position(key).frame;
+        let frame = state.position(class).frame;
         Ok(state.tables.is_end(frame))
     }
 }
 
-impl Steps for Lookahead<'_> {
+impl Steps for SchemaLookahead<'_> {
     type Lexemes = NoLexemes;
 
     const KNOWS_FEW: bool = true;
@@ -254,13 +262,13 @@ impl Steps for Lookahead<'_> {
         None
     }
 
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        self.state.borrow_mut().step(key, byte)
+    fn step(&self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        self.state.borrow_mut().step(class, byte)
     }
 
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+    fn live_bytes(&self, class: KeyId) -> Result<ByteSet, Error> {
         let state = &mut *self.state.borrow_mut();
-        let position = state.position(key);
+        let position = state.position(class);
         let mut set = ByteSet::default();
         let tried = match state.possible_bytes(position)? {
             Some(few) => few,
@@ -271,47 +279,47 @@ impl Steps for Lookahead<'_> {
             }
         };
         for byte in tried.iter() {
-            if state.step(key, byte)?.is_some() {
+            if state.step(class, byte)?.is_some() {
                 set.insert(byte);
             }
         }
         Ok(set)
     }
 
-    fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        let found = self.state.borrow_mut().repetition(key)?;
+    fn repetition(&self, class: KeyId) -> Result<Option<Repetition>, Error> {
+        let found = self.state.borrow_mut().repetition(class)?;
         match found {
             RepetitionHint::Repetition(repetition) => Ok(Some(repetition)),
             RepetitionHint::Nothing => Ok(None),
-            RepetitionHint::Unknown(key) => loops_of(self, key, MIN_LOOP_CHARS),
+            RepetitionHint::Unknown(class) => loops_of(self, class, MIN_LOOP_CHARS),
         }
     }
 
-    fn few(&self, key: KeyId) -> Result<Option<ByteSet>, Error> {
-        if key.number() >= FIRST_STRING_CLASS {
+    fn few(&self, class: KeyId) -> Result<Option<ByteSet>, Error> {
+        if class.number() >= FIRST_STRING_CLASS {
             // Reading a byte is as fast as computing this set.
             return Ok(None);
         }
         let state = &mut *self.state.borrow_mut();
-        state.possible_bytes(state.position(key))
+        state.possible_bytes(state.position(class))
     }
 
-    fn any_digits(&self, key: KeyId) -> Result<bool, Error> {
-        if key.number() >= FIRST_STRING_CLASS {
+    fn any_digits(&self, class: KeyId) -> Result<bool, Error> {
+        if class.number() >= FIRST_STRING_CLASS {
             return Ok(false);
         }
         let state = &mut *self.state.borrow_mut();
-        let frame = state.position(key).frame;
+        let frame = state.position(class).frame;
         Ok(state.tables.any_digits(frame))
     }
 
-    fn reference(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
+    fn reference(&self, class: KeyId) -> Result<Option<KeyId>, Error> {
         let state = &mut *self.state.borrow_mut();
-        let key = state.as_string_state(key);
-        if key.number() >= FIRST_STRING_CLASS {
-            return state.common_successor(key);
+        let class = state.as_string_state(class);
+        if class.number() >= FIRST_STRING_CLASS {
+            return state.common_successor(class);
         }
-        let position = state.position(key);
+        let position = state.position(class);
         if let Some(other) = state.unknown_name(position)? {
             return Ok(Some(other));
         }
@@ -319,55 +327,55 @@ impl Steps for Lookahead<'_> {
             Frame::Name { candidates, escape: Escape::None, .. }
                 if candidates.classes != NO_QUERIES =>
             {
-                state.common_successor(key)
+                state.common_successor(class)
             }
             _ => Ok(None),
         }
     }
 
-    fn in_open_string(&self, key: KeyId) -> Result<Option<Escapes>, Error> {
-        self.state.borrow_mut().in_open_string(key)
+    fn in_open_string(&self, class: KeyId) -> Result<Option<Escapes>, Error> {
+        self.state.borrow_mut().in_open_string(class)
     }
 
-    fn in_text(&self, key: KeyId) -> Result<Option<InText>, Error> {
-        self.state.borrow_mut().in_text(key)
+    fn in_text(&self, class: KeyId) -> Result<Option<InText>, Error> {
+        self.state.borrow_mut().in_text(class)
     }
 
-    fn in_text_at(&self, key: KeyId, state: StateId) -> Result<KeyId, Error> {
-        self.state.borrow_mut().in_text_at(key, state)
+    fn in_text_at(&self, class: KeyId, state: StateId) -> Result<KeyId, Error> {
+        self.state.borrow_mut().in_text_at(class, state)
     }
 
-    fn texts(&self, key: KeyId, reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
-        if key.number() >= FIRST_STRING_CLASS {
+    fn texts(&self, class: KeyId, reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
+        if class.number() >= FIRST_STRING_CLASS {
             return Ok(None);
         }
-        self.state.borrow_mut().known_name_suffixes(key, reference)
+        self.state.borrow_mut().known_name_suffixes(class, reference)
     }
 
-    fn apart(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
-        self.state.borrow_mut().isolated(key)
+    fn apart(&self, class: KeyId) -> Result<Option<KeyId>, Error> {
+        self.state.borrow_mut().isolated(class)
     }
 
-    fn common(&self, key: KeyId) -> Option<u64> {
-        self.state.borrow_mut().plain_value_id(key)
+    fn common(&self, class: KeyId) -> Option<u64> {
+        self.state.borrow_mut().plain_value_id(class)
     }
 
-    fn ended(&self, key: KeyId) -> Result<Ended, Error> {
-        self.state.borrow_mut().value_end(key)
+    fn ended(&self, class: KeyId) -> Result<Ended, Error> {
+        self.state.borrow_mut().value_end(class)
     }
 
-    fn behind(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
-        self.state.borrow_mut().after_value(key)
+    fn behind(&self, class: KeyId) -> Result<Option<KeyId>, Error> {
+        self.state.borrow_mut().after_value(class)
     }
 
-    fn kept(&self, key: KeyId) -> Option<KeyId> {
+    fn kept(&self, class: KeyId) -> Option<KeyId> {
         let state = &mut *self.state.borrow_mut();
-        let position = state.position(key);
-        let is_ahead = key.number() >= FIRST_TRANSIENT_CLASS;
+        let position = state.position(class);
+        let is_ahead = class.number() >= FIRST_TRANSIENT_CLASS;
         match position.record {
             NO_RECORD if is_ahead && !state.is_unbounded(position) => {
                 let position = state.tables.class_representative(position);
-                Some(KeyId::from_number(state.tables.keys.intern(position)))
+                Some(KeyId::from_number(state.tables.mask_classes.intern(position)))
             }
             _ => None,
         }

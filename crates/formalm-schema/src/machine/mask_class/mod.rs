@@ -25,8 +25,8 @@ use formalm_automata::{
 };
 
 use crate::formula::TRUE;
-use crate::machine::frame::{Position, QueriesId};
-use crate::machine::mask_class::lookahead::Lookahead;
+use crate::machine::frame::{QueriesId, ReaderPosition};
+use crate::machine::mask_class::lookahead::SchemaLookahead;
 use crate::machine::{LazyTables, SchemaAutomaton};
 
 /// Marks states whose class mask may be too permissive for a few tokens.
@@ -39,9 +39,9 @@ pub struct SchemaKeys {
     max_token_len: usize,
     names: Arc<TokenNames>,
     /// For each state its class plus one; 0 is unknown.
-    keys: Chunks,
+    classes: Chunks,
     /// The same for classes that are kept across look-aheads.
-    lasting: Chunks,
+    kept_classes: Chunks,
 }
 
 impl SchemaKeys {
@@ -65,8 +65,8 @@ impl SchemaKeys {
                 tables.continuations.clear();
             }
         }
-        let (keys, lasting) = (Chunks::default(), Chunks::default());
-        SchemaKeys { automaton, max_token_len, names, keys, lasting }
+        let (classes, kept_classes) = (Chunks::default(), Chunks::default());
+        SchemaKeys { automaton, max_token_len, names, classes, kept_classes }
     }
 }
 
@@ -79,43 +79,43 @@ impl Keys for SchemaKeys {
 
     #[inline]
     fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        match self.keys.get(state.number() as usize) {
+        match self.classes.get(state.number() as usize) {
             0 => {
                 let tables = &mut self.automaton.lock();
                 let position = tables.abstract_position(state.number())?;
                 let forgets = position.record != tables.states.get(state.number()).record;
                 let position = tables.class_representative(position);
-                let key = tables.keys.intern(position);
+                let class = tables.mask_classes.intern(position);
                 let unsure = if forgets { UNSURE } else { 0 };
-                self.keys.set(state.number() as usize, (key + 1) | unsure);
-                Ok(KeyId::from_number(key))
+                self.classes.set(state.number() as usize, (class + 1) | unsure);
+                Ok(KeyId::from_number(class))
             }
-            key => Ok(KeyId::from_number((key & !UNSURE) - 1)),
+            class => Ok(KeyId::from_number((class & !UNSURE) - 1)),
         }
     }
 
     fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
-        match self.lasting.get(state.number() as usize) {
+        match self.kept_classes.get(state.number() as usize) {
             0 => {
                 let tables = &mut self.automaton.lock();
                 let position = tables.abstract_position(state.number())?;
-                let key = tables.keys.intern(position);
-                self.lasting.set(state.number() as usize, key + 1);
-                Ok(KeyId::from_number(key))
+                let class = tables.mask_classes.intern(position);
+                self.kept_classes.set(state.number() as usize, class + 1);
+                Ok(KeyId::from_number(class))
             }
-            key => Ok(KeyId::from_number(key - 1)),
+            class => Ok(KeyId::from_number(class - 1)),
         }
     }
 
     #[inline]
     fn known_key(&self, state: StateId) -> Option<KeyId> {
-        let key = self.keys.get(state.number() as usize) & !UNSURE;
-        key.checked_sub(1).map(KeyId::from_number)
+        let class = self.classes.get(state.number() as usize) & !UNSURE;
+        class.checked_sub(1).map(KeyId::from_number)
     }
 
     #[inline]
     fn is_unsure(&self, state: StateId) -> bool {
-        self.keys.get(state.number() as usize) & UNSURE != 0
+        self.classes.get(state.number() as usize) & UNSURE != 0
     }
 
     fn may_tell(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
@@ -123,27 +123,27 @@ impl Keys for SchemaKeys {
     }
 
     fn forgets_items(&self) -> bool {
-        self.automaton.has_distinct
+        self.automaton.has_unique_items
     }
 
     fn over(&self, ahead: &Arc<SchemaAutomaton>) -> Option<SchemaKeys> {
         let automaton = Arc::clone(ahead);
         let (max_token_len, names) = (self.max_token_len, Arc::clone(&self.names));
-        let (keys, lasting) = (Chunks::default(), Chunks::default());
-        Some(SchemaKeys { automaton, max_token_len, names, keys, lasting })
+        let (classes, kept_classes) = (Chunks::default(), Chunks::default());
+        Some(SchemaKeys { automaton, max_token_len, names, classes, kept_classes })
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        purpose.read(&Lookahead::new(self.automaton.lock()))
+        purpose.read(&SchemaLookahead::new(self.automaton.lock()))
     }
 
     fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
-        let key = self.key(state)?;
-        Ok(purpose.read(&Lookahead::new(self.automaton.lock()), key))
+        let class = self.key(state)?;
+        Ok(purpose.read(&SchemaLookahead::new(self.automaton.lock()), class))
     }
 
     fn memory_bytes(&self) -> usize {
-        self.keys.memory_bytes() + self.lasting.memory_bytes()
+        self.classes.memory_bytes() + self.kept_classes.memory_bytes()
     }
 
     fn renewed(&self) -> Result<Option<SchemaKeys>, Error> {
@@ -154,9 +154,9 @@ impl Keys for SchemaKeys {
 
 impl LazyTables {
     /// Returns the position without anything that no token distinguishes inside its value.
-    fn abstract_position(&mut self, state: u32) -> Result<Position, Error> {
+    fn abstract_position(&mut self, state: u32) -> Result<ReaderPosition, Error> {
         let position = *self.states.get(state);
-        let position = Position { frame: self.relaxed_string(position.frame)?, ..position };
+        let position = ReaderPosition { frame: self.relaxed_string(position.frame)?, ..position };
         self.mask_abstraction(position)
     }
 

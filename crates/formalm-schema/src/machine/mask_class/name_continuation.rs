@@ -95,7 +95,7 @@ impl LazyTables {
             if is_open && !is_distinguished {
                 continue;
             }
-            let viable = self.known_viable(next_names, at)?;
+            let viable = self.known_name_viable(next_names, at)?;
             if !is_open && !viable {
                 continue;
             }

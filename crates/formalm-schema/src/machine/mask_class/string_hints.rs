@@ -11,7 +11,7 @@ use formalm_automata::{
 use crate::core::TextId;
 use crate::machine::LazyTables;
 use crate::machine::NO_RECORD;
-use crate::machine::frame::{Frame, NameCandidates, Position, QueriesId};
+use crate::machine::frame::{Frame, NameCandidates, QueriesId, ReaderPosition};
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::mask_class::string_states::FIRST_STRING_CLASS;
 use crate::machine::reader::cache::NO_QUERIES;
@@ -30,18 +30,18 @@ pub(crate) enum RepetitionHint {
 
 impl LookaheadState<'_> {
     /// Returns the class as a pair of `string_states`, if it is inside a string.
-    pub(crate) fn as_string_state(&mut self, key: KeyId) -> KeyId {
-        let position = self.position(key);
-        if key.number() >= FIRST_STRING_CLASS || self.is_free_string(position) {
-            return key;
+    pub(crate) fn as_string_state(&mut self, class: KeyId) -> KeyId {
+        let position = self.position(class);
+        if class.number() >= FIRST_STRING_CLASS || self.is_free_string(position) {
+            return class;
         }
-        self.runs.key(&self.tables, position).unwrap_or(key)
+        self.strings.class_of(&self.tables, position).unwrap_or(class)
     }
 
     /// Returns how strings are escaped, if the string rejects nothing before its end.
-    pub(crate) fn in_open_string(&mut self, key: KeyId) -> Result<Option<Escapes>, Error> {
-        let key = self.as_string_state(key);
-        let position = self.position(key);
+    pub(crate) fn in_open_string(&mut self, class: KeyId) -> Result<Option<Escapes>, Error> {
+        let class = self.as_string_state(class);
+        let position = self.position(class);
         if position.record != NO_RECORD || self.is_free_string(position) {
             return Ok(None);
         }
@@ -62,9 +62,9 @@ impl LookaheadState<'_> {
 
     /// Returns the string that a class is inside of, if one automaton reads it and nothing else
     /// matters.
-    pub(crate) fn in_text(&mut self, key: KeyId) -> Result<Option<InText>, Error> {
-        let key = self.as_string_state(key);
-        let position = self.position(key);
+    pub(crate) fn in_text(&mut self, class: KeyId) -> Result<Option<InText>, Error> {
+        let class = self.as_string_state(class);
+        let position = self.position(class);
         if position.record != NO_RECORD || self.is_free_string(position) {
             return Ok(None);
         }
@@ -92,8 +92,8 @@ impl LookaheadState<'_> {
     }
 
     /// Returns the same class with its automaton in another state.
-    pub(crate) fn in_text_at(&mut self, key: KeyId, state: StateId) -> Result<KeyId, Error> {
-        let mut position = self.position(key);
+    pub(crate) fn in_text_at(&mut self, class: KeyId, state: StateId) -> Result<KeyId, Error> {
+        let mut position = self.position(class);
         match &mut position.frame {
             Frame::String { state: at, .. } => *at = state,
             Frame::Name { candidates, .. } => {
@@ -105,15 +105,15 @@ impl LookaheadState<'_> {
             }
             _ => {}
         }
-        self.key(position)
+        self.class_of(position)
     }
 
-    pub(crate) fn repetition(&mut self, key: KeyId) -> Result<RepetitionHint, Error> {
-        let key = self.as_string_state(key);
-        let position = self.position(key);
+    pub(crate) fn repetition(&mut self, class: KeyId) -> Result<RepetitionHint, Error> {
+        let class = self.as_string_state(class);
+        let position = self.position(class);
         let policy = self.tables.core.options.escapes;
         if self.is_free_string(position) {
-            return Ok(RepetitionHint::Repetition(char_repetition(policy, (0, None), key)));
+            return Ok(RepetitionHint::Repetition(char_repetition(policy, (0, None), class)));
         }
         if let Frame::String { language, state, queries, escape: Escape::None, .. } = position.frame
             && position.record == NO_RECORD
@@ -123,17 +123,20 @@ impl LookaheadState<'_> {
             let exit = self.as_free_string(position)?;
             return Ok(RepetitionHint::Repetition(char_repetition(policy, count, exit)));
         }
-        if key.number() < FIRST_STRING_CLASS || self.possible_bytes(position)?.is_some() {
+        if class.number() < FIRST_STRING_CLASS || self.possible_bytes(position)?.is_some() {
             return Ok(RepetitionHint::Nothing);
         }
-        Ok(match self.runs.is_free_string(&mut self.tables, key)? {
-            true => RepetitionHint::Repetition(char_repetition(policy, (0, None), key)),
-            false => RepetitionHint::Unknown(key),
+        Ok(match self.strings.is_free_string(&mut self.tables, class)? {
+            true => RepetitionHint::Repetition(char_repetition(policy, (0, None), class)),
+            false => RepetitionHint::Unknown(class),
         })
     }
 
     /// Returns the class of an unknown name, for one that may still become a known name.
-    pub(crate) fn unknown_name(&mut self, position: Position) -> Result<Option<KeyId>, Error> {
+    pub(crate) fn unknown_name(
+        &mut self,
+        position: ReaderPosition,
+    ) -> Result<Option<KeyId>, Error> {
         let Frame::Name { object, next_names, candidates, escape: Escape::None, .. } =
             position.frame
         else {
@@ -148,19 +151,19 @@ impl LookaheadState<'_> {
         let candidates = NameCandidates { from: 0, to: 0, ..candidates };
         let (text, escape) = (NO_RECORD, Escape::None);
         let frame = Frame::Name { object, next_names, text, candidates, escape };
-        self.key(Position { frame, ..position }).map(Some)
+        self.class_of(ReaderPosition { frame, ..position }).map(Some)
     }
 
     /// Returns the suffixes of known names after which alone the class differs from `other`, or
     /// which are the only ones allowed.
     pub(crate) fn known_name_suffixes(
         &mut self,
-        key: KeyId,
+        class: KeyId,
         other: Option<KeyId>,
     ) -> Result<Option<Texts>, Error> {
         let policy = self.tables.core.options.escapes;
         let Frame::Name { object, next_names, text, candidates, escape: Escape::None } =
-            self.position(key).frame
+            self.position(class).frame
         else {
             return Ok(None);
         };
@@ -183,7 +186,7 @@ impl LookaheadState<'_> {
         let depth = self.tables.records.get(text).2 as usize;
         let mut texts = Texts::new(policy);
         for at in candidates.from..candidates.to {
-            if other.is_none() && !self.tables.known_viable(next_names, at)? {
+            if other.is_none() && !self.tables.known_name_viable(next_names, at)? {
                 continue;
             }
             let name = self.tables.known_name(next_names, at);
@@ -206,17 +209,19 @@ impl LookaheadState<'_> {
     }
 
     /// Returns the class that most letters lead to.
-    pub(crate) fn common_successor(&mut self, key: KeyId) -> Result<Option<KeyId>, Error> {
+    pub(crate) fn common_successor(&mut self, class: KeyId) -> Result<Option<KeyId>, Error> {
         let mut counts: Vec<(KeyId, usize)> = Vec::new();
         for byte in b'a'..=b'z' {
-            let Some(next) = self.step(key, byte)? else { continue };
+            let Some(next) = self.step(class, byte)? else { continue };
             match counts.iter_mut().find(|(known, _)| *known == next) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((next, 1)),
             }
         }
         let most = counts.into_iter().max_by_key(|&(_, count)| count);
-        Ok(most.filter(|&(next, count)| count >= MIN_LETTERS && next != key).map(|(next, _)| next))
+        Ok(most
+            .filter(|&(next, count)| count >= MIN_LETTERS && next != class)
+            .map(|(next, _)| next))
     }
 }
 

@@ -8,7 +8,9 @@ use formalm_automata::{Error, KeyId, Machine, StateId, every_character};
 use rustc_hash::FxHashMap;
 
 use crate::core::TextId;
-use crate::machine::frame::{Frame, FrameId, NameCandidates, NextNamesId, Position, QueriesId};
+use crate::machine::frame::{
+    Frame, FrameId, NameCandidates, NextNamesId, QueriesId, ReaderPosition,
+};
 use crate::machine::reader::cache::NO_QUERIES;
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::table::{ROOM, Table};
@@ -44,7 +46,7 @@ pub(crate) struct StringStates {
 pub(crate) enum StringStep {
     To(KeyId),
     /// The string continues, and only one automaton matters from here on.
-    Single(Position),
+    Single(ReaderPosition),
     Dead,
     /// Must be read from the position.
     Unknown,
@@ -62,7 +64,11 @@ impl StringStates {
     }
 
     /// Returns the class of a position inside a string that is not recorded.
-    pub(crate) fn key(&mut self, tables: &LazyTables, position: Position) -> Option<KeyId> {
+    pub(crate) fn class_of(
+        &mut self,
+        tables: &LazyTables,
+        position: ReaderPosition,
+    ) -> Option<KeyId> {
         if position.record != NO_RECORD {
             return None;
         }
@@ -84,10 +90,10 @@ impl StringStates {
             } => (StringRun::Name { object, next_names }, candidates.classes.0),
             _ => return None,
         };
-        self.key_in(run, state)
+        self.class_in(run, state)
     }
 
-    fn key_in(&mut self, run: StringRun, state: u32) -> Option<KeyId> {
+    fn class_in(&mut self, run: StringRun, state: u32) -> Option<KeyId> {
         let at = self.list.iter().position(|one| *one == run).unwrap_or_else(|| {
             self.list.push(run);
             self.list.len() - 1
@@ -99,25 +105,25 @@ impl StringStates {
             .then(|| KeyId::from_number(FIRST_STRING_CLASS + ((at as u32) << STATE_BITS) + state))
     }
 
-    fn split(&self, key: KeyId) -> (StringRun, u32) {
-        let number = key.number() - FIRST_STRING_CLASS;
+    fn split(&self, class: KeyId) -> (StringRun, u32) {
+        let number = class.number() - FIRST_STRING_CLASS;
         (self.list[(number >> STATE_BITS) as usize], number & MAX_STATE)
     }
 
-    pub(crate) fn position(&self, key: KeyId) -> Position {
-        let (run, state) = self.split(key);
+    pub(crate) fn position(&self, class: KeyId) -> ReaderPosition {
+        let (run, state) = self.split(class);
         let (escape, record) = (Escape::None, NO_RECORD);
         match run {
             StringRun::Single { language, queries, parent } => {
                 let state = StateId::from_number(state);
-                Position {
+                ReaderPosition {
                     frame: Frame::String { language, state, queries, escape, parent },
                     record,
                 }
             }
             StringRun::Product { language, parent } => {
                 let &(state, queries) = self.products.get(state);
-                Position {
+                ReaderPosition {
                     frame: Frame::String { language, state, queries, escape, parent },
                     record,
                 }
@@ -125,7 +131,7 @@ impl StringStates {
             StringRun::Name { object, next_names } => {
                 let candidates = NameCandidates { from: 0, to: 0, classes: QueriesId(state) };
                 let frame = Frame::Name { object, next_names, text: NO_RECORD, candidates, escape };
-                Position { frame, record }
+                ReaderPosition { frame, record }
             }
         }
     }
@@ -135,7 +141,7 @@ impl StringStates {
     pub(crate) fn step(
         &mut self,
         tables: &mut LazyTables,
-        key: KeyId,
+        class: KeyId,
         byte: u8,
     ) -> Result<StringStep, Error> {
         if matches!(byte, b'"' | b'\\' | 0..0x20) {
@@ -144,7 +150,7 @@ impl StringStates {
         if byte >= 0x80 && tables.core.options.escapes == Escapes::Ascii {
             return Ok(StringStep::Dead);
         }
-        self.step_char_byte(tables, key, byte)
+        self.step_char_byte(tables, class, byte)
     }
 
     /// Returns the class after a byte of the string's content.
@@ -152,10 +158,10 @@ impl StringStates {
     pub(crate) fn step_char_byte(
         &mut self,
         tables: &mut LazyTables,
-        key: KeyId,
+        class: KeyId,
         byte: u8,
     ) -> Result<StringStep, Error> {
-        let (run, state) = self.split(key);
+        let (run, state) = self.split(class);
         if let StringRun::Single { language, .. } = run {
             let state = StateId::from_number(state);
             let next = tables.core.text(language).step(state, byte)?.map(StateId::number);
@@ -163,15 +169,15 @@ impl StringStates {
                 None => StringStep::Dead,
                 Some(next) if next > MAX_STATE => StringStep::Unknown,
                 Some(next) => {
-                    StringStep::To(KeyId::from_number((key.number() & !MAX_STATE) + next))
+                    StringStep::To(KeyId::from_number((class.number() & !MAX_STATE) + next))
                 }
             });
         }
-        if let Some(&known) = self.next.get(&(key.number(), byte)) {
+        if let Some(&known) = self.next.get(&(class.number(), byte)) {
             return Ok(known);
         }
         let next = self.step_several(tables, run, state, byte)?;
-        self.next.insert((key.number(), byte), next);
+        self.next.insert((class.number(), byte), next);
         Ok(next)
     }
 
@@ -186,8 +192,8 @@ impl StringStates {
         let StringRun::Product { language, parent } = run else {
             let after = tables.advance_queries(QueriesId(state), &[byte])?;
             let alive = tables.parts.queries.get(after.0).iter().any(Option::is_some);
-            let key = if alive { self.key_in(run, after.0).map(StringStep::To) } else { None };
-            return Ok(key.unwrap_or(if alive { StringStep::Unknown } else { StringStep::Dead }));
+            let class = if alive { self.class_in(run, after.0).map(StringStep::To) } else { None };
+            return Ok(class.unwrap_or(if alive { StringStep::Unknown } else { StringStep::Dead }));
         };
         let &(state, queries) = self.products.get(state);
         let Some(state) = tables.core.text(language).step(state, byte)? else {
@@ -197,30 +203,30 @@ impl StringStates {
         if tables.has_constant_verdicts(queries) {
             // From here on one automaton decides, as in strings without queries.
             let frame = Frame::String { language, state, queries, escape: Escape::None, parent };
-            return Ok(StringStep::Single(Position { frame, record: NO_RECORD }));
+            return Ok(StringStep::Single(ReaderPosition { frame, record: NO_RECORD }));
         }
         let product = self.products.intern((state, queries));
-        Ok(self.key_in(run, product).map_or(StringStep::Unknown, StringStep::To))
+        Ok(self.class_in(run, product).map_or(StringStep::Unknown, StringStep::To))
     }
 
     /// Returns `true` if every character returns to the class.
     pub(crate) fn is_free_string(
         &mut self,
         tables: &mut LazyTables,
-        key: KeyId,
+        class: KeyId,
     ) -> Result<bool, Error> {
-        let mut step = |key: KeyId, byte: u8| {
-            Ok(match self.step_char_byte(tables, key, byte)? {
+        let mut step = |class: KeyId, byte: u8| {
+            Ok(match self.step_char_byte(tables, class, byte)? {
                 StringStep::To(next) => Some(next),
                 StringStep::Single(_) | StringStep::Dead | StringStep::Unknown => None,
             })
         };
         for byte in 0..128 {
-            if step(key, byte)? != Some(key) {
+            if step(class, byte)? != Some(class) {
                 return Ok(false);
             }
         }
-        every_character(key, key, step)
+        every_character(class, class, step)
     }
 }
 

@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
-use crate::machine::frame::{DONE, Frame, ObligationId, Owes, Position};
+use crate::machine::frame::{DONE, Frame, ObligationId, Owes, ReaderPosition};
 use crate::machine::min_bytes::SearchBudget;
-use crate::machine::min_bytes::disjunctions::{Branch, MAX_BRANCHES};
+use crate::machine::min_bytes::disjunctions::{BoundBranch, MAX_BRANCHES};
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::names::NameId;
 use crate::node::NodeId;
@@ -71,11 +71,11 @@ impl LazyTables {
         budget: &mut SearchBudget,
     ) -> Result<ChildBound, Error> {
         let key = (obligation, child);
-        let mut least = match self.bound_cache.children.get(&key) {
+        let mut least = match self.bound_cache.container_bounds.get(&key) {
             Some(known) => known.clone(),
             None => {
                 let least = self.child_bound_of(obligation, &key.1, budget)?;
-                self.bound_cache.children.insert(key, least.clone());
+                self.bound_cache.container_bounds.insert(key, least.clone());
                 least
             }
         };
@@ -130,7 +130,7 @@ impl LazyTables {
             Form::Or(list) => self.min_bytes_of_any(&list, costs, budget),
             _ => {
                 let parts = self.core.formulas.conjuncts(id);
-                let branch = Branch { parts, values: Vec::new() };
+                let branch = BoundBranch { parts, values: Vec::new() };
                 self.min_bytes_of_branches(branch, MAX_BRANCHES, costs, budget)
             }
         }
@@ -158,13 +158,13 @@ impl LazyTables {
         if id == TRUE || id == FALSE {
             return Ok(if id == TRUE { 0 } else { UNREACHABLE });
         }
-        if let Some(&known) = self.bound_cache.rests.get(&id) {
+        if let Some(&known) = self.bound_cache.rest_bytes.get(&id) {
             return Ok(known);
         }
         let child = ChildBound { must: 0, verdicts: Vec::new() };
         let mut costs = ChildCosts { child: &child, queries: &[], known: FxHashMap::default() };
         let least = self.min_bytes_of_formula(id, &mut costs, budget)?.min(UNREACHABLE);
-        self.bound_cache.rests.insert(id, least);
+        self.bound_cache.rest_bytes.insert(id, least);
         Ok(least)
     }
 
@@ -172,7 +172,7 @@ impl LazyTables {
     /// maximum counts.
     pub(crate) fn min_bytes_of_branch(
         &mut self,
-        branch: &Branch,
+        branch: &BoundBranch,
         costs: &mut ChildCosts<'_>,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
@@ -204,7 +204,7 @@ impl LazyTables {
                 Form::Atom(Atom::Contains(count, node)) => {
                     let value = self.core.child(node);
                     let each = ITEM_BYTES - 1 + comma + self.min_value_bytes(value, budget);
-                    least = least.max(times(count, each));
+                    least = least.max(saturating_times(count, each));
                 }
                 Form::Child(node) => here = here.max(costs.of(node)),
                 Form::Or(list) | Form::One(list) => {
@@ -229,17 +229,17 @@ impl LazyTables {
         if others > 0 {
             let names = self.allowed_names(parts)?;
             let texts = match names {
-                TRUE => times(others - 1, 1),
+                TRUE => saturating_times(others - 1, 1),
                 _ => self.min_strings_len(names, others, budget)?,
             };
-            let each = times(others, PROPERTY_BYTES + comma + colon);
+            let each = saturating_times(others, PROPERTY_BYTES + comma + colon);
             named = named.saturating_add(each).saturating_add(texts);
         }
         Ok(all.max(here + least.max(named)))
     }
 
     /// Returns `true` if a formula concerns anything but properties that are not required.
-    fn concerns_other_names(&mut self, inner: F, branch: &Branch) -> Result<bool, Error> {
+    fn concerns_other_names(&mut self, inner: F, branch: &BoundBranch) -> Result<bool, Error> {
         let Form::Atom(Atom::Members(rules)) = self.core.formulas.get(inner).clone() else {
             return Ok(true);
         };
@@ -302,7 +302,7 @@ impl LazyTables {
                     }
                 }
             };
-            all = all.saturating_add(times(repeats, each));
+            all = all.saturating_add(saturating_times(repeats, each));
         }
         Ok(all)
     }
@@ -328,7 +328,8 @@ impl LazyTables {
             Atom::Items(ranges, read) => {
                 let mut least = UNREACHABLE;
                 for &(from, to, node) in ranges.iter().filter(|range| range.1 > read) {
-                    let before = times(u64::from(from.saturating_sub(read)), ITEM_BYTES + comma);
+                    let before =
+                        saturating_times(u64::from(from.saturating_sub(read)), ITEM_BYTES + comma);
                     let value = self.min_other_value_bytes(node, budget);
                     least = least.min(before.saturating_add(ITEM_BYTES - 1 + comma + value));
                     debug_assert!(from < to);
@@ -423,7 +424,7 @@ impl LazyTables {
         let limit = budget.limit;
         budget.limit = limit.min(budget.steps + MAX_VALUE_STEPS);
         let mut bound = 1;
-        let position = Position { frame, record: NO_RECORD };
+        let position = ReaderPosition { frame, record: NO_RECORD };
         let found = self.shortest_length(position, None, &mut bound, budget);
         budget.limit = limit;
         let least = match found {
@@ -442,6 +443,6 @@ impl LazyTables {
     }
 }
 
-fn times(count: u64, each: usize) -> usize {
+fn saturating_times(count: u64, each: usize) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(each)
 }

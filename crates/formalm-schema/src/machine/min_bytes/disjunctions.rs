@@ -19,7 +19,7 @@ pub(crate) const MAX_BRANCHES: usize = 64;
 
 /// A conjunction of statements about further properties and items.
 #[derive(Clone)]
-pub(crate) struct Branch {
+pub(crate) struct BoundBranch {
     pub(crate) parts: Vec<F>,
     /// Further formulas about the values of required properties.
     pub(crate) values: Vec<(NameId, F)>,
@@ -37,7 +37,7 @@ impl LazyTables {
     /// `max_branches` branches.
     pub(crate) fn min_bytes_of_branches(
         &mut self,
-        mut branch: Branch,
+        mut branch: BoundBranch,
         max_branches: usize,
         costs: &mut ChildCosts<'_>,
         budget: &mut SearchBudget,
@@ -159,11 +159,11 @@ impl LazyTables {
                 _ => {}
             }
         }
-        let is_owed = |&part: &F| matches!(formulas.get(part), Form::Atom(Atom::Owed(_)));
-        if parts.iter().filter(|part| is_owed(part)).count() > 1 {
+        let is_required = |&part: &F| matches!(formulas.get(part), Form::Atom(Atom::Owed(_)));
+        if parts.iter().filter(|part| is_required(part)).count() > 1 {
             let mut required: Vec<NameId> = required.into_iter().collect();
             required.sort_unstable();
-            parts.retain(|part| !is_owed(part));
+            parts.retain(|part| !is_required(part));
             parts.push(self.core.formulas.atom(Atom::Owed(required.into())));
         }
     }

@@ -54,21 +54,21 @@ impl LazyTables {
         count: u64,
         least: usize,
     ) -> Result<usize, Error> {
-        let lengths = match self.bound_cache.values.get(&value) {
+        let lengths = match self.bound_cache.value_lengths.get(&value) {
             Some(known) => Arc::clone(known),
             None => {
                 let lengths = Arc::new(self.value_lengths(value)?);
-                self.bound_cache.values.insert(value, Arc::clone(&lengths));
+                self.bound_cache.value_lengths.insert(value, Arc::clone(&lengths));
                 lengths
             }
         };
         let mut counts = lengths.counts;
         for &one in taken {
-            let length = match self.bound_cache.lengths.get(&(value, one)) {
+            let length = match self.bound_cache.counted_lengths.get(&(value, one)) {
                 Some(&known) => known,
                 None => {
                     let length = self.length_counted_for(&lengths, one)?;
-                    self.bound_cache.lengths.insert((value, one), length);
+                    self.bound_cache.counted_lengths.insert((value, one), length);
                     length
                 }
             };
@@ -200,11 +200,11 @@ impl LazyTables {
         let Some(language) = self.core.language(texts)? else {
             return Ok(Arc::new([0; MAX_LENGTH]));
         };
-        if let Some(known) = self.bound_cache.counts.get(&(language, escaped)) {
+        if let Some(known) = self.bound_cache.string_counts.get(&(language, escaped)) {
             return Ok(Arc::clone(known));
         }
         let counts = Arc::new(self.count_strings(language, escaped)?);
-        self.bound_cache.counts.insert((language, escaped), Arc::clone(&counts));
+        self.bound_cache.string_counts.insert((language, escaped), Arc::clone(&counts));
         Ok(counts)
     }
 

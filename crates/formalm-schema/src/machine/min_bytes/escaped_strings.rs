@@ -129,7 +129,7 @@ fn escape_char(text: &[u8], escapes: Escapes) -> Vec<u8> {
 }
 
 /// Predecessors of a state on shortest paths: the states, and the bytes that lead from them.
-type Predecessors = Vec<(StateId, u8)>;
+type ShortestPredecessors = Vec<(StateId, u8)>;
 
 impl LazyTables {
     /// Returns the shortest string from a state, before escaping. Charges the automaton's work to
@@ -157,7 +157,7 @@ impl LazyTables {
         state: StateId,
         budget: &mut SearchBudget,
     ) -> Result<StringSuffix, Error> {
-        if let Some(known) = self.bound_cache.texts.get(&(language, state.number())) {
+        if let Some(known) = self.bound_cache.string_suffixes.get(&(language, state.number())) {
             return Ok(known.clone());
         }
         let mut text = self.shortest_string(language, state, budget)?;
@@ -177,7 +177,7 @@ impl LazyTables {
         for read in 0..=text.len() {
             let Some(here) = at else { break };
             let rest = StringSuffix { text: Arc::clone(&text), left: Arc::clone(&left), read };
-            self.bound_cache.texts.insert((language, here.number()), rest);
+            self.bound_cache.string_suffixes.insert((language, here.number()), rest);
             at = match text.get(read) {
                 Some(&byte) => machine.step(here, byte)?,
                 None => None,
@@ -226,8 +226,8 @@ fn shortest_escaped(
     budget: &mut SearchBudget,
 ) -> Result<Vec<u8>, Error> {
     let bytes = byte_representatives(machine, escapes);
-    let mut found: FxHashMap<u32, (usize, Predecessors)> = FxHashMap::default();
-    found.insert(start.number(), (0, Predecessors::new()));
+    let mut found: FxHashMap<u32, (usize, ShortestPredecessors)> = FxHashMap::default();
+    found.insert(start.number(), (0, ShortestPredecessors::new()));
     let mut open = BTreeMap::from([(0, vec![start])]);
     let mut ends: Vec<StateId> = Vec::new();
     while let Some(mut least) = open.first_entry() {
@@ -251,7 +251,8 @@ fn shortest_escaped(
         for &byte in &bytes {
             let Some(next) = machine.step(here, byte)? else { continue };
             let length = length + escaped_len(byte, escapes);
-            let known = found.entry(next.number()).or_insert((usize::MAX, Predecessors::new()));
+            let known =
+                found.entry(next.number()).or_insert((usize::MAX, ShortestPredecessors::new()));
             if length < known.0 {
                 *known = (length, vec![(here, byte)]);
                 open.entry(length).or_default().push(next);
@@ -279,7 +280,7 @@ fn byte_representatives(machine: &Automaton, escapes: Escapes) -> Vec<u8> {
 fn lexicographically_least(
     start: StateId,
     ends: Vec<StateId>,
-    found: &FxHashMap<u32, (usize, Predecessors)>,
+    found: &FxHashMap<u32, (usize, ShortestPredecessors)>,
     escapes: Escapes,
 ) -> Vec<u8> {
     let mut after: FxHashMap<u32, (u8, StateId)> = FxHashMap::default();

@@ -24,7 +24,7 @@ use crate::core::TextId;
 use crate::formula::F;
 use crate::machine::completion::unique_items::CompletedItems;
 use crate::machine::frame::{
-    ContainerState, DONE, Frame, FrameId, NumberPrefixId, ObligationId, Position,
+    ContainerState, DONE, Frame, FrameId, NumberPrefixId, ObligationId, ReaderPosition,
 };
 use crate::machine::min_bytes::containers::{ChildBound, UNREACHABLE};
 use crate::machine::min_bytes::distinct_values::{LengthCounts, ValueLengths};
@@ -41,35 +41,38 @@ use crate::value::ValueId;
 #[derive(Debug, Default)]
 pub(crate) struct BoundCache {
     /// The shortest rest of a string, by automaton and state.
-    pub(crate) texts: FxHashMap<(TextId, u32), StringSuffix>,
+    pub(crate) string_suffixes: FxHashMap<(TextId, u32), StringSuffix>,
     /// Upper bounds on the number of strings by length; the flag says whether they are escaped.
-    pub(crate) counts: FxHashMap<(TextId, bool), LengthCounts>,
+    pub(crate) string_counts: FxHashMap<(TextId, bool), LengthCounts>,
     /// The lengths of a formula's values, and the length that a value was counted for.
-    pub(crate) values: FxHashMap<F, Arc<ValueLengths>>,
-    pub(crate) lengths: FxHashMap<(F, ValueId), usize>,
+    pub(crate) value_lengths: FxHashMap<F, Arc<ValueLengths>>,
+    pub(crate) counted_lengths: FxHashMap<(F, ValueId), usize>,
     /// Bounds on further properties and items.
-    pub(crate) rests: FxHashMap<F, usize>,
+    pub(crate) rest_bytes: FxHashMap<F, usize>,
     /// The bounds of a container, by its obligation and the bounds of its child.
-    pub(crate) children: FxHashMap<(ObligationId, ChildBound), ChildBound>,
+    pub(crate) container_bounds: FxHashMap<(ObligationId, ChildBound), ChildBound>,
     /// The bounds of numbers, by obligation and prefix.
-    pub(crate) numbers: FxHashMap<(ObligationId, NumberPrefixId), ChildBound>,
+    pub(crate) number_bounds: FxHashMap<(ObligationId, NumberPrefixId), ChildBound>,
 }
 
 impl BoundCache {
     /// Drops all bounds if there are more than [`MAX_CACHED_BOUNDS`].
     pub(crate) fn limit(&mut self) {
-        let others = self.rests.len() + self.children.len() + self.counts.len();
-        let others = others + self.values.len() + self.lengths.len();
-        if self.texts.len() + self.numbers.len() + others > MAX_CACHED_BOUNDS {
+        let others = self.rest_bytes.len() + self.container_bounds.len() + self.string_counts.len();
+        let others = others + self.value_lengths.len() + self.counted_lengths.len();
+        if self.string_suffixes.len() + self.number_bounds.len() + others > MAX_CACHED_BOUNDS {
             *self = BoundCache::default();
         }
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let (texts, rests, numbers) =
-            (self.texts.capacity(), self.rests.capacity(), self.numbers.capacity());
-        let (children, counts) = (self.children.capacity(), self.counts.capacity());
-        let (values, lengths) = (self.values.capacity(), self.lengths.capacity());
+        let (texts, rests, numbers) = (
+            self.string_suffixes.capacity(),
+            self.rest_bytes.capacity(),
+            self.number_bounds.capacity(),
+        );
+        let (children, counts) = (self.container_bounds.capacity(), self.string_counts.capacity());
+        let (values, lengths) = (self.value_lengths.capacity(), self.counted_lengths.capacity());
         let known = 128 * (counts + values) + 24 * lengths;
         80 * texts + 16 * rests + 64 * numbers + 160 * children + known
     }
@@ -84,7 +87,7 @@ pub(crate) struct SearchBudget {
     pub(crate) limit: u64,
     ticks: DeadlineTicks,
     /// The completions of unique items, by position.
-    pub(crate) jumps: FxHashMap<Position, Option<CompletedItems>>,
+    pub(crate) completed_items: FxHashMap<ReaderPosition, Option<CompletedItems>>,
 }
 
 impl SearchBudget {
@@ -94,7 +97,7 @@ impl SearchBudget {
             steps: 0,
             limit,
             ticks: DeadlineTicks::default(),
-            jumps: FxHashMap::default(),
+            completed_items: FxHashMap::default(),
         }
     }
 
@@ -132,7 +135,7 @@ impl LazyTables {
             Frame::String { language, state, queries: NO_QUERIES, .. },
             Some((Frame::String { .. }, least)),
         ) = (frame, before)
-            && !self.bound_cache.texts.contains_key(&(language, state.number()))
+            && !self.bound_cache.string_suffixes.contains_key(&(language, state.number()))
         {
             return Ok(least.saturating_sub(1));
         }

@@ -29,7 +29,7 @@ impl LazyTables {
         digits: NumberPrefixId,
         budget: &mut SearchBudget,
     ) -> Result<ChildBound, Error> {
-        if let Some(known) = self.bound_cache.numbers.get(&(obligation, digits)) {
+        if let Some(known) = self.bound_cache.number_bounds.get(&(obligation, digits)) {
             return Ok(known.clone());
         }
         let required = self.parts.obligations.get(obligation.0).clone();
@@ -54,7 +54,7 @@ impl LazyTables {
         });
         let must = least.next().unwrap_or(Ok(0))?;
         let found = ChildBound { must, verdicts: least.collect::<Result<Vec<_>, Error>>()? };
-        self.bound_cache.numbers.insert((obligation, digits), found.clone());
+        self.bound_cache.number_bounds.insert((obligation, digits), found.clone());
         Ok(found)
     }
 }

@@ -131,7 +131,7 @@ impl Core {
                 return Ok(true);
             }
         }
-        if digits.is_whole() && self.atoms(id).contains(&Atom::Whole) {
+        if digits.has_integer_form() && self.atoms(id).contains(&Atom::Whole) {
             for power in 0..=most {
                 if self.number_written(id, &between(power), true)?.is_some() {
                     return Ok(true);

@@ -20,7 +20,7 @@ use crate::core::Core;
 use crate::decimal::Decimal;
 use crate::formula::{Atom, F, FALSE, TRUE};
 use crate::machine::frame::{
-    Frame, NumberPart, NumberPrefix, NumberPrefixId, ObligationId, Position, VerdictsId,
+    Frame, NumberPart, NumberPrefix, NumberPrefixId, ObligationId, ReaderPosition, VerdictsId,
 };
 use crate::machine::min_bytes::numbers::decimal_length;
 use crate::machine::numbers::interval_sets::{IntervalSet, NumberResidual};
@@ -44,7 +44,7 @@ impl NumberPrefix {
         if self.negative { value.negated() } else { value }
     }
 
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn has_integer_form(&self) -> bool {
         matches!(self.part, NumberPart::Zero | NumberPart::Integer)
     }
 
@@ -103,7 +103,8 @@ impl Core {
         digits.can_end()
             && (id == TRUE || {
                 let value = digits.value();
-                self.formulas.holds(id, &mut |atom| holds_for(atom, &value, digits.is_whole()))
+                self.formulas
+                    .holds(id, &mut |atom| holds_for(atom, &value, digits.has_integer_form()))
             })
     }
 
@@ -184,11 +185,11 @@ impl LazyTables {
         byte: u8,
         record: RecordId,
         extended: RecordId,
-    ) -> Result<Option<Position>, Error> {
+    ) -> Result<Option<ReaderPosition>, Error> {
         let Frame::Number { obligation, digits, parent } = frame else { return Ok(None) };
         if is_number_byte(byte) {
             let digits = self.digits_after(obligation, Some(digits), byte)?;
-            return Ok(digits.map(|digits| Position {
+            return Ok(digits.map(|digits| ReaderPosition {
                 frame: Frame::Number { obligation, digits, parent },
                 record: extended,
             }));

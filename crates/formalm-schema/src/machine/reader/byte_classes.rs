@@ -43,19 +43,19 @@ impl LazyTables {
 
     fn compute_byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
         let position = *self.states.get(state);
-        let key = self.mask_abstraction(position)?;
-        if let Some(known) = self.cache.byte_classes.get(&key) {
+        let position_class = self.mask_abstraction(position)?;
+        if let Some(known) = self.cache.byte_classes.get(&position_class) {
             return Ok(Arc::clone(known));
         }
         let records = self.records.len();
-        let classes = alike(|byte| match self.read_byte(key, byte)? {
+        let classes = alike(|byte| match self.read_byte(position_class, byte)? {
             Some(next) => self.mask_abstraction(next).map(Some),
             None => Ok(None),
         });
         // Inputs recorded meanwhile belong to positions that nothing refers to.
         self.records.truncate(records);
         let classes: Arc<[ByteSet]> = classes?.into();
-        self.cache.byte_classes.insert(key, Arc::clone(&classes));
+        self.cache.byte_classes.insert(position_class, Arc::clone(&classes));
         Ok(classes)
     }
 }

@@ -11,7 +11,7 @@ use crate::machine::frame::{
     FrameId, NameOrderId, NextNamesId, NumberPrefix, NumberPrefixId, ObligationId, Owes, QueriesId,
     UsedNamesId,
 };
-use crate::machine::frame::{Position, VerdictsId};
+use crate::machine::frame::{ReaderPosition, VerdictsId};
 use crate::machine::numbers::NumberPlan;
 use crate::machine::numbers::interval_sets::NumberResidual;
 use crate::machine::reader::enum_verdicts::{EnumIndex, QueriedStrings, VerdictSource};
@@ -176,7 +176,7 @@ pub(crate) struct TransitionCache {
     /// The shortest completion after a value, by its parent.
     pub(crate) closings: Map<FrameId, Box<[u8]>>,
     /// Live bytes with equal residuals, by position.
-    pub(crate) byte_classes: Map<Position, Arc<[ByteSet]>>,
+    pub(crate) byte_classes: Map<ReaderPosition, Arc<[ByteSet]>>,
 }
 
 impl TransitionCache {

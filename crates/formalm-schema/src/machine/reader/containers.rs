@@ -5,7 +5,7 @@ use formalm_automata::{Error, Resource};
 use crate::decimal::MAX_DIGITS;
 use crate::formula::{Atom, Form, TRUE};
 use crate::machine::frame::{
-    ContainerState, Frame, FrameId, ObligationId, Owes, Position, VerdictsId,
+    ContainerState, Frame, FrameId, ObligationId, Owes, ReaderPosition, VerdictsId,
 };
 use crate::machine::reader::value_start_and_strings::is_whitespace;
 use crate::machine::reader::whitespace::{GapPosition, WhitespaceGap};
@@ -25,7 +25,7 @@ impl LazyTables {
         parent: FrameId,
         verdicts: VerdictsId,
         record: RecordId,
-    ) -> Result<Option<Position>, Error> {
+    ) -> Result<Option<ReaderPosition>, Error> {
         let whitespace = self.gap_start();
         let mode = ContainerState::AfterValue;
         match *self.frames.get(parent.0) {
@@ -33,7 +33,7 @@ impl LazyTables {
                 let obligation = self.after_plain_child(obligation, verdicts)?;
                 let frame =
                     Frame::Object { obligation, used_names, order, mode, whitespace, parent };
-                Ok(Some(Position { frame, record }))
+                Ok(Some(ReaderPosition { frame, record }))
             }
             Frame::Array { obligation, from, parent, .. } => {
                 let unique = self.has_unique_items(obligation);
@@ -45,9 +45,9 @@ impl LazyTables {
                 let Some(obligation) = after else { return Ok(None) };
                 let record = if unique && from == 0 { NO_RECORD } else { record };
                 let frame = Frame::Array { obligation, mode, whitespace, from: 0, parent };
-                Ok(Some(Position { frame, record }))
+                Ok(Some(ReaderPosition { frame, record }))
             }
-            _ => Ok(Some(Position { frame: Frame::Done, record })),
+            _ => Ok(Some(ReaderPosition { frame: Frame::Done, record })),
         }
     }
 
@@ -186,7 +186,7 @@ impl LazyTables {
         frame: Frame,
         byte: u8,
         record: RecordId,
-    ) -> Result<Option<Position>, Error> {
+    ) -> Result<Option<ReaderPosition>, Error> {
         let Frame::Object { obligation, used_names, order, mode, whitespace, parent } = frame
         else {
             return Ok(None);
@@ -214,7 +214,7 @@ impl LazyTables {
                 _ => true,
             };
             let frame = Frame::Object { obligation, used_names, order, mode, whitespace, parent };
-            return Ok(viable.then_some(Position { frame, record }));
+            return Ok(viable.then_some(ReaderPosition { frame, record }));
         }
         let (committed, ends) =
             (self.gap_committed(whitespace), self.gap_ends(gap, depth, whitespace));
@@ -245,7 +245,7 @@ impl LazyTables {
             }
             _ => None,
         };
-        Ok(frame.map(|frame| Position { frame, record }))
+        Ok(frame.map(|frame| ReaderPosition { frame, record }))
     }
 
     /// Returns the obligations of an object and of the property value after a colon.
@@ -274,7 +274,7 @@ impl LazyTables {
         byte: u8,
         record: RecordId,
         extended: RecordId,
-    ) -> Result<Option<Position>, Error> {
+    ) -> Result<Option<ReaderPosition>, Error> {
         let Frame::Array { obligation, mode, whitespace, from, parent } = frame else {
             return Ok(None);
         };
@@ -307,7 +307,7 @@ impl LazyTables {
                     _ => true,
                 };
                 let frame = Frame::Array { obligation, mode, whitespace, from, parent };
-                Ok(viable.then_some(Position { frame, record: extended }))
+                Ok(viable.then_some(ReaderPosition { frame, record: extended }))
             }
             (ContainerState::AfterOpen, _) if !ends => Ok(None),
             (ContainerState::AfterOpen, byte) => {
@@ -328,7 +328,7 @@ impl LazyTables {
         parent: FrameId,
         record: RecordId,
         whitespace: GapPosition,
-    ) -> Result<Option<Position>, Error> {
+    ) -> Result<Option<ReaderPosition>, Error> {
         let Some((obligation, child)) = self.start_item(obligation)? else { return Ok(None) };
         let unique = self.has_unique_items(obligation);
         let record = if unique && record == NO_RECORD { EMPTY_RECORD } else { record };
@@ -342,7 +342,10 @@ impl LazyTables {
             parent,
         };
         let parent = self.frame(array);
-        Ok(Some(Position { frame: Frame::Value { obligation: child, whitespace, parent }, record }))
+        Ok(Some(ReaderPosition {
+            frame: Frame::Value { obligation: child, whitespace, parent },
+            record,
+        }))
     }
 
     /// Returns the obligations of an array and of its next item, `None` if no item may come.

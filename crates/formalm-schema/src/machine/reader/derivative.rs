@@ -155,15 +155,15 @@ impl Core {
 
     /// Returns the rules about all properties except one that was read.
     fn rules_except(&mut self, rules: &[(Which, NodeId)], leaf: F, name: NameId) -> F {
-        let speaks = |which: &Which| {
+        let mentions = |which: &Which| {
             which.names.as_ref().is_some_and(|names| names.binary_search(&name).is_ok())
         };
-        if !rules.iter().any(|(which, _)| speaks(which)) {
+        if !rules.iter().any(|(which, _)| mentions(which)) {
             return leaf;
         }
         let mut left = Vec::with_capacity(rules.len());
         for (which, node) in rules {
-            if !speaks(which) {
+            if !mentions(which) {
                 left.push((which.clone(), *node));
             } else if which.names.as_ref().is_some_and(|names| names.len() > 1) {
                 left.push((which.without(name), *node));
@@ -300,9 +300,9 @@ impl Core {
         mut goal: F,
         ChildStart { container, child }: &mut ChildStart,
     ) {
-        let said = goal;
+        let implied = goal;
         let mut must =
-            self.substitute_verdicts(said, container.formulas.iter_mut().chain([&mut goal]));
+            self.substitute_verdicts(implied, container.formulas.iter_mut().chain([&mut goal]));
         must.push(child.formulas[0]);
         let queries = self.formulas.asked(&container.formulas);
         // The goal may mention nodes that the container does not ask about.

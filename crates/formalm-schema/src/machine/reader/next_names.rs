@@ -289,13 +289,13 @@ impl LazyTables {
     }
 
     /// Returns `true` if a known name in the range may come next.
-    pub(crate) fn any_known_viable(
+    pub(crate) fn any_known_name_viable(
         &mut self,
         id: NextNamesId,
         (from, to): (u32, u32),
     ) -> Result<bool, Error> {
         for at in from..to {
-            if self.known_viable(id, at)? {
+            if self.known_name_viable(id, at)? {
                 return Ok(true);
             }
         }
@@ -303,7 +303,7 @@ impl LazyTables {
     }
 
     /// Returns `true` if a known name may come next.
-    pub(crate) fn known_viable(&mut self, id: NextNamesId, at: u32) -> Result<bool, Error> {
+    pub(crate) fn known_name_viable(&mut self, id: NextNamesId, at: u32) -> Result<bool, Error> {
         let NextNames { known, status, used_names, .. } = self.names_at(id);
         let name = known[at as usize];
         match status[at as usize] {
@@ -347,7 +347,7 @@ impl LazyTables {
             }
         }
         let viable = self.any_class_viable(id, narrow, || [text(self), vec![byte]].concat())?
-            || self.any_known_viable(id, (narrow.from, narrow.to))?;
+            || self.any_known_name_viable(id, (narrow.from, narrow.to))?;
         Ok(viable.then_some(narrow))
     }
 
@@ -405,7 +405,7 @@ impl LazyTables {
         let exact = candidates.from < candidates.to
             && self.known_name(next_names, candidates.from).len() == length;
         let (name, like) = if exact {
-            if !self.known_viable(next_names, candidates.from)? {
+            if !self.known_name_viable(next_names, candidates.from)? {
                 return Ok(None);
             }
             let name = self.names_at(next_names).known[candidates.from as usize];

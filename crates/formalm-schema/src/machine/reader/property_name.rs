@@ -15,7 +15,7 @@ impl LazyTables {
         let next_names = self.next_names(obligation, used_names, order)?;
         let start = self.names_at(next_names).start;
         Ok(self.any_class_viable(next_names, start, Vec::new)?
-            || self.any_known_viable(next_names, (start.from, start.to))?)
+            || self.any_known_name_viable(next_names, (start.from, start.to))?)
     }
 
     /// Returns the frame after the quote that opens a name.
@@ -97,7 +97,7 @@ impl LazyTables {
             let rest = self.known_name(next_names, at).get(length..);
             let next = rest.and_then(|rest| rest.chars().next());
             let could = next.is_some_and(|next| may_become(escape, policy, next));
-            if could && self.known_viable(next_names, at)? {
+            if could && self.known_name_viable(next_names, at)? {
                 return Ok(true);
             }
         }

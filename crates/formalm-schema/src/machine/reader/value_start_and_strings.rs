@@ -7,8 +7,8 @@ use crate::core::TextId;
 use crate::formula::{F, FALSE};
 use crate::machine::frame::NameOrderId;
 use crate::machine::frame::{
-    ContainerState, Frame, FrameId, NumberPart, NumberPrefix, ObligationId, Owes, Position,
-    QueriesId,
+    ContainerState, Frame, FrameId, NumberPart, NumberPrefix, ObligationId, Owes, QueriesId,
+    ReaderPosition,
 };
 use crate::machine::reader::cache::{
     ANY_ORDER, NO_QUERIES, NO_USED_NAMES, NO_VERDICTS, OpenedValue,
@@ -136,7 +136,7 @@ impl LazyTables {
                     all.map(|&id| self.core.holds_for_bool(id, verdict)).collect();
                 Some(OpenedValue::Literal(self.parts.verdicts(&verdicts)))
             }
-            Type::String => self.open_text(&typed, total)?,
+            Type::String => self.start_string(&typed, total)?,
             Type::Number => Some(OpenedValue::Number(self.parts.obligation(typed))),
             Type::Array | Type::Object if !self.core.some_of_type(total, of)? => None,
             Type::Array => Some(OpenedValue::Array(self.parts.obligation(typed))),
@@ -153,7 +153,7 @@ impl LazyTables {
         })
     }
 
-    fn open_text(&mut self, obligation: &Owes, total: F) -> Result<Option<OpenedValue>, Error> {
+    fn start_string(&mut self, obligation: &Owes, total: F) -> Result<Option<OpenedValue>, Error> {
         let Some(language) = self.core.language(total)? else { return Ok(None) };
         let queries = self.string_queries(&obligation.formulas[1..])?;
         let queries = QueriesId(self.parts.queries.intern(queries));
@@ -161,14 +161,14 @@ impl LazyTables {
     }
 
     /// Returns the position after the quote that closes a string.
-    fn close_text(
+    fn close_string(
         &mut self,
         language: TextId,
         state: StateId,
         queries: QueriesId,
         parent: FrameId,
         record: RecordId,
-    ) -> Result<Option<Position>, Error> {
+    ) -> Result<Option<ReaderPosition>, Error> {
         if !self.core.text(language).is_accepting(state) {
             return Ok(None);
         }
@@ -192,19 +192,19 @@ impl LazyTables {
     }
 
     /// Returns the position after a byte of a string.
-    pub(crate) fn read_text(
+    pub(crate) fn read_string(
         &mut self,
         frame: Frame,
         byte: u8,
         record: RecordId,
-    ) -> Result<Option<Position>, Error> {
+    ) -> Result<Option<ReaderPosition>, Error> {
         let Frame::String { language, state, queries, escape, parent } = frame else {
             return Ok(None);
         };
         let policy = self.core.options.escapes;
         let read = match read(escape, byte, policy) {
             Read::Wrong => return Ok(None),
-            Read::End => return self.close_text(language, state, queries, parent, record),
+            Read::End => return self.close_string(language, state, queries, parent, record),
             Read::Inside(escape) => {
                 let machine = self.core.text(language);
                 let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
@@ -212,14 +212,14 @@ impl LazyTables {
                     return Ok(None);
                 }
                 let frame = Frame::String { language, state, queries, escape, parent };
-                return Ok(Some(Position { frame, record }));
+                return Ok(Some(ReaderPosition { frame, record }));
             }
             Read::Text(read) => read,
         };
         let Ok(state) = self.core.text(language).walk(state, &read)? else { return Ok(None) };
         let queries = self.advance_queries(queries, &read)?;
         let frame = Frame::String { language, state, queries, escape: Escape::None, parent };
-        Ok(Some(Position { frame, record }))
+        Ok(Some(ReaderPosition { frame, record }))
     }
 
     /// Advances the automata of queries over more of the string.
