@@ -1,4 +1,5 @@
-//! The official suite: every schema against every instance, each read byte by byte.
+//! The official JSON Schema Test Suite: every schema against every instance, each read byte by
+//! byte.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,7 @@ fn remotes(suite: &Path) -> Vec<(String, Document)> {
     .collect()
 }
 
-/// Whether the instance is accepted; every byte of a member must be viable for that.
+/// Returns `true` if the instance is accepted, which requires that each of its bytes is viable.
 fn accepts(machine: &SchemaAutomaton, instance: &Json) -> Result<bool, formalm_automata::Error> {
     let text = instance.to_string();
     let read = machine.walk(machine.start(), text.as_bytes())?;
@@ -52,13 +53,13 @@ fn accepts(machine: &SchemaAutomaton, instance: &Json) -> Result<bool, formalm_a
 }
 
 struct Tally {
-    right: usize,
-    wrong: Vec<String>,
+    passed: usize,
+    failed: Vec<String>,
 }
 
 fn run(suite: &Path, paths: &[PathBuf], options: Options) -> Tally {
     let resources = remotes(suite);
-    let mut tally = Tally { right: 0, wrong: Vec::new() };
+    let mut tally = Tally { passed: 0, failed: Vec::new() };
     for path in paths {
         for case in read(path).as_array().expect("a list of cases") {
             let options = Options { order: Order::Any, ..options };
@@ -81,9 +82,9 @@ fn run(suite: &Path, paths: &[PathBuf], options: Options) -> Tally {
                     Err(error) => Err(error.to_string()),
                 };
                 if verdict == Ok(expected) {
-                    tally.right += 1;
+                    tally.passed += 1;
                 } else {
-                    tally.wrong.push(format!(
+                    tally.failed.push(format!(
                         "{}: {}: {}: {verdict:?}",
                         path.file_name().unwrap_or_default().to_string_lossy(),
                         case["description"],
@@ -97,22 +98,22 @@ fn run(suite: &Path, paths: &[PathBuf], options: Options) -> Tally {
 }
 
 #[test]
-fn required_tests_are_right() {
+fn required_tests_pass() {
     let Some(suite) = suite() else { return };
     let all = files(&suite.join("tests/draft2020-12"));
     let required: Vec<PathBuf> =
         all.into_iter().filter(|path| !path.to_string_lossy().contains("/optional/")).collect();
     let tally = run(&suite, &required, Options { formats: Formats::NONE, ..Options::default() });
-    assert!(tally.right > 1_000, "the suite is there");
-    assert_eq!(tally.wrong, Vec::<String>::new(), "{} are right", tally.right);
+    assert!(tally.passed > 1_000, "the suite is there");
+    assert_eq!(tally.failed, Vec::<String>::new(), "{} are right", tally.passed);
 }
 
-/// Every format that is enforced, against all of the suite's optional tests of formats.
+/// Every enforced format against the optional format tests of the suite.
 #[test]
-fn optional_tests_of_formats_are_right() {
+fn optional_format_tests_pass() {
     let Some(suite) = suite() else { return };
     let all = files(&suite.join("tests/draft2020-12/optional/format"));
     let tally = run(&suite, &all, Options::default());
-    assert!(tally.right > 700, "the suite is there");
-    assert_eq!(tally.wrong, Vec::<String>::new(), "{} are right", tally.right);
+    assert!(tally.passed > 700, "the suite is there");
+    assert_eq!(tally.failed, Vec::<String>::new(), "{} are right", tally.passed);
 }

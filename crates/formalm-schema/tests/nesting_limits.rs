@@ -1,9 +1,10 @@
-//! Schemas as deep as they may be, in the stack that a main program has, in builds of every kind.
+//! Schemas of the maximum nesting depth, in a stack of the main thread's size, in builds of every
+//! profile.
 
 use formalm_automata::{Error, Machine};
 use formalm_schema::{Document, Limits, Options, SchemaAutomaton};
 
-/// The shortest instance of a schema, found in a stack of eight MiB.
+/// Returns the shortest instance of a schema, computed in a stack of 8 MiB.
 fn shortest(text: String) -> Result<Vec<u8>, Error> {
     let work = move || {
         let schema = Document::read(&text)?;
@@ -20,7 +21,7 @@ fn nested(before: &str, inner: &str, after: &str, levels: usize) -> String {
 }
 
 #[test]
-fn values_as_deep_as_they_may_be_are_found() {
+fn deepest_allowed_schemas_have_a_shortest_instance() {
     let object = r#"{"required":["a"],"type":"object","properties":{"a":"#;
     let text = nested(object, "{}", "}}", 190);
     assert_eq!(shortest(text).unwrap(), nested(r#"{"a":"#, "0", "}", 190).into_bytes());
@@ -29,7 +30,7 @@ fn values_as_deep_as_they_may_be_are_found() {
 }
 
 #[test]
-fn schemas_within_each_other_are_read() {
+fn deeply_nested_subschemas_are_read() {
     for (before, after) in
         [(r#"{"not":"#, "}"), (r#"{"allOf":[{},"#, "]}"), (r#"{"oneOf":[false,"#, "]}")]
     {
@@ -38,7 +39,7 @@ fn schemas_within_each_other_are_read() {
 }
 
 #[test]
-fn deeper_ones_are_a_limit() {
+fn deeper_nesting_is_a_limit_error() {
     for levels in [201, 400, 100_000] {
         for (before, after) in [(r#"{"not":"#, "}"), ("[", "]"), (r#"{"allOf":["#, "]}")] {
             let text = nested(before, if before == "[" { "1" } else { "{}" }, after, levels);

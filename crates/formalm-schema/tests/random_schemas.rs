@@ -1,4 +1,5 @@
-//! Random schemas: acceptance against `jsonschema`, and walks that must never be stuck.
+//! Random schemas: acceptance against `jsonschema`, random walks that must not reach a dead end,
+//! and shortest completions against breadth-first search.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -7,7 +8,7 @@ use formalm_schema::{Document, Escapes, Formats, Limits, Options, Order, SchemaA
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-/// Values that random schemas can tell apart.
+/// Values that random schemas distinguish.
 fn value() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         Just(json!(null)),
@@ -58,7 +59,7 @@ fn keyword() -> impl Strategy<Value = Json> {
     ]
 }
 
-fn joined(list: Vec<Json>) -> Json {
+fn merge_keywords(list: Vec<Json>) -> Json {
     let mut all = serde_json::Map::new();
     for one in list {
         if let Json::Object(map) = one {
@@ -71,7 +72,7 @@ fn joined(list: Vec<Json>) -> Json {
 fn schema() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         1 => any::<bool>().prop_map(Json::from),
-        8 => proptest::collection::vec(keyword(), 0..3).prop_map(joined),
+        8 => proptest::collection::vec(keyword(), 0..3).prop_map(merge_keywords),
     ];
     leaf.prop_recursive(3, 16, 3, |inner| {
         let some = proptest::collection::vec(inner.clone(), 1..4);
@@ -97,7 +98,7 @@ fn schema() -> impl Strategy<Value = Json> {
                 json!({"contains": one, "minContains": min, "maxContains": max})
             }),
         ];
-        proptest::collection::vec(part, 1..4).prop_map(joined)
+        proptest::collection::vec(part, 1..4).prop_map(merge_keywords)
     })
 }
 
@@ -118,7 +119,7 @@ fn options() -> impl Strategy<Value = Options> {
     })
 }
 
-/// A small generator of numbers that does not matter to anything.
+/// A linear congruential generator.
 fn next(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *seed >> 33
@@ -128,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn acceptance_is_that_of_the_reference(schema in schema(), values in proptest::collection::vec(value(), 12)) {
+    fn acceptance_agrees_with_a_validator(schema in schema(), values in proptest::collection::vec(value(), 12)) {
         let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
         let options = Options { order: Order::Any, ..Options::default() };
         let made = SchemaAutomaton::new(&schema.clone().into(), &[], options, Limits::default());
@@ -137,7 +138,7 @@ proptest! {
             match &made {
                 Ok(machine) => {
                     let text = value.to_string();
-                    // Giving up is told, and is no verdict.
+                    // A limit error is reported and is no verdict.
                     let Ok(read) = machine.walk(machine.start(), text.as_bytes()) else { continue };
                     let accepted = read.is_ok_and(|state| machine.is_accepting(state));
                     prop_assert_eq!(accepted, expected, "{} of {}", text, schema);
@@ -151,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn walks_end_in_valid_instances(schema in schema(), options in options(), seed in any::<u64>()) {
+    fn random_walks_end_in_valid_instances(schema in schema(), options in options(), seed in any::<u64>()) {
         let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
         let Some(machine) = machine(&schema, options) else { return Ok(()) };
         let mut seed = seed;
@@ -165,7 +166,7 @@ proptest! {
                 break;
             }
             let bytes: Vec<u8> = live.iter().collect();
-            // Closing early keeps walks short; anything goes at first.
+            // Closing early keeps walks short; at first any byte is drawn.
             let closing: Vec<u8> =
                 bytes.iter().copied().filter(|byte| b"\"]}".contains(byte)).collect();
             let pool = if step > 40 && !closing.is_empty() { &closing } else { &bytes };
@@ -180,7 +181,7 @@ proptest! {
             let shown = String::from_utf8_lossy(&text).into_owned();
             let parsed: Result<Json, _> = serde_json::from_slice(&text);
             prop_assert!(parsed.is_ok(), "{} is no JSON", shown);
-            // The reference computes in doubles, which long numbers do not fit.
+            // The reference validator computes in doubles, which long numbers do not fit.
             let long = text.split(|byte| !byte.is_ascii_digit()).any(|run| run.len() > 12);
             if let (Ok(parsed), false) = (parsed, long) {
                 prop_assert!(reference.is_valid(&parsed), "{} of {}", shown, schema);
@@ -189,10 +190,11 @@ proptest! {
     }
 }
 
-/// Bytes that the smallest of shortest texts are made of, in order.
+/// The bytes of lexicographically least shortest completions, in order.
 const BYTES: &[u8] = b" !\"#+,-.0123456789:[\\]abceflnrstu{}\xA9\xC3";
 
-/// The smallest of the shortest continuations, by trying all, unless those are too many.
+/// Returns the lexicographically least of the shortest completions by breadth-first search, `None`
+/// if there are too many states.
 fn naive_shortest(machine: &SchemaAutomaton, state: StateId) -> Option<Vec<u8>> {
     let mut seen = HashSet::from([state]);
     let mut open = VecDeque::from([(state, Vec::new())]);
@@ -217,7 +219,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn shortest_completions_are_the_shortest(schema in schema(), any_order in any::<bool>(), value in value(), cut in 0..12usize) {
+    fn completions_are_shortest_and_lexicographically_least(schema in schema(), any_order in any::<bool>(), value in value(), cut in 0..12usize) {
         let order = if any_order { Order::Any } else { Order::Schema };
         let options =
             Options { order, blanks: 0, formats: Formats::NONE, approximate: true, ..Options::default() };
@@ -239,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn shortest_objects_are_the_shortest(list in proptest::collection::vec(object(), 1..4), names in 0..4usize) {
+    fn completions_of_required_properties_are_shortest(list in proptest::collection::vec(object_schema(), 1..4), names in 0..4usize) {
         let required: Vec<&str> = ["c", "a", "ab"][..names.min(3)].to_vec();
         let schema = json!({"type": "object", "required": required, "allOf": list});
         let options =
@@ -251,8 +253,8 @@ proptest! {
     }
 }
 
-/// Statements about members that are owed together, or instead of each other.
-fn object() -> impl Strategy<Value = Json> {
+/// Statements about properties that are required together, or instead of each other.
+fn object_schema() -> impl Strategy<Value = Json> {
     let name = || prop_oneof![Just("a"), Just("b"), Just("ab"), Just("c"), Just("e")];
     let value = prop_oneof![
         Just(json!({"const": 1})),
@@ -262,13 +264,13 @@ fn object() -> impl Strategy<Value = Json> {
         Just(json!({"enum": [true, []]})),
         Just(json!({"minItems": 1})),
     ];
-    let owed = proptest::collection::vec(name(), 1..3);
+    let required = proptest::collection::vec(name(), 1..3);
     let leaf = prop_oneof![
-        owed.clone().prop_map(|names| json!({"required": names})),
+        required.clone().prop_map(|names| json!({"required": names})),
         (name(), value.clone()).prop_map(|(name, value)| json!({"properties": {name: value}})),
         (name(), value.clone())
             .prop_map(|(name, value)| json!({"properties": {name: value}, "required": [name]})),
-        (name(), owed).prop_map(|(name, names)| json!({"dependentRequired": {name: names}})),
+        (name(), required).prop_map(|(name, names)| json!({"dependentRequired": {name: names}})),
         value.prop_map(|value| json!({"patternProperties": {"b": value}})),
         (0..4u8).prop_map(|n| json!({"minProperties": n})),
     ];
@@ -283,7 +285,7 @@ fn object() -> impl Strategy<Value = Json> {
 }
 
 #[test]
-fn pitfalls() {
+fn known_pitfalls_are_decided() {
     let any = Options { order: Order::Any, ..Options::default() };
     let dead = [
         (json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}), "{\"a\":1,\"b\""),
@@ -328,7 +330,7 @@ fn pitfalls() {
 }
 
 #[test]
-fn refusals_name_their_place() {
+fn errors_name_the_json_pointer() {
     for (schema, place) in [
         (json!({"properties": {"a/b": {"type": "strin"}}}), "#/properties/a~1b/type"),
         (json!({"items": {"pattern": "("}}), "#/items/pattern"),

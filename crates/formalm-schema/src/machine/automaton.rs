@@ -215,6 +215,7 @@ impl SchemaAutomaton {
         self.lock().states.len()
     }
 
+    /// Locks the tables, with the private states of a look-ahead in place.
     pub(crate) fn lock(&self) -> LockedTables<'_> {
         // A panic while the lock was held leaves at worst a partly filled cache.
         let tables = self.tables.lock();

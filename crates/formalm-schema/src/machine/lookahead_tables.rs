@@ -140,6 +140,7 @@ impl DerefMut for LockedTables<'_> {
 }
 
 impl LazyTables {
+    /// Swaps the tables of visited states.
     fn swap(&mut self, visited: &mut VisitedTables) {
         std::mem::swap(&mut self.states, &mut visited.states);
         std::mem::swap(&mut self.records, &mut visited.records);

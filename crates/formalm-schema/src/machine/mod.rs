@@ -1,11 +1,13 @@
 //! The lazy deterministic automaton of a schema: JSON read byte by byte.
 //!
-//!   state = (frame, record)
-//!                 │
-//!                 └─ bytes of the item being read, kept only under `uniqueItems`
-//!   frame ─parent─► frame ─parent─► … ─parent─► DONE        one frame for each open value
-//!     │
-//!     └─ obligation: the residual formula of the value, the queries of its parent, their goal
+//! ```text
+//! state = (frame, record)
+//!               │
+//!               └─ bytes of the item being read, kept only under `uniqueItems`
+//! frame ─parent─► frame ─parent─► … ─parent─► DONE        one frame for each open value
+//!   │
+//!   └─ obligation: the residual formula of the value, the queries of its parent, their goal
+//! ```
 //!
 //! A frame holds what a value still has to satisfy. Reading a byte takes a derivative of the
 //! innermost frame; closing a value reports its verdicts to the parent. All tables are interned and
@@ -47,13 +49,17 @@ pub use mask_class::SchemaKeys;
 
 /// Marks a transition that leads nowhere.
 const DEAD: u32 = u32::MAX;
+/// Flag of a state known to be accepting.
 const ACCEPTING: u32 = 1;
+/// Flag of a state known not to be accepting.
 const REFUSING: u32 = 2;
 
 /// The id of a recorded input: `0` is none, `1` the empty one. Only inputs whose value is needed
 /// are recorded.
 type RecordId = u32;
+/// Nothing is recorded.
 const NO_RECORD: RecordId = 0;
+/// The empty recorded input.
 const EMPTY_RECORD: RecordId = 1;
 
 /// The tables that grow while inputs are read: frames, states, transitions and caches.
@@ -119,6 +125,8 @@ impl LazyTables {
         open
     }
 
+    /// Returns the state after `byte`, [`DEAD`] if no instance continues so. Fails if the tables
+    /// exceed their limits.
     fn successor(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
         if let Some(&known) = self.next.get(&(state, byte)) {
             return Ok(known);
@@ -133,6 +141,7 @@ impl LazyTables {
         Ok(next)
     }
 
+    /// Fails if there are too many states, or if they take too many bytes.
     fn check_limits(&self) -> Result<(), Error> {
         let limits = self.core.limits;
         let bytes = (self.next.len() + self.run_transitions.len()) * 40

@@ -51,6 +51,8 @@ impl LazyTables {
         }
     }
 
+    /// Returns `true` if the array requires distinct items and nothing else depends on which are
+    /// equal.
     fn is_plain_uniqueness(&self, obligation: ObligationId) -> bool {
         let required = self.parts.obligations.get(obligation.0);
         required.formulas.len() == 1
@@ -80,6 +82,7 @@ impl LazyTables {
         }
     }
 
+    /// Returns the frame and its parents with the offsets of items cleared.
     fn without_item_starts(&mut self, id: FrameId) -> FrameId {
         let (mut open, mut at) = (Vec::new(), id);
         while let frame @ (Frame::Object { parent, .. } | Frame::Array { parent, .. }) =

@@ -84,6 +84,8 @@ impl LazyTables {
         Ok(Some([&text[..], &rest].concat()))
     }
 
+    /// Completes a position. A value that its parent does not constrain is completed by itself; the
+    /// completion after it is cached.
     fn complete_from(
         &mut self,
         position: ReaderPosition,
@@ -142,6 +144,7 @@ impl LazyTables {
         })
     }
 
+    /// Runs the search from a position. Fails early if the lower bound exceeds [`MAX_BYTES`].
     fn search_completion(
         &mut self,
         position: ReaderPosition,
@@ -261,7 +264,7 @@ impl LazyTables {
                         true => 0,
                         false => self.min_bytes(next.frame, Some((here.frame, least)), budget)?,
                     };
-                    // Bounds are consistent: a byte brings the end nearer by at most one.
+                    // Pathmax: one byte cannot bring the end nearer by more than one.
                     let all = all.max(length + 1 + needed);
                     open.entry((all, is_opened)).or_default().push((next, length + 1, false));
                 }
@@ -337,6 +340,7 @@ impl LazyTables {
         Ok(next)
     }
 
+    /// Returns the useful bytes, with `array` only those that stay inside its current item.
     fn candidate_bytes(
         &mut self,
         position: ReaderPosition,

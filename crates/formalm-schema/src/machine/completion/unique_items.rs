@@ -36,6 +36,7 @@ struct RequiredItems {
 }
 
 impl RequiredItems {
+    /// Returns the number of items still required.
     fn all(self) -> u64 {
         self.min_matching.map_or(self.count, |(least, _)| self.count.max(least))
     }
@@ -243,6 +244,7 @@ impl LazyTables {
         Ok(end.filter(is_done).map(|end| (text.into(), end)))
     }
 
+    /// Completes all required items and sorts them.
     fn item_by_item(
         &mut self,
         start: ReaderPosition,

@@ -3,12 +3,10 @@
 //! Two things are dropped:
 //!
 //! * The string of an unknown name, as long as its classes have unused names left. Only the class
-//!   matters,
-//! unless a token ends the name and begins another.
+//!   matters, unless a token ends the name and begins another.
 //! * The recorded item under `uniqueItems` and the items before it, as long as the item type has
-//!   unused values
-//! left. A token that ends the item and begins another could complete a duplicate. The vocabulary
-//! rechecks such tokens against the state itself, see [`formalm_automata::Keys::is_unsure`].
+//!   unused values left. A token that ends the item and begins another could complete a duplicate.
+//!   The vocabulary lists such tokens, and they are rechecked against the state itself.
 
 use std::sync::Arc;
 
@@ -106,6 +104,7 @@ impl LazyTables {
         Ok(())
     }
 
+    /// Returns the frame and its parents without earlier items, where these cannot run out.
     fn without_earlier_items(&mut self, id: FrameId) -> Result<FrameId, Error> {
         if let Some(&known) = self.cache.without_earlier_items.get(&id) {
             return Ok(known);
@@ -238,6 +237,7 @@ impl Core {
         }
     }
 
+    /// Returns `true` if some implicant of the formula has unboundedly many objects.
     fn is_endless_object(&mut self, id: F, depth: usize) -> Result<bool, Error> {
         self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
             Ok(core.object_fits(literals, &[])? && core.is_endless_by_property(literals, depth)?)
@@ -334,6 +334,7 @@ impl Core {
         Ok(false)
     }
 
+    /// Returns the formula of a property value under several lists of rules.
     fn value_by_rules(
         &mut self,
         lists: &[Arc<[(Which, NodeId)]>],

@@ -87,7 +87,7 @@ enum NextPart {
     Items(ObligationId),
 }
 
-/// What follows the end of a container.
+/// The frame after the end of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum ContainerEnd {
     Never,
@@ -95,7 +95,7 @@ enum ContainerEnd {
     EnumIndex(FrameId, VerdictsId),
 }
 
-/// What follows a name: the obligation of the property value, and the representative of its object.
+/// The start of a property value: its obligation, and the representative of its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PropertyStart {
     child: ObligationId,
@@ -121,6 +121,8 @@ impl LazyTables {
         }
     }
 
+    /// Replaces the parent of a frame by its representative, or the whole frame between the parts
+    /// of an object.
     fn frame_representative(&mut self, mut frame: Frame) -> Result<Frame, Error> {
         let whole = self.gap_start();
         match frame {
@@ -277,6 +279,8 @@ impl LazyTables {
         self.continuation_of(object, common)
     }
 
+    /// Returns the continuation of `after`, an object after a property value; `common` represents
+    /// its parent.
     fn continuation_of(
         &mut self,
         after: Frame,

@@ -1,8 +1,10 @@
 //! The look-ahead that computes masks: an implementation of [`Steps`] on mask classes.
 //!
-//!  class id:   0 …              interned mask classes, kept
-//!              2³⁰ …            positions met during this look-ahead, dropped with it
-//!              2³¹ …            (string, state) pairs of `string_states`
+//! ```text
+//! class id:   0 …              interned mask classes, kept
+//!             2³⁰ …            positions met during this look-ahead, dropped with it
+//!             2³¹ …            (string, state) pairs of `string_states`
+//! ```
 //!
 //! A mask visits many more positions than inputs reach, so transient positions are not kept.
 
@@ -39,6 +41,7 @@ pub(crate) struct SchemaLookahead<'a> {
     state: RefCell<LookaheadState<'a>>,
 }
 
+/// The locked tables, and the positions visited by this look-ahead.
 #[derive(Debug)]
 pub(crate) struct LookaheadState<'a> {
     pub(crate) tables: LockedTables<'a>,
@@ -79,6 +82,7 @@ impl Drop for LookaheadState<'_> {
 }
 
 impl LookaheadState<'_> {
+    /// Returns the position of a class.
     pub(crate) fn position(&self, class: KeyId) -> ReaderPosition {
         let number = class.number();
         if number >= FIRST_STRING_CLASS {
@@ -90,6 +94,7 @@ impl LookaheadState<'_> {
         }
     }
 
+    /// Returns the class of a position, a transient one unless it is inside a string.
     pub(crate) fn class_of(&mut self, position: ReaderPosition) -> Result<KeyId, Error> {
         let mut position = position;
         if let Frame::String { language, state, escape: Escape::None, .. } = position.frame
@@ -105,6 +110,7 @@ impl LookaheadState<'_> {
         Ok(KeyId::from_number(FIRST_TRANSIENT_CLASS + self.positions.intern(position)))
     }
 
+    /// Returns the class after a byte, `None` if no instance continues so.
     #[inline]
     pub(crate) fn step(&mut self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
         if class.number() >= FIRST_STRING_CLASS {
@@ -190,6 +196,7 @@ impl LookaheadState<'_> {
         Some(set)
     }
 
+    /// Returns a small superset of the live bytes, `None` if there is none.
     pub(crate) fn possible_bytes(
         &mut self,
         position: ReaderPosition,

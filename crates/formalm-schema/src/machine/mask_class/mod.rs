@@ -1,8 +1,10 @@
 //! Mask classes: states grouped so that all states of a class have the same mask.
 //!
-//!  state ──abstraction──► position ──continuation──► representative ──intern──► class
-//!          drop what no            equal surroundings
-//!          token sees
+//! ```text
+//! state ──abstraction──► position ──continuation──► representative ──intern──► class
+//!         drop what no            equal surroundings
+//!         token sees
+//! ```
 //!
 //! Masks are computed once a class, by a look-ahead. Where the class drops something that a few
 //! tokens see, they are rechecked against the state.
@@ -40,7 +42,7 @@ pub struct SchemaKeys {
     names: Arc<TokenNames>,
     /// For each state its class plus one; 0 is unknown.
     classes: Chunks,
-    /// The same for classes that are kept across look-aheads.
+    /// For each state its class plus one, before surroundings with equal continuations are merged.
     kept_classes: Chunks,
 }
 

@@ -20,7 +20,7 @@ use crate::machine::reader::cache::NO_QUERIES;
 /// measured.
 const MIN_LETTERS: usize = 14;
 
-/// Whether a class repeats characters.
+/// The repetition of characters that a class allows, as far as its frame shows it.
 pub(crate) enum RepetitionHint {
     Repetition(Repetition),
     Nothing,
@@ -108,6 +108,7 @@ impl LookaheadState<'_> {
         self.class_of(position)
     }
 
+    /// Returns the repetition of characters that the class allows.
     pub(crate) fn repetition(&mut self, class: KeyId) -> Result<RepetitionHint, Error> {
         let class = self.as_string_state(class);
         let position = self.position(class);

@@ -17,8 +17,11 @@ use crate::table::{ROOM, Table};
 
 /// The first id of classes inside strings: the number of the string, then the state.
 pub(crate) const FIRST_STRING_CLASS: u32 = 1 << 31;
+/// Bits of a class id that number the automaton state.
 const STATE_BITS: u32 = 26;
+/// The largest automaton state that fits a class id; larger ones are read from the position.
 const MAX_STATE: u32 = (1 << STATE_BITS) - 1;
+/// Maximum number of strings in one look-ahead; further ones are read from the position.
 const MAX_STRINGS: usize = 1 << (31 - STATE_BITS);
 
 /// A string being read, with everything that stays the same meanwhile.
@@ -93,6 +96,7 @@ impl StringStates {
         self.class_in(run, state)
     }
 
+    /// Returns the class of a state in a string, `None` if it does not fit a class id.
     fn class_in(&mut self, run: StringRun, state: u32) -> Option<KeyId> {
         let at = self.list.iter().position(|one| *one == run).unwrap_or_else(|| {
             self.list.push(run);
@@ -105,11 +109,13 @@ impl StringStates {
             .then(|| KeyId::from_number(FIRST_STRING_CLASS + ((at as u32) << STATE_BITS) + state))
     }
 
+    /// Returns the string of a class, and the state in it.
     fn split(&self, class: KeyId) -> (StringRun, u32) {
         let number = class.number() - FIRST_STRING_CLASS;
         (self.list[(number >> STATE_BITS) as usize], number & MAX_STATE)
     }
 
+    /// Returns the position of a class.
     pub(crate) fn position(&self, class: KeyId) -> ReaderPosition {
         let (run, state) = self.split(class);
         let (escape, record) = (Escape::None, NO_RECORD);

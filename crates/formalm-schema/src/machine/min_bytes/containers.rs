@@ -53,6 +53,7 @@ pub(crate) struct ChildCosts<'a> {
 }
 
 impl ChildCosts<'_> {
+    /// Returns the bound of a child that satisfies a node.
     fn of(&self, node: NodeId) -> usize {
         let verdict = self.queries.iter().position(|&one| one == node);
         let least = verdict.and_then(|at| self.child.verdicts.get(at)).copied().unwrap_or(0);
@@ -84,6 +85,7 @@ impl LazyTables {
         Ok(least)
     }
 
+    /// Computes the bounds of a container with a child being read.
     fn child_bound_of(
         &mut self,
         obligation: ObligationId,
@@ -120,6 +122,8 @@ impl LazyTables {
         Ok(least)
     }
 
+    /// Returns the bound of a formula: the minimum over a disjunction, or over the branches of a
+    /// conjunction.
     fn min_bytes_of_formula(
         &mut self,
         id: F,
@@ -136,6 +140,7 @@ impl LazyTables {
         }
     }
 
+    /// Returns the minimum over the disjuncts.
     fn min_bytes_of_any(
         &mut self,
         list: &[F],
@@ -345,11 +350,13 @@ impl LazyTables {
         })
     }
 
+    /// Returns the length of the shortest name that a rule lists.
     fn shortest_listed_name(&self, which: &Which) -> usize {
         let names = which.names.iter().flatten();
         names.map(|&name| self.core.schema.names.get(name).len()).min().unwrap_or(0)
     }
 
+    /// Returns a bound on the bytes of a value that violates a node.
     fn min_other_value_bytes(&mut self, node: NodeId, budget: &mut SearchBudget) -> usize {
         let value = self.core.child(node);
         let other = self.core.formulas.not(value);

@@ -89,6 +89,7 @@ impl LazyTables {
         }
     }
 
+    /// Returns the branches of a formula.
     fn disjuncts(&mut self, id: F) -> Vec<Disjunct> {
         match self.core.formulas.get(id).clone() {
             Form::Or(list) => list.iter().map(|&part| Disjunct::Formula(part)).collect(),

@@ -79,6 +79,7 @@ impl LazyTables {
         Ok(sum_of_shortest(&counts, count, least))
     }
 
+    /// Counts the values of a formula by length.
     fn value_lengths(&mut self, value: F) -> Result<ValueLengths, Error> {
         let (mut counts, mut texts, mut numbers) = ([0u64; MAX_LENGTH], FALSE, FALSE);
         for of in Type::ALL {
@@ -208,6 +209,7 @@ impl LazyTables {
         Ok(counts)
     }
 
+    /// Counts the strings of an automaton by length, layer by layer.
     fn count_strings(&self, language: TextId, escaped: bool) -> Result<[u64; MAX_LENGTH], Error> {
         let (machine, escapes) = (self.core.text(language), self.core.options.escapes);
         let byte_len = |byte: u8| if escaped { escaped_byte_len(byte, escapes) } else { 1 };

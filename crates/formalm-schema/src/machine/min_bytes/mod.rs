@@ -1,12 +1,13 @@
 //! Admissible lower bounds on the number of bytes that complete a state.
 //!
-//!  bound(position) = own bytes of the innermost value
-//!                      └─► parent: child + remaining properties or items + closing bracket
-//!                            └─► … up to DONE
+//! ```text
+//! bound(position) = own bytes of the innermost value
+//!                     └─► parent: child + remaining properties or items + closing bracket
+//!                           └─► … up to DONE
+//! ```
 //!
 //! A bound is computed for what must hold and for each verdict that a parent may need. The A*
-//! search of [`super::completion`] relies on these bounds being admissible; they are exact in the
-//! common cases.
+//! search of [`super::completion`] relies on these bounds being admissible.
 
 pub(crate) mod containers;
 pub(crate) mod disjunctions;
@@ -101,6 +102,7 @@ impl SearchBudget {
         }
     }
 
+    /// Charges one step. Fails if the budget is spent or the deadline has passed.
     pub(crate) fn step(&mut self) -> Result<(), Error> {
         self.steps_of(1)
     }
@@ -280,6 +282,7 @@ impl LazyTables {
         1 + self.gap_length(WhitespaceGap::Next, 1)
     }
 
+    /// Returns the number of bytes of a colon and the layout's whitespace around it.
     pub(crate) fn colon_bytes(&self) -> usize {
         1 + self.gap_length(WhitespaceGap::BeforeColon, 1)
             + self.gap_length(WhitespaceGap::AfterColon, 1)

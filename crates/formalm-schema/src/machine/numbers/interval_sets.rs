@@ -138,6 +138,7 @@ impl IntervalSet {
         Some(self)
     }
 
+    /// Returns the intervals of the prefix's sign.
     fn side(&self, digits: &NumberPrefix) -> &[MagnitudeInterval] {
         if digits.negative { &self.negative } else { &self.positive }
     }

@@ -1,7 +1,9 @@
 //! Number values, read digit by digit.
 //!
-//!  prefix ──► interval set │ modular set   without the solver, for almost all schemas
-//!         └─► solver                       everything else, and with exponents
+//! ```text
+//! prefix ──► interval set │ modular set   without the solver, for almost all schemas
+//!        └─► solver                       everything else, and with exponents
+//! ```
 //!
 //! A prefix keeps its digits only up to what the formulas distinguish; prefixes with equal
 //! residuals share a state.
@@ -33,6 +35,8 @@ use crate::solve::{Interval, Scale, holds_for};
 const MAX_TRIED_DIGITS: u32 = 8;
 
 impl NumberPrefix {
+    /// Returns the value of the prefix as if it ended here; a sticky bit adds half a unit in the
+    /// last place.
     fn value(&self) -> Decimal {
         let (digits, places) = match self.sticky {
             true => (&self.digits * 10u32 + 5u32, self.places + 1),
@@ -44,6 +48,7 @@ impl NumberPrefix {
         if self.negative { value.negated() } else { value }
     }
 
+    /// Returns `true` if there is no decimal point so far.
     pub(crate) fn has_integer_form(&self) -> bool {
         matches!(self.part, NumberPart::Zero | NumberPart::Integer)
     }
@@ -288,6 +293,7 @@ impl NumberPlan {
 }
 
 impl NumberSet {
+    /// Builds an interval set, or else a modular set; `None` if neither fits.
     fn new(core: &Core, total: F, scale: &Scale) -> Option<NumberSet> {
         if let Some(intervals) = IntervalSet::new(&core.formulas, total, scale.places) {
             return Some(NumberSet::Intervals(intervals));
@@ -319,6 +325,7 @@ impl NumberSet {
 }
 
 impl LazyTables {
+    /// Returns everything that an obligation requires of a number.
     pub(crate) fn number_plan(&mut self, obligation: ObligationId) -> Arc<NumberPlan> {
         if let Some(known) = self.cache.numbers.get(&obligation) {
             return Arc::clone(known);

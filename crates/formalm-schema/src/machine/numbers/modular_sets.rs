@@ -143,6 +143,7 @@ impl ModularSet {
         Some(ModularSet { places, one, positive, negative })
     }
 
+    /// Returns the segments of the prefix's sign.
     fn side(&self, digits: &NumberPrefix) -> &[ModularSegment] {
         if digits.negative { &self.negative } else { &self.positive }
     }
@@ -232,6 +233,7 @@ impl ModularSet {
         side.iter().any(|one| one.finer && !is_empty(intersect(one.gaps, gap)))
     }
 
+    /// Returns the integer part, `None` if it is too long.
     fn whole(&self, digits: &NumberPrefix) -> Option<i128> {
         digits.digits.to_i128().filter(|at| *at <= MAX_MAGNITUDE / self.one)
     }

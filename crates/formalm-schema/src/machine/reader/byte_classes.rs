@@ -34,7 +34,7 @@ impl LazyTables {
     /// States reached on the way are not kept, and positions of one mask class share the result. A
     /// repeated name or item is noticed only when it is read, so it is not excluded here.
     pub(crate) fn byte_classes(&mut self, state: u32) -> Result<Arc<[ByteSet]>, Error> {
-        // Whether tokens distinguish names does not matter here.
+        // Here it does not matter if tokens distinguish names.
         let distinguishes_names = std::mem::replace(&mut self.distinguishes_names, false);
         let classes = self.compute_byte_classes(state);
         self.distinguishes_names = distinguishes_names;

@@ -63,6 +63,7 @@ pub(crate) const NO_VERDICTS: VerdictsId = VerdictsId(0);
 pub(crate) const NO_QUERIES: QueriesId = QueriesId(0);
 
 impl FrameParts {
+    /// Interns an obligation.
     pub(crate) fn obligation(&mut self, obligation: Owes) -> ObligationId {
         ObligationId(self.obligations.intern(obligation))
     }

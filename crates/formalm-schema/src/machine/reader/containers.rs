@@ -65,6 +65,8 @@ impl LazyTables {
         Ok(after)
     }
 
+    /// Returns the obligation of a container after a child, given its value if items must be
+    /// unique.
     fn after_child(
         &mut self,
         obligation: ObligationId,
@@ -109,6 +111,7 @@ impl LazyTables {
         self.core.some_array(total)
     }
 
+    /// Returns `true` if an obligation depends on which items are equal.
     pub(crate) fn has_unique_items(&mut self, obligation: ObligationId) -> bool {
         if let Some(&known) = self.cache.has_unique_items.get(&obligation) {
             return known;
@@ -130,6 +133,7 @@ impl LazyTables {
         value.ok_or_else(|| limit(Resource::Digits, MAX_DIGITS as u64))
     }
 
+    /// Fails if one more container would exceed the limit of nesting.
     pub(crate) fn check_nesting(&self, parent: FrameId) -> Result<(), Error> {
         let depth = u64::from(self.depth(parent)) + 1;
         let allowed = u64::from(self.core.limits.nesting);

@@ -1,8 +1,10 @@
 //! Derivatives of formulas by a property name or an item.
 //!
-//!   ∂ₙ properties(rules)   =  properties(rules without n)  ∧  child ⊨ rules(n)
-//!   ∂ₙ required(N)         =  required(N \ {n})
-//!   ∂  contains(k, S)      =  (child ⊨ S ∧ contains(k−1, S)) ∨ (child ⊭ S ∧ contains(k, S))
+//! ```text
+//! ∂ₙ properties(rules)   =  properties(rules without n)  ∧  child ⊨ rules(n)
+//! ∂ₙ required(N)         =  required(N \ {n})
+//! ∂  contains(k, S)      =  (child ⊨ S ∧ contains(k−1, S)) ∨ (child ⊭ S ∧ contains(k, S))
+//! ```
 //!
 //! The child appears as the statement that it satisfies a node. What only the child can fulfill
 //! becomes its own obligation; about the rest the container asks queries, whose verdicts replace
@@ -122,6 +124,7 @@ impl Core {
         Ok(Some(new))
     }
 
+    /// Returns the derivative of an atom by a property name.
     fn atom_after_name(
         &mut self,
         atom: Atom,
@@ -172,6 +175,7 @@ impl Core {
         if left.is_empty() { TRUE } else { self.formulas.atom(Atom::Members(left.into())) }
     }
 
+    /// Returns the derivative of an atom by an item.
     fn atom_after_item(&mut self, atom: Atom) -> F {
         match atom {
             Atom::Items(ranges, read) => {

@@ -127,6 +127,7 @@ impl LazyTables {
         })
     }
 
+    /// Returns the automaton of one query in its start state.
     fn string_query(&mut self, id: F) -> Result<QueryState, Error> {
         let language = self.core.language(id)?;
         Ok(language.map(|one| (one, self.core.text(one).start())))

@@ -1,8 +1,10 @@
 //! The reader: the position after one more byte of JSON.
 //!
-//!  before a value ──first byte──► string │ number │ literal │ object │ array
-//!  object ──"──► property name ──"──► : ──► value ──► , or }
-//!  close_value: verdicts of the child ──► parent, whose residual is the derivative by the child
+//! ```text
+//! before a value ──first byte──► string │ number │ literal │ object │ array
+//! object ──"──► property name ──"──► : ──► value ──► , or }
+//! close_value: verdicts of the child ──► parent, whose residual is the derivative by the child
+//! ```
 //!
 //! The number parser lives in [`super::numbers`].
 

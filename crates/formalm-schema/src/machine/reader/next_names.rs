@@ -20,7 +20,7 @@ use crate::solve::{PLENTY, fresh_beginning};
 /// Chosen, not measured.
 const MAX_IMPLICANTS: usize = 64;
 
-/// Whether a known name may come next, as far as computed.
+/// The viability of a known name, as far as computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NameStatus {
     Unknown,
@@ -91,10 +91,12 @@ impl LazyTables {
         Ok(id)
     }
 
+    /// Returns the tables of an id.
     pub(crate) fn names_at(&self, id: NextNamesId) -> &NextNames {
         &self.name_sets[id.0 as usize]
     }
 
+    /// Returns `true` if names do not depend on each other, see [`NextNames::independent`].
     pub(crate) fn has_independent_names(&self, obligation: ObligationId) -> bool {
         let required = self.parts.obligations.get(obligation.0);
         let formulas = &self.core.formulas;
@@ -273,6 +275,7 @@ impl LazyTables {
         after
     }
 
+    /// Returns the obligation of an object after a name.
     pub(crate) fn after_name(
         &mut self,
         obligation: ObligationId,

@@ -109,6 +109,7 @@ impl LazyTables {
         Ok(opened)
     }
 
+    /// Computes the kind of value that `byte` begins.
     fn compute_open(
         &mut self,
         id: ObligationId,
@@ -153,6 +154,7 @@ impl LazyTables {
         })
     }
 
+    /// Returns the automata of a string value, `None` if no string satisfies the obligation.
     fn start_string(&mut self, obligation: &Owes, total: F) -> Result<Option<OpenedValue>, Error> {
         let Some(language) = self.core.language(total)? else { return Ok(None) };
         let queries = self.string_queries(&obligation.formulas[1..])?;
