@@ -1,4 +1,4 @@
-//! What can follow a value, as far as a token distinguishes it.
+//! The continuation of a value: the JSON after it, as far as a token distinguishes it.
 //!
 //! After a value, a token closes containers, or reads a comma and begins the next item or name. An
 //! object is therefore known by whether another name may come and whether it may end. What came

@@ -1,4 +1,4 @@
-//! What a token distinguishes of a property name being read.
+//! The continuation of a property name being read, as far as a token distinguishes it.
 //!
 //! If any name is allowed, a known name matters only to tokens that begin with the rest of it and
 //! the closing quote; there are few. Names of all objects thus share a mask, except for these
