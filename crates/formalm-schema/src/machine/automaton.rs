@@ -42,19 +42,19 @@ impl SchemaSource {
 
 /// The lazy deterministic automaton of a schema. Threads share it freely.
 ///
-///```
-///use formalm_automata::Machine;
-///use formalm_schema::{Document, Limits, Options, SchemaAutomaton};
+/// ```
+/// use formalm_automata::Machine;
+/// use formalm_schema::{Document, Limits, Options, SchemaAutomaton};
 ///
-///let schema = Document::read(r#"{"type": "array", "items": {"enum": [1, 2]}, "minItems": 1}"#)?;
-///let options = Options { blanks: 0, ..Options::default() };
-///let automaton = SchemaAutomaton::new(&schema, &[], options, Limits::default())?;
-///let state = automaton.walk(automaton.start(), b"[1,2]")?.expect("a viable prefix");
-///assert!(automaton.is_accepting(state));
-///assert_eq!(automaton.shortest(automaton.start())?, b"[1]");
-///assert_eq!(automaton.walk(automaton.start(), b"[3")?, Err(1));
-///# Ok::<(), formalm_automata::Error>(())
-///```
+/// let schema = Document::read(r#"{"type": "array", "items": {"enum": [1, 2]}, "minItems": 1}"#)?;
+/// let options = Options::default();
+/// let automaton = SchemaAutomaton::new(&schema, &[], options, Limits::default())?;
+/// let state = automaton.walk(automaton.start(), b"[1,2]")?.expect("a viable prefix");
+/// assert!(automaton.is_accepting(state));
+/// assert_eq!(automaton.shortest(automaton.start())?, b"[1]");
+/// assert_eq!(automaton.walk(automaton.start(), b"[3")?, Err(1));
+/// # Ok::<(), formalm_automata::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct SchemaAutomaton {
     /// The source, kept to build the automaton again.
@@ -63,7 +63,7 @@ pub struct SchemaAutomaton {
     limits: Limits,
     pub(crate) tables: Arc<Lock<Box<LazyTables>>>,
     /// The private tables of an automaton that looks ahead.
-    pub(crate) own: Option<PrivateTables>,
+    pub(crate) private_tables: Option<PrivateTables>,
     survey: Survey,
     pub(crate) flags: Chunks,
     pub(crate) start: StateId,
@@ -163,13 +163,13 @@ impl SchemaAutomaton {
         let (tables, flags) = (Arc::new(Lock::new(tables)), Chunks::default());
         let all_notes = SetOnce::new();
         let notes: Arc<[Note]> = notes.into();
-        let (notes_of, own) = (Arc::clone(&notes), None);
+        let (notes_of, private_tables) = (Arc::clone(&notes), None);
         let made = SchemaAutomaton {
             source,
             options,
             limits,
             tables,
-            own,
+            private_tables,
             survey: Survey::new(),
             flags,
             start,
@@ -219,7 +219,7 @@ impl SchemaAutomaton {
     pub(crate) fn lock(&self) -> LockedTables<'_> {
         // A panic while the lock was held leaves at worst a partly filled cache.
         let tables = self.tables.lock();
-        LockedTables::new(tables, self.own.as_ref())
+        LockedTables::new(tables, self.private_tables.as_ref())
     }
 }
 
@@ -278,7 +278,7 @@ impl Machine for SchemaAutomaton {
     }
 
     fn ahead(&self) -> Option<SchemaAutomaton> {
-        if self.own.is_some() {
+        if self.private_tables.is_some() {
             return None;
         }
         let own = PrivateTables::default();
@@ -288,7 +288,7 @@ impl Machine for SchemaAutomaton {
             options: self.options,
             limits: self.limits,
             tables: Arc::clone(&self.tables),
-            own: Some(own),
+            private_tables: Some(own),
             survey: Survey::new(),
             flags: Chunks::default(),
             start,
@@ -303,7 +303,7 @@ impl Machine for SchemaAutomaton {
     }
 
     fn enter(&self, state: StateId) -> Result<StateId, Error> {
-        let Some(own) = &self.own else { return Ok(state) };
+        let Some(own) = &self.private_tables else { return Ok(state) };
         // This lock does not swap the tables, so those of the other automaton are in place.
         let tables = self.tables.lock();
         Ok(own.enter(&tables, state))
@@ -351,13 +351,13 @@ impl Machine for SchemaAutomaton {
 
     fn memory_bytes(&self) -> usize {
         let tables = self.lock();
-        if self.own.is_some() { tables.visited_bytes() } else { tables.bytes() }
+        if self.private_tables.is_some() { tables.visited_bytes() } else { tables.bytes() }
     }
 
     fn is_abandoned(&self) -> bool {
         self.survey.finds_abandoned(|| {
             self.tables.is_abandoned()
-                || self.own.as_ref().is_some_and(|own| own.is_abandoned())
+                || self.private_tables.as_ref().is_some_and(|own| own.is_abandoned())
                 || self.lock().core.all_texts().any(|one| one.is_abandoned())
         })
     }

@@ -158,7 +158,7 @@ impl LazyTables {
     }
 
     /// Returns the least of the shortest completions and the position after it. With `array`, the
-    /// frame below an array, the completion ends with the current item of that array.
+    /// parent frame of an array, the completion ends with the current item of that array.
     pub(crate) fn complete(
         &mut self,
         position: ReaderPosition,

@@ -32,7 +32,7 @@ struct RequiredItems {
     /// At least this many must satisfy the node.
     min_matching: Option<(u64, NodeId)>,
     /// Fewer than this many may satisfy the node.
-    max_matching: Option<(u64, NodeId)>,
+    matching_below: Option<(u64, NodeId)>,
 }
 
 impl RequiredItems {
@@ -106,8 +106,8 @@ impl LazyTables {
         }
     }
 
-    /// Returns `true` if a limited number of further items may match a node. `array` is the frame
-    /// below the array.
+    /// Returns `true` if a limited number of further items may match a node. `array` is the parent
+    /// frame of the array.
     pub(crate) fn has_match_budget(&self, mut frame: Frame, array: FrameId) -> bool {
         while let Some(next) = frame.parent() {
             if let Frame::Array { obligation, parent, .. } = frame
@@ -115,7 +115,7 @@ impl LazyTables {
             {
                 let required = self.required_unique_items(obligation);
                 return required
-                    .and_then(|required| required.max_matching)
+                    .and_then(|required| required.matching_below)
                     .is_some_and(|(count, _)| count > 1);
             }
             frame = *self.frames.get(next.0);
@@ -131,7 +131,7 @@ impl LazyTables {
             return None;
         }
         let formulas = &self.core.formulas;
-        let mut found = RequiredItems { count: 0, min_matching: None, max_matching: None };
+        let mut found = RequiredItems { count: 0, min_matching: None, matching_below: None };
         let mut is_distinct = false;
         for part in formulas.conjuncts(required.formulas[0]) {
             match formulas.get(part) {
@@ -152,15 +152,15 @@ impl LazyTables {
                 Form::Child(_) => {}
                 Form::Not(inner) => match formulas.get(*inner) {
                     Form::Atom(Atom::MoreItems(_)) => {}
-                    &Form::Atom(Atom::Contains(count, node)) if found.max_matching.is_none() => {
-                        found.max_matching = Some((count, node));
+                    &Form::Atom(Atom::Contains(count, node)) if found.matching_below.is_none() => {
+                        found.matching_below = Some((count, node));
                     }
                     _ => return None,
                 },
                 _ => return None,
             }
         }
-        let same = match (found.min_matching, found.max_matching) {
+        let same = match (found.min_matching, found.matching_below) {
             (Some((_, one)), Some((_, other))) => one == other,
             _ => true,
         };
@@ -195,7 +195,7 @@ impl LazyTables {
         let ranges = [(0, u32::MAX, node)].into();
         let of_node = self.core.formulas.atom(Atom::Items(ranges, 0));
         let mut left = Vec::new();
-        if let Some((count, _)) = required.max_matching {
+        if let Some((count, _)) = required.matching_below {
             let many = self.core.formulas.atom(Atom::Contains(count.saturating_sub(least), node));
             left.push(self.core.formulas.not(many));
         }
@@ -321,7 +321,7 @@ impl LazyTables {
         }
     }
 
-    /// Returns `true` if a byte continues the current item. `array` is the frame below the array.
+    /// Returns `true` if a byte continues the current item. `array` is the parent frame of the array.
     pub(crate) fn is_in_item(&self, position: ReaderPosition, array: FrameId, byte: u8) -> bool {
         match position.frame {
             Frame::Array { mode: ContainerState::AfterValue, parent, .. } => parent != array,
