@@ -36,7 +36,7 @@ const MAX_CACHED_VALUES: usize = 1 << 20;
 /// The bound of an unsatisfiable formula, longer than any input.
 pub(crate) const UNREACHABLE: usize = 1 << 40;
 
-/// Lower bounds on the bytes of the value being read, including all frames above the current one.
+/// Lower bounds on the bytes of the value being read, including all frames nested inside it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ChildBound {
     pub(crate) must: usize,
