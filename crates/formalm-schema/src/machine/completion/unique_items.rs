@@ -295,8 +295,8 @@ impl LazyTables {
         Ok(Some((texts, position)))
     }
 
-    /// Returns the position after an item, if the item may end here. `array` is the frame below the
-    /// array.
+    /// Returns the position after an item, if the item may end here. `array` is the parent
+    /// frame of the array.
     pub(crate) fn position_after_item(
         &mut self,
         position: ReaderPosition,

@@ -18,7 +18,7 @@ pub(crate) mod name_continuation;
 pub(crate) mod string_hints;
 pub(crate) mod string_lengths;
 pub(crate) mod string_states;
-pub(crate) mod unique_item_cells;
+pub(crate) mod unique_item_equivalence;
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Decides for arrays with unique items whether the value of an earlier item matters.
+//! Equivalence of unique items: decides if an earlier item's value matters to the rest of an array.
 //!
 //! Statements about further items concern some nodes. The values of a type fall into cells, by
 //! which of these nodes they satisfy, and only equality distinguishes values of a cell. Suppose
