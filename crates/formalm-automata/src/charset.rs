@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-use crate::set_once::SetOnce;
+use crate::runtime::SetOnce;
 
 /// How much of a part of the characters a set has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

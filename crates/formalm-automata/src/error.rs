@@ -112,7 +112,7 @@ pub enum Error {
     },
     /// Whoever asked for the work does not want it any more.
     Interrupted,
-    /// The time for a task is up; see [`crate::deadline`].
+    /// The time for a task is up; see [`crate::runtime::deadline`].
     Deadline {
         /// Name of the task: a verb.
         task: &'static str,

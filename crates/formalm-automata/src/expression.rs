@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::automaton::check;
 use crate::charset::CharSet;
-use crate::derive::{Exhausted, Work};
 use crate::error::{Error, Resource};
-use crate::lower;
-use crate::recognized::Recognizer;
 use crate::syntax::{self, Group, Pattern};
-use crate::term::{TermId, Terms, UNBOUNDED};
+use crate::terms::custom_language::Recognizer;
+use crate::terms::derivative::{Exhausted, Work};
+use crate::terms::pattern_lowering;
+use crate::terms::{TermId, Terms, UNBOUNDED};
 use crate::transduce::Edits;
 
 /// The nesting of expressions that is accepted; unions and concatenations of any length are flat.
@@ -296,12 +296,12 @@ impl Expression {
     fn lower_node(&self, terms: &mut Terms, work: &mut Work) -> Result<TermId, Exhausted> {
         work.step()?;
         Ok(match &*self.node {
-            Node::Pattern(pattern) => lower::pattern(terms, pattern),
-            Node::Lexeme(pattern) => lower::lexeme(terms, pattern),
-            Node::Texts(list) => lower::many_texts(terms, list.clone())?,
+            Node::Pattern(pattern) => pattern_lowering::pattern(terms, pattern),
+            Node::Lexeme(pattern) => pattern_lowering::lexeme(terms, pattern),
+            Node::Texts(list) => pattern_lowering::many_texts(terms, list.clone())?,
             Node::Recognized(recognizer) => {
                 // Beside what it reads, every text is no condition.
-                lower::any_text(terms);
+                pattern_lowering::any_text(terms);
                 terms.recognized(recognizer)
             }
             Node::Union(list) => {
@@ -312,14 +312,14 @@ impl Expression {
                 let list = lower_all(list, terms, work)?;
                 list.into_iter()
                     .rev()
-                    .fold(crate::term::EPSILON, |tail, head| terms.cat(head, tail))
+                    .fold(crate::terms::EPSILON, |tail, head| terms.cat(head, tail))
             }
             Node::Repeat(one, min, max) => {
                 let body = one.lower(terms, work)?;
-                lower::repeat(terms, body, *min, *max)
+                pattern_lowering::repeat(terms, body, *min, *max)
             }
             Node::Intersection(list) => {
-                lower::any_text(terms);
+                pattern_lowering::any_text(terms);
                 let list = lower_all(list, terms, work)?;
                 terms.and(list)
             }
@@ -330,7 +330,7 @@ impl Expression {
             }
             Node::Complement(one) => {
                 let inside = one.lower(terms, work)?;
-                let (any, outside) = (lower::any_text(terms), terms.not(inside));
+                let (any, outside) = (pattern_lowering::any_text(terms), terms.not(inside));
                 terms.and(vec![any, outside])
             }
             Node::Edits(one, edits) => {
@@ -339,7 +339,7 @@ impl Expression {
                 one.lower_edited(edits, plan, terms, work)?
             }
             Node::Rewrite { original, rules, optional } => {
-                let rules = lower::rules(terms, rules, *optional, work)?;
+                let rules = pattern_lowering::rules(terms, rules, *optional, work)?;
                 let rest = original.lower(terms, work)?;
                 terms.rewritten(rest, rules, work)?
             }

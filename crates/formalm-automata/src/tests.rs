@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::syntax::{Dialect, Flags, parse, reference};
+use crate::syntax::{Dialect, Flags, parse, reference_matcher};
 use crate::{Automaton, Error, Expression, Limits, Machine};
 
 fn expression(pattern: &str) -> Expression {
@@ -146,7 +146,7 @@ proptest! {
         let Ok(parsed) = parse(&pattern, Dialect::Python, Flags::default()) else { return Ok(()) };
         let machine = Automaton::new(&Expression::pattern(parsed.clone()), Limits::default());
         for text in ["", "a", "b", "ab", "ba", "aa", "bb", "aab", "abb", "bab", "é", "aé", "a\n", " a"] {
-            let expected = reference::matches(&parsed, text);
+            let expected = reference_matcher::matches(&parsed, text);
             match &machine {
                 Ok(machine) => prop_assert_eq!(matches(machine, text), expected, "{} on {:?}", pattern, text),
                 Err(Error::Language { .. }) => prop_assert!(!expected, "{} on {:?}", pattern, text),

@@ -5,13 +5,15 @@
 //! in rows, choices and repetitions ([`Composed`]), and with a regular language that filters them
 //! ([`Filtered`]).
 
-mod ahead;
-mod composed;
-mod filtered;
-mod keys;
-mod states;
+mod identity_classes;
+mod intersection;
+mod position_automaton;
+mod prefixed;
+mod scratch_machine;
+mod state_interner;
 
-pub use ahead::{AHEAD_BYTES, Ahead, Lookahead, StepsAhead};
-pub use composed::{Composed, Letter};
-pub use filtered::Filtered;
-pub use keys::{Plainly, StateKeys};
+pub use identity_classes::{Plainly, StateKeys};
+pub use intersection::Filtered;
+pub use position_automaton::{Composed, Letter};
+pub use prefixed::{Front, Prefixed, PrefixedKeys};
+pub use scratch_machine::{AHEAD_BYTES, Ahead, Lookahead, StepsAhead};

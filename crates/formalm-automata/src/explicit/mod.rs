@@ -5,37 +5,37 @@
 //! minimised is trimmed and numbered breadth first with labels ascending, so equal languages have
 //! equal graphs.
 
-mod bounded;
-mod compare;
-mod length;
-mod members;
-mod minimize;
-mod poll;
-mod saved;
-mod table;
-mod tally;
+mod binary_format;
+mod bounded_length;
+mod interrupt_check;
+mod language_comparison;
+mod length_counts;
+mod length_unit;
+mod member_enumeration;
+mod minimization;
+mod ranking;
 #[cfg(test)]
 mod tests;
-mod text;
+mod utf8_check;
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-pub use compare::{Relation, difference};
-pub use length::{Measured, Unit};
-pub use members::Members;
-pub use poll::Poll;
-pub use saved::Damage;
-pub use table::{Span, Table};
-pub use tally::{Tally, totals};
-pub use text::is_text;
+pub use binary_format::Damage;
+pub use interrupt_check::Poll;
+pub use language_comparison::{Relation, difference};
+pub use length_counts::{Tally, totals};
+pub use length_unit::{Measured, Unit};
+pub use member_enumeration::Members;
+pub use ranking::{Span, Table};
+pub use utf8_check::is_text;
 
 use crate::automaton::{StateId, check};
-use crate::bytes::ByteSet;
+use crate::byte_set::ByteSet;
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
-use crate::patience::{Patience, steps_taken};
+use crate::runtime::{Patience, steps_taken};
 
 /// Labels `low..=high` lead to `target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -9,33 +9,26 @@
 //! What no machine over bytes can do (backreferences, conditionals) is refused with its place.
 //! Dialect, flags and case folding are resolved here, so that a tree means the same everywhere.
 
+mod alternation_merging;
 pub mod ast;
-mod branches;
-pub(crate) mod captures;
-mod classes;
-mod cursor;
-mod ecma;
-mod ecma_groups;
-mod folding;
-mod item;
-mod lower;
-mod oniguruma;
+pub(crate) mod capture_matcher;
+mod class_resolution;
+mod dialects;
+mod editable_regions;
+mod item_lowering;
+mod match_width;
 mod parser;
-mod properties;
-mod python;
-mod python_groups;
-mod quantifier;
-mod regions;
-mod rust;
-mod source;
-mod unicode_names;
-mod width;
+mod pattern_cursor;
+mod quantifiers;
+mod regex_source;
+mod unicode;
+mod unresolved_items;
 
 pub use ast::{Group, Node, Pattern};
+pub(crate) use editable_regions::{check_region, class_of};
 pub use parser::{MAX_NESTING, parse};
-pub use quantifier::MAX_REPETITION;
-pub(crate) use regions::{check_region, class_of};
-pub use source::PatternTexts;
+pub use quantifiers::MAX_REPETITION;
+pub use regex_source::PatternTexts;
 
 /// Whose pattern language the text is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,10 +94,8 @@ pub struct Flags {
 }
 
 #[cfg(test)]
-mod cases;
+mod parser_tests;
 #[cfg(test)]
-pub(crate) mod reference;
+pub(crate) mod reference_matcher;
 #[cfg(test)]
-mod rust_tests;
-#[cfg(test)]
-mod tests;
+mod testdata_tests;

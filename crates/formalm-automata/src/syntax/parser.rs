@@ -7,14 +7,17 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::alternation_merging::{Merged, flatten, merge};
 use super::ast::{Group, Node, Pattern};
-use super::branches::{Merged, flatten, merge};
-use super::cursor::{Cursor, Token};
-use super::item::{Anchor, Atom, Item};
-use super::lower::Lowering;
-use super::quantifier::counts;
-use super::width::width;
-use super::{Dialect, Flags, ecma, ecma_groups, oniguruma, python, python_groups, rust};
+use super::dialects::{
+    ecma_escapes, ecma_groups, oniguruma, python_escapes, python_groups, rust_regex,
+};
+use super::item_lowering::Lowering;
+use super::match_width::width;
+use super::pattern_cursor::{Cursor, Token};
+use super::quantifiers::counts;
+use super::unresolved_items::{Anchor, Atom, Item};
+use super::{Dialect, Flags};
 use crate::charset::CharSet;
 use crate::error::{Error, Resource, Span};
 
@@ -43,7 +46,7 @@ const MAX_LOOK_BEHIND: u64 = u32::MAX as u64;
 /// ```
 pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, Error> {
     if dialect == Dialect::Rust {
-        return rust::parse(pattern, flags);
+        return rust_regex::parse(pattern, flags);
     }
     if !dialect.is_python() && (flags.ascii || flags.verbose) {
         return Err(Error::Language {
@@ -145,9 +148,9 @@ impl Parser {
                 Token::Escape(letter) => {
                     let item = match self.dialect {
                         Dialect::Python | Dialect::Python314 => {
-                            python::escape(self, letter, start)?
+                            python_escapes::escape(self, letter, start)?
                         }
-                        Dialect::Ecma => ecma::escape(self, letter, start)?,
+                        Dialect::Ecma => ecma_escapes::escape(self, letter, start)?,
                         Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
                             oniguruma::escape(self, letter, start)?
                         }
@@ -182,8 +185,10 @@ impl Parser {
                 None => Item::Atom(Atom::Literal(character.into())),
             },
             '[' => Item::Atom(match self.dialect {
-                Dialect::Python | Dialect::Python314 => python::class(&mut self.cursor, start)?,
-                _ => ecma::class(self, start)?,
+                Dialect::Python | Dialect::Python314 => {
+                    python_escapes::class(&mut self.cursor, start)?
+                }
+                _ => ecma_escapes::class(self, start)?,
             }),
             '.' => Item::Atom(Atom::Any),
             '$' if self.dialect == Dialect::Fancy => Item::Look(oniguruma::text_end()),

@@ -4,28 +4,28 @@
 //! read: an edit or a rule that no text has come to yet costs nothing. Nothing is composed
 //! eagerly, and both stack: the original may be an image itself.
 
-mod characters;
-mod edits;
-mod expressions;
-mod join;
-mod reverse;
-mod rewrites;
-mod script;
+mod character_successors;
+mod edit_distance;
+mod edit_script;
+mod expression_operations;
+mod image_union;
+mod reversal;
+mod rewrite_rules;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::derive::{Exhausted, Work};
-use crate::facts::Facts;
-use crate::term::{EMPTY, Term, TermId, Terms};
+use crate::terms::derivative::{Exhausted, Work};
+use crate::terms::term_properties::Facts;
+use crate::terms::{EMPTY, Term, TermId, Terms};
 
-pub(crate) use edits::EditPlan;
-pub use edits::{Edits, Operations};
-pub(crate) use reverse::{reversed_pattern, reversed_text};
-pub(crate) use rewrites::{RewritePlan, Rule};
-pub use script::Script;
-pub(crate) use script::script;
+pub(crate) use edit_distance::EditPlan;
+pub use edit_distance::{Edits, Operations};
+pub use edit_script::Script;
+pub(crate) use edit_script::script;
+pub(crate) use reversal::{reversed_pattern, reversed_text};
+pub(crate) use rewrite_rules::{RewritePlan, Rule};
 
 /// Identifies an [`EditPlan`] of one [`Terms`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,7 +63,7 @@ pub(crate) struct Images {
     unfolded: FxHashMap<TermId, Arc<Unfolded>>,
     /// Originals with what vanishing sources leave of them.
     pub(super) closed: FxHashMap<(TermId, RulesId), TermId>,
-    pub(super) successors: characters::Successors,
+    pub(super) successors: character_successors::Successors,
 }
 
 impl Images {
@@ -210,7 +210,7 @@ impl Change {
     fn after(self, byte: u8) -> Change {
         match self {
             Change::Edit { budget, edits, .. } => {
-                Change::Edit { budget, inside: characters::bytes_after(byte), edits }
+                Change::Edit { budget, inside: character_successors::bytes_after(byte), edits }
             }
             other => other,
         }

@@ -1,0 +1,401 @@
+//! The lazy deterministic machine of a regular language.
+//!
+//! A state is an interned term; its row of successors is filled byte class by byte class when it
+//! is read. Reading known rows takes no lock. Dead states are never shown: a pure term cannot be
+//! empty, and for the others a search looks for an accepting state once and marks
+//! all it learnt.
+
+mod counter_abstraction;
+pub(crate) mod fork_safe_automaton;
+mod literal_automaton;
+mod liveness;
+pub(crate) mod mask_classes;
+mod shortest_completion;
+pub(crate) mod transition_table;
+mod union_split;
+
+use std::sync::{Arc, MutexGuard};
+
+use crate::automaton::transition_table::{ByteClasses, DEAD, Index, Rows, UNKNOWN};
+use crate::byte_set::{ByteSet, byte_classes};
+use crate::error::{Error, Resource};
+use crate::expression::Expression;
+use crate::machine::{Machine, part};
+use crate::runtime::Chunks;
+use crate::runtime::interrupt;
+use crate::runtime::{Lock, Survey};
+use crate::terms::derivative::Work;
+use crate::terms::{EMPTY, TermId, Terms};
+
+pub use counter_abstraction::Near;
+pub use literal_automaton::{Word, words};
+pub use mask_classes::{KeyId, Repetition, Viability};
+
+/// Identifies a state of one [`Automaton`]; meaningless in any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StateId(pub(crate) u32);
+
+impl StateId {
+    /// The state with a number, for machines that number their states themselves.
+    pub fn new(number: u32) -> StateId {
+        StateId(number)
+    }
+
+    /// The number of the state: small, dense, never reused.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The state of a number that a machine outside this crate gave it.
+    pub fn from_number(number: u32) -> StateId {
+        StateId(number)
+    }
+}
+
+/// What the machine may use. Exceeding it is an [`Error::Limit`].
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// States explored, accepting ones looked for included.
+    pub states: u64,
+    /// Bytes of memory for terms, states and rows.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { states: 250_000, bytes: 256 << 20 }
+    }
+}
+
+impl Limits {
+    /// What building the states may cost in steps.
+    pub(crate) fn work(self) -> Work {
+        Work { steps: 0, allowed: self.states.saturating_mul(STEPS_PER_STATE) }
+    }
+}
+
+/// Steps of derivation allowed per state allowed: bounds the time a single state can take.
+const STEPS_PER_STATE: u64 = 400;
+
+const ACCEPTING: u32 = 1;
+/// Marks a successor that is known to lead to a member.
+const SURE: u32 = 1 << 31;
+pub(crate) const LIVE: u32 = 2;
+pub(crate) const BARREN: u32 = 4;
+
+/// What changes while the machine grows; behind one lock, which known rows never take.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) terms: Terms,
+    pub(crate) work: Work,
+    index: Index,
+}
+
+/// A lazy deterministic automaton over bytes; shared freely between threads.
+#[derive(Debug)]
+pub struct Automaton {
+    /// What it was built from, to build it again.
+    expression: Expression,
+    core: Lock<Core>,
+    pub(crate) classes: ByteClasses,
+    rows: Rows,
+    pub(crate) flags: Chunks,
+    start: StateId,
+    /// Every state is live, because every term is pure.
+    pure: bool,
+    /// Every member is valid UTF-8.
+    text: bool,
+    /// It has more states than are worth keeping.
+    pub(crate) endless: bool,
+    limits: Limits,
+    /// How often recognizers had lost their states when it was made, see [`Machine::is_abandoned`].
+    losses: u32,
+    survey: Survey,
+}
+
+impl Automaton {
+    /// The machine of a language.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Language`] if the language is empty; [`Error::Limit`] if finding out, or the
+    /// language itself, takes more than `limits`.
+    pub fn new(expression: &Expression, limits: Limits) -> Result<Automaton, Error> {
+        Automaton::of(expression, limits)?.ok_or_else(|| Error::Language {
+            message: "the language is empty: no text is a member".to_owned(),
+            span: None,
+            hint: Some(
+                "look for an intersection, difference or look-around that excludes everything"
+                    .to_owned(),
+            ),
+        })
+    }
+
+    /// The machine of a language; `None` if it is empty, as a machine has live states only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if finding out, or the language itself, takes more than `limits`.
+    pub fn of(expression: &Expression, limits: Limits) -> Result<Option<Automaton>, Error> {
+        let mut terms = Terms::new();
+        let mut work = limits.work();
+        let start = expression.lower(&mut terms, &mut work).map_err(|error| work.spent(error))?;
+        terms.lowered = Default::default();
+        let classes = byte_classes(&terms, start);
+        let pure = terms.facts(start).pure;
+        let endless = terms.recognizers.is_unbounded();
+        let losses = terms.recognizers.losses();
+        let core = Core { terms, work, index: Index::default() };
+        let mut automaton = Automaton {
+            expression: expression.clone(),
+            core: Lock::new(core),
+            classes,
+            rows: Rows::default(),
+            flags: Chunks::default(),
+            start: StateId(DEAD),
+            pure,
+            text: expression.is_text(),
+            endless,
+            limits,
+            losses,
+            survey: Survey::new(),
+        };
+        let first = automaton.intern(&mut automaton.lock(), start)?;
+        automaton.start = StateId(first);
+        let is_live = first != DEAD && automaton.is_live(first)?;
+        Ok(is_live.then_some(automaton))
+    }
+
+    /// A machine of the same language that has the states built so far, under the same numbers,
+    /// and grows on its own; `None` if it has no more states than are worth keeping.
+    pub fn copy(&self) -> Option<Automaton> {
+        let core = self.lock();
+        let terms = core.terms.copy()?;
+        let flags = Chunks::default();
+        let numbers = DEAD + 1..;
+        for number in numbers.take(core.index.len()) {
+            flags.set(number as usize, self.flags.get(number as usize));
+        }
+        let (work, index) = (core.work, core.index.clone());
+        let losses = terms.recognizers.losses();
+        Some(Automaton {
+            expression: self.expression.clone(),
+            core: Lock::new(Core { terms, work, index }),
+            classes: self.classes.clone(),
+            rows: Rows::sparse(),
+            flags,
+            losses,
+            survey: Survey::new(),
+            ..*self
+        })
+    }
+
+    /// Whether a machine of the language has more states than are worth keeping.
+    pub fn is_unbounded(&self) -> bool {
+        self.endless
+    }
+
+    /// Bytes at which a new class starts; bytes of one class are never told apart.
+    pub fn class_starts(&self) -> &[u8] {
+        self.classes.representatives()
+    }
+
+    /// Number of states built so far.
+    pub fn state_count(&self) -> usize {
+        self.lock().index.len()
+    }
+
+    /// Steps that building the states took so far.
+    pub fn work(&self) -> u64 {
+        self.lock().work.steps
+    }
+
+    /// The shortest continuation that makes the text a member, if it is found with so much work.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if it takes more.
+    pub fn shortest_within(&self, state: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
+        if self.is_accepting(state) {
+            return Ok(Vec::new());
+        }
+        match self.told_shortest(state) {
+            Some(text) => Ok(text),
+            None => self.searched_within(state, allowed),
+        }
+    }
+
+    /// The same where it is written down without a search.
+    fn told_shortest(&self, state: StateId) -> Option<Vec<u8>> {
+        if !self.pure {
+            return None;
+        }
+        let core = self.lock();
+        core.terms.shortest(core.index.term(state.0))
+    }
+
+    /// Whether viability of states can be judged term by term (see [`crate::automaton::mask_classes`]).
+    pub(crate) fn is_pure(&self) -> bool {
+        self.pure
+    }
+
+    /// Whether every member is valid UTF-8.
+    pub fn is_text(&self) -> bool {
+        self.text
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The term of a state.
+    pub(crate) fn term(&self, core: &Core, state: StateId) -> TermId {
+        core.index.term(state.0)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        // A panic while the lock was held leaves at worst a row unfilled.
+        self.core.lock()
+    }
+
+    fn fill(&self, state: u32, class: usize) -> Result<u32, Error> {
+        self.fill_locked(&mut self.lock(), state, class)
+    }
+
+    pub(crate) fn fill_locked(
+        &self,
+        core: &mut Core,
+        state: u32,
+        class: usize,
+    ) -> Result<u32, Error> {
+        let known = self.rows.get(&self.classes, state, class);
+        if known != UNKNOWN {
+            return Ok(known & !SURE);
+        }
+        let term = core.index.term(state);
+        let byte = self.classes.representatives()[class];
+        let next = core.derive(term, byte)?;
+        let next = self.intern(core, next)?;
+        let is_live = next != DEAD && self.flags.get(next as usize) & LIVE != 0;
+        let known = if is_live { next | SURE } else { next };
+        self.rows.set(&self.classes, state, core.terms.span(term, byte), known);
+        Ok(next)
+    }
+
+    pub(crate) fn intern(&self, core: &mut Core, term: TermId) -> Result<u32, Error> {
+        if term == EMPTY {
+            return Ok(DEAD);
+        }
+        if let Some(state) = core.index.find(term) {
+            return Ok(state);
+        }
+        check(Resource::States, core.index.len() as u64 + 1, self.limits.states)?;
+        let bytes = core.terms.memory_bytes() + self.rows.memory_bytes();
+        check(Resource::Bytes, bytes as u64, self.limits.bytes)?;
+        let state = core.index.add(term);
+        let nullable = core.terms.nullable(term, &[]);
+        let live = self.pure || nullable || core.terms.facts(term).pure;
+        let flags = if nullable { ACCEPTING } else { 0 } | if live { LIVE } else { 0 };
+        self.flags.set(state as usize, flags);
+        Ok(state)
+    }
+
+    /// A step that is not in the table yet, or of which it is not known whether it leads to a
+    /// member.
+    #[cold]
+    fn first_step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let class = self.classes.of(byte);
+        let next = self.fill(state.0, class)?;
+        let live = next != DEAD && self.is_live(next)?;
+        if self.rows.get(&self.classes, state.0, class) == next {
+            let known = if live { next | SURE } else { DEAD };
+            let core = &self.lock();
+            let span = core.terms.span(core.index.term(state.0), byte);
+            self.rows.set(&self.classes, state.0, span, known);
+        }
+        Ok(live.then_some(StateId(next)))
+    }
+
+    fn is_live(&self, state: u32) -> Result<bool, Error> {
+        let flags = self.flags.get(state as usize);
+        if flags & (LIVE | BARREN) != 0 {
+            return Ok(flags & LIVE != 0);
+        }
+        self.decide(state)
+    }
+}
+
+impl Automaton {
+    /// Whether the text read so far is a member.
+    #[inline]
+    pub fn is_accepting(&self, state: StateId) -> bool {
+        self.flags.get(state.0 as usize) & ACCEPTING != 0
+    }
+}
+
+impl Machine for Automaton {
+    fn start(&self) -> StateId {
+        self.start
+    }
+
+    #[inline]
+    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        let class = self.classes.of(byte);
+        match self.rows.get(&self.classes, state.0, class) {
+            DEAD => Ok(None),
+            next if next & SURE != 0 => Ok(Some(StateId(next & !SURE))),
+            _ => self.first_step(state, byte),
+        }
+    }
+
+    #[inline]
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        Ok(Automaton::is_accepting(self, state))
+    }
+
+    fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
+        self.classes.live_bytes(|byte| Ok(self.step(state, byte)?.is_some()))
+    }
+
+    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.shortest_within(state, u64::MAX)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let core = self.lock();
+        size_of::<Automaton>()
+            + core.terms.memory_bytes()
+            + core.index.memory_bytes()
+            + self.rows.memory_bytes()
+            + self.flags.memory_bytes()
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.survey.finds_abandoned(|| {
+            self.core.is_abandoned() || self.lock().terms.recognizers.losses() != self.losses
+        })
+    }
+
+    fn renewed(&self) -> Result<Option<Automaton>, Error> {
+        Automaton::of(&self.expression, self.limits)
+    }
+
+    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        part(self.renewed())
+    }
+}
+
+impl Core {
+    /// The derivative of a term that depends on nothing around it.
+    pub(crate) fn derive(&mut self, term: TermId, byte: u8) -> Result<TermId, Error> {
+        self.terms.derivation.begin(self.work.steps);
+        // Recognizers within may have machines of their own, and this one's lock is held.
+        let work = || self.terms.derive(term, byte, &[], &mut self.work);
+        let derived = interrupt::without_asking(work);
+        derived.map_err(|error| self.work.spent(error))
+    }
+}
+
+pub(crate) fn check(resource: Resource, needed: u64, allowed: u64) -> Result<(), Error> {
+    if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
+}

@@ -1,0 +1,315 @@
+//! Shortest texts, read off terms or searched.
+//!
+//! A pure term is never empty and the length of its shortest text is known, so the text can be
+//! written down part by part. A search builds every state on its way and some beside it: how long
+//! the shortest text is is found first, guided by the bytes that terms need at least, then the
+//! smallest of that length.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::automaton::{Automaton, StateId, check};
+use crate::error::{Error, Resource};
+use crate::machine::Machine;
+use crate::terms::dawg::DagId;
+use crate::terms::{Term, TermId, Terms};
+
+/// Longer texts are searched, so that what they cost is counted.
+const BYTES: u32 = 1 << 16;
+/// Terms within each other.
+const DEPTH: usize = 200;
+
+/// Shortest texts of terms, where known.
+type Known = FxHashMap<TermId, Option<Rc<[u8]>>>;
+
+impl Terms {
+    /// The shortest text of a pure term, the smallest of several; `None` if it is not told so.
+    pub(crate) fn shortest(&self, id: TermId) -> Option<Vec<u8>> {
+        let facts = self.facts(id);
+        if !facts.pure || facts.min_len > BYTES {
+            return None;
+        }
+        let mut text = Vec::with_capacity(facts.min_len as usize);
+        self.write(id, &mut text, &mut Known::default(), DEPTH)?;
+        Some(text)
+    }
+
+    fn write(&self, id: TermId, text: &mut Vec<u8>, known: &mut Known, depth: usize) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        let mut id = id;
+        loop {
+            match *self.get(id) {
+                Term::Epsilon | Term::Full => return Some(()),
+                Term::Dag(node) => {
+                    self.write_leaf(node, text);
+                    return Some(());
+                }
+                // All shortest texts of the first are equally long, so the smallest goes in front.
+                Term::Cat(first, rest) => {
+                    self.write(first, text, known, depth)?;
+                    id = rest;
+                }
+                Term::Alt(ref list) => {
+                    let least = self.facts(id).min_len;
+                    let mut best: Option<Rc<[u8]>> = None;
+                    for &one in list.iter().filter(|&&one| self.facts(one).min_len == least) {
+                        let one = self.known(one, known, depth)?;
+                        best = Some(best.filter(|best| *best <= one).unwrap_or(one));
+                    }
+                    text.extend_from_slice(&best?);
+                    return Some(());
+                }
+                Term::Repeat { body, min, .. } => {
+                    if self.facts(body).min_len > 0 && min > 0 {
+                        let one = self.known(body, known, depth)?;
+                        (0..min).for_each(|_| text.extend_from_slice(&one));
+                    }
+                    return Some(());
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn known(&self, id: TermId, known: &mut Known, depth: usize) -> Option<Rc<[u8]>> {
+        if let Some(text) = known.get(&id) {
+            return text.clone();
+        }
+        let mut text = Vec::new();
+        let text = self.write(id, &mut text, known, depth).map(|()| text.into());
+        known.insert(id, text.clone());
+        text
+    }
+
+    fn write_leaf(&self, node: DagId, text: &mut Vec<u8>) {
+        let mut node = node;
+        while let Some(left) = self.dags.min_len(node).checked_sub(1) {
+            let next = self.dags.edges(node).iter().find(|one| self.dags.min_len(one.2) == left);
+            let Some(&(byte, _, next)) = next else { return };
+            text.push(byte);
+            node = next;
+        }
+    }
+}
+
+impl Automaton {
+    /// The shortest continuation that makes the text a member, the smallest of several, searched
+    /// state by state, with so much work on states that are new.
+    pub(crate) fn searched_within(&self, start: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
+        let begun = self.work();
+        let checked = || {
+            let needed = self.work() - begun;
+            check(Resource::Steps, needed, allowed)
+        };
+        let length = self.least_length(start, &checked)?;
+        let mut text = Vec::with_capacity(length);
+        // The states on the way, with how many classes of bytes were tried from each.
+        let mut way = vec![(start, 0)];
+        // From where so many bytes are too few.
+        let mut few: FxHashMap<StateId, usize> = FxHashMap::default();
+        while let Some((here, tried)) = way.last_mut() {
+            let here = *here;
+            checked()?;
+            let left = length - text.len();
+            if left == 0 && self.is_accepting(here) {
+                break;
+            }
+            let Some(&byte) = self.class_starts().get(*tried).filter(|_| left > 0) else {
+                few.insert(here, left);
+                way.pop();
+                text.pop();
+                continue;
+            };
+            *tried += 1;
+            if let Some(next) = self.step(here, byte)?
+                && self.needs(next) < left
+                && few.get(&next).is_none_or(|&few| few + 1 < left)
+            {
+                text.push(byte);
+                way.push((next, 0));
+            }
+        }
+        Ok(text)
+    }
+
+    /// Bytes of the shortest continuation; none of a state that leads to no member.
+    fn least_length(
+        &self,
+        start: StateId,
+        checked: &impl Fn() -> Result<(), Error>,
+    ) -> Result<usize, Error> {
+        let mut read = FxHashMap::from_iter([(start, 0)]);
+        // By the bytes that members through a state have at least, with those read.
+        let mut open = BTreeMap::from([(self.needs(start), vec![(start, 0)])]);
+        while let Some(mut least) = open.first_entry() {
+            let all = *least.key();
+            let Some((here, length)) = least.get_mut().pop() else {
+                least.remove();
+                continue;
+            };
+            if self.is_accepting(here) {
+                return Ok(length);
+            }
+            if read.get(&here).is_some_and(|&other| other < length) {
+                continue;
+            }
+            checked()?;
+            for &byte in self.class_starts() {
+                let Some(next) = self.step(here, byte)? else { continue };
+                let before = read.entry(next).or_insert(usize::MAX);
+                if length + 1 < *before {
+                    *before = length + 1;
+                    let all = all.max(length + 1 + self.needs(next));
+                    open.entry(all).or_default().push((next, length + 1));
+                }
+            }
+        }
+        Ok(0)
+    }
+
+    /// Bytes that every continuation has at least.
+    fn needs(&self, state: StateId) -> usize {
+        let core = self.lock();
+        core.terms.needs(self.term(&core, state)) as usize
+    }
+}
+
+impl Terms {
+    /// Bytes that the texts of a term have at least, as recognizers find out for a search.
+    fn needs(&self, id: TermId) -> u32 {
+        let needs = match self.get(id) {
+            Term::Recognized(at) => self.recognizers.needs(*at),
+            &Term::Cat(head, tail) => match self.get(head) {
+                Term::Recognized(at) => {
+                    self.recognizers.needs(*at).saturating_add(self.facts(tail).min_len)
+                }
+                _ => 0,
+            },
+            Term::And(list) => list.iter().map(|&one| self.needs(one)).max().unwrap_or(0),
+            _ => 0,
+        };
+        needs.max(self.facts(id).min_len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashSet, VecDeque};
+
+    use crate::automaton::{Automaton, Limits, StateId};
+    use crate::machine::Machine;
+    use crate::syntax::{Dialect, Flags, parse};
+    use crate::{Error, Expression};
+
+    fn expression(pattern: &str) -> Result<Expression, Error> {
+        Ok(Expression::pattern(parse(pattern, Dialect::Python, Flags::default())?))
+    }
+
+    /// States, each with its smallest shortest completion if it has one.
+    type Completed = Vec<(StateId, Option<Vec<u8>>)>;
+
+    /// Every state that a text of the machine leads to, up to some, and what completes it by trying
+    /// all bytes, the smallest first.
+    fn completed(automaton: &Automaton) -> Result<Completed, Error> {
+        let mut states = vec![automaton.start()];
+        for at in 0..60 {
+            let Some(&state) = states.get(at) else { break };
+            for &byte in automaton.class_starts() {
+                if let Some(next) = automaton.step(state, byte)?
+                    && !states.contains(&next)
+                {
+                    states.push(next);
+                }
+            }
+        }
+        states.into_iter().map(|state| Ok((state, tried(automaton, state)?))).collect()
+    }
+
+    fn tried(automaton: &Automaton, start: StateId) -> Result<Option<Vec<u8>>, Error> {
+        let mut seen = HashSet::from([start]);
+        let mut open = VecDeque::from([(start, Vec::new())]);
+        while let Some((state, text)) = open.pop_front() {
+            if automaton.is_accepting(state) {
+                return Ok(Some(text));
+            }
+            for &byte in automaton.class_starts() {
+                if let Some(next) = automaton.step(state, byte)?
+                    && seen.insert(next)
+                {
+                    open.push_back((next, [&text[..], &[byte]].concat()));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    #[test]
+    fn shortest_texts_are_those_of_trying_all() -> Result<(), Error> {
+        let patterns = [
+            "",
+            "a",
+            "b|a",
+            "ba|ab|c?x",
+            "(b|a)(d|c)",
+            "[c-f]{3,5}x?",
+            "(ab|c){2}",
+            "(a?b*)+",
+            "é|ü|zz",
+            "[é-ü]a|[a-z][0-9]",
+            "(?i:select)",
+            "(x{2}|y{2}){3}",
+            "(a|b)*abb",
+            "(|b)a",
+            "(ab){0,2}(b|[^a])",
+            "((a|bb){2,3}|c{4})d",
+            "\"(\\\\.|[^\"\\\\])*\"",
+            "a{0}b",
+            "(aa|b)*?c",
+        ];
+        for pattern in patterns {
+            let automaton = Automaton::new(&expression(pattern)?, Limits::default())?;
+            for (state, expected) in completed(&automaton)? {
+                assert_eq!(
+                    Some(automaton.searched_within(state, u64::MAX)?),
+                    expected,
+                    "{pattern}"
+                );
+                assert_eq!(Some(automaton.shortest(state)?), expected, "{pattern}");
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn so_are_those_of_conjunctions_and_complements() -> Result<(), Error> {
+        let patterns = [
+            ".*a.*",
+            "(?s:.{3,7})",
+            "(ab|ba|c)*",
+            "[a-c]*[0-9]",
+            ".*(bb|aa).*(c|1)",
+            "([ab][0-9]?)*",
+            "(?!.*ab).*",
+            "é?[^b]+",
+            ".*a.{4}",
+        ];
+        for one in patterns {
+            for other in patterns {
+                for negated in [false, true] {
+                    let (left, right) = (expression(one)?, expression(other)?);
+                    let right = if negated { right.complement()? } else { right };
+                    let both = Expression::intersection(vec![left, right])?;
+                    // An empty one is refused.
+                    let Ok(automaton) = Automaton::new(&both, Limits::default()) else { continue };
+                    let name = format!("{one} and {other}, negated {negated}");
+                    for (state, expected) in completed(&automaton)? {
+                        assert_eq!(Some(automaton.shortest(state)?), expected, "{name}");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! Searches for a common member: whether there is one, and the nearest.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Learnt, Pair, Searches};
+use crate::error::{Error, Resource};
+use crate::machine::{Completion, Look, Machine};
+use crate::runtime::deadline::DeadlineTicks;
+use crate::runtime::steps_taken;
+
+/// How much is done for an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Effort {
+    /// How closely the machine looks.
+    pub(super) look: Look,
+    /// Pairs of states that are met at most.
+    most: usize,
+    /// Bytes of a bound that count as a pair: what takes time is mostly to find such members.
+    long: usize,
+}
+
+/// One after the other, until the answer is there.
+pub(super) const LOOKS: [Effort; 3] = [
+    Effort { look: Look::Loose, most: 5_000, long: 16 },
+    Effort { look: Look::Close, most: 20_000, long: 16 },
+    Effort { look: Look::Closest, most: 50_000, long: 16 },
+];
+/// For machines that tell nothing.
+pub(super) const ALONE: Effort = Effort { look: Look::Loose, most: 50_000, long: 1 };
+
+/// Steps that the machine may take in it: a second or two.
+const STEPS: u64 = 10_000_000;
+/// What a byte that is missing counts beside one that was read, where any member will do.
+const MISSING: usize = 4;
+
+impl<M: Machine> Searches<M> {
+    /// Searches the pairs from one for a common member, those first that seem to need the fewest
+    /// bytes.
+    pub(super) fn find(
+        &self,
+        from: Pair,
+        effort: Effort,
+        learnt: &mut Learnt,
+    ) -> Result<bool, Error> {
+        let mut came: Vec<(Pair, usize)> = vec![(from, 0)];
+        let mut seen = FxHashSet::from_iter([from]);
+        let mut queue = BinaryHeap::from([(Reverse(0), 0usize, 0usize)]);
+        let mut work = Work::new(effort.most);
+        if self.is_member(from)? {
+            learnt.alive.insert(from, true);
+            return Ok(true);
+        }
+        while let Some((_, read, at)) = queue.pop() {
+            work.check_steps()?;
+            for byte in 0..=255 {
+                let Some(next) = self.advance(came[at].0, byte)? else { continue };
+                if !seen.insert(next) {
+                    continue;
+                }
+                came.push((next, at));
+                let known = self.known(next, effort.look, learnt)?;
+                let is_alive = learnt.alive.get(&next) == Some(&true);
+                let needs = match known {
+                    Completion::Never => continue,
+                    Completion::AtLeast(bytes) if !is_alive && !self.is_member(next)? => bytes,
+                    _ => {
+                        mark_alive(&came, learnt);
+                        return Ok(true);
+                    }
+                };
+                work.spend(1 + needs / effort.long)?;
+                let rank = needs.saturating_mul(MISSING).saturating_add(read + 1);
+                queue.push((Reverse(rank), read + 1, came.len() - 1));
+            }
+        }
+        learnt.alive.extend(came.into_iter().map(|(pair, _)| (pair, false)));
+        Ok(false)
+    }
+
+    /// A lower bound of the bytes to a common member; [`usize::MAX`] if there is none.
+    fn bound(&self, pair: Pair, effort: Effort, learnt: &mut Learnt) -> Result<usize, Error> {
+        Ok(match self.known(pair, effort.look, learnt)? {
+            Completion::Never => usize::MAX,
+            Completion::AtLeast(bytes) | Completion::Exactly(bytes) => bytes,
+            Completion::Unknown => 0,
+        })
+    }
+
+    /// Bytes to the nearest common member, exactly: pairs are looked at in the order of the bytes
+    /// that a member through them needs at least, and bounds never shrink by more than was read.
+    pub(super) fn look(
+        &self,
+        from: Pair,
+        effort: Effort,
+        learnt: &mut Learnt,
+    ) -> Result<Option<usize>, Error> {
+        if let Some(&known) = learnt.needs.get(&from) {
+            return Ok(known);
+        }
+        let mut came: Vec<(Pair, usize, usize)> = vec![(from, 0, 0)];
+        let mut nearest: FxHashMap<Pair, usize> = FxHashMap::from_iter([(from, 0)]);
+        let mut work = Work::new(effort.most);
+        let mut queue =
+            BinaryHeap::from([(Reverse(self.bound(from, effort, learnt)?), 0usize, 0usize)]);
+        while let Some((Reverse(all), read, at)) = queue.pop() {
+            let here = came[at].0;
+            let rest = match learnt.needs.get(&here) {
+                Some(&known) => known,
+                None => self.is_member(here)?.then_some(0),
+            };
+            match rest {
+                Some(rest) if read + rest <= all => {
+                    mark(&came, at, rest, learnt);
+                    return Ok(Some(read + rest));
+                }
+                Some(rest) => {
+                    queue.push((Reverse(read + rest), read, at));
+                    continue;
+                }
+                None if learnt.needs.contains_key(&here) || nearest[&here] < read => continue,
+                None => {}
+            }
+            work.check_steps()?;
+            for byte in 0..=255 {
+                let Some(next) = self.advance(here, byte)? else { continue };
+                if nearest.get(&next).is_some_and(|&before| before <= read + 1) {
+                    continue;
+                }
+                nearest.insert(next, read + 1);
+                let bound = self.bound(next, effort, learnt)?;
+                if bound == usize::MAX {
+                    continue;
+                }
+                work.spend(1 + bound / effort.long)?;
+                came.push((next, at, read + 1));
+                queue.push((Reverse(read + 1 + bound), read + 1, came.len() - 1));
+            }
+        }
+        for (pair, _, _) in came {
+            learnt.needs.insert(pair, None);
+        }
+        Ok(None)
+    }
+}
+
+/// Steps of a search between two looks at the deadline; each may be a step of a machine.
+const CHECKED: u32 = 64;
+
+/// What a search has taken.
+struct Work {
+    spent: usize,
+    most: usize,
+    /// Steps of machines before it.
+    before: u64,
+    ticks: DeadlineTicks,
+}
+
+impl Work {
+    fn new(most: usize) -> Work {
+        Work { spent: 0, most, before: steps_taken(), ticks: DeadlineTicks::default() }
+    }
+
+    fn spend(&mut self, work: usize) -> Result<(), Error> {
+        self.spent += work;
+        self.ticks.tick(work, CHECKED)?;
+        within(self.spent as u64, self.most as u64)
+    }
+
+    fn check_steps(&self) -> Result<(), Error> {
+        within(steps_taken().wrapping_sub(self.before), STEPS)
+    }
+}
+
+fn within(needed: u64, allowed: u64) -> Result<(), Error> {
+    if needed > allowed {
+        return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
+    }
+    Ok(())
+}
+
+/// Notes that the last pair that was met is alive, and so the way to it.
+fn mark_alive(came: &[(Pair, usize)], learnt: &mut Learnt) {
+    let mut at = came.len() - 1;
+    loop {
+        let (pair, before) = came[at];
+        learnt.alive.insert(pair, true);
+        if at == 0 {
+            return;
+        }
+        at = before;
+    }
+}
+
+/// Notes the distances along the way to entry `at`, which is `rest` from a member.
+fn mark(came: &[(Pair, usize, usize)], mut at: usize, rest: usize, learnt: &mut Learnt) {
+    let all = came[at].2 + rest;
+    loop {
+        let (pair, before, read) = came[at];
+        learnt.needs.insert(pair, Some(all - read));
+        if at == 0 {
+            return;
+        }
+        at = before;
+    }
+}

@@ -1,0 +1,159 @@
+//! Machines to look ahead with, kept from one question to the next.
+//!
+//! Questions that follow each other come to the same states, so what one has met is worth keeping
+//! for the next; once it takes much memory all of it is dropped.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::automaton::StateId;
+use crate::automaton::{KeyId, Repetition};
+use crate::byte_set::ByteSet;
+use crate::error::Error;
+use crate::machine::NoLexemes;
+use crate::machine::Steps;
+use crate::machine::{EndSteps, Machine};
+use crate::runtime::Lock;
+
+/// Memory of a machine to look ahead with, in bytes, beyond which the next question has a new one.
+pub const AHEAD_BYTES: usize = 8 << 20;
+
+/// Keys from here on are states of the machine to look ahead with.
+const OWN: u32 = 1 << 30;
+
+/// A place for a machine to look ahead with.
+#[derive(Debug)]
+pub struct Lookahead<M>(Lock<Option<Arc<Ahead<M>>>>);
+
+impl<M> Default for Lookahead<M> {
+    fn default() -> Lookahead<M> {
+        Lookahead(Lock::default())
+    }
+}
+
+impl<M: Machine> Lookahead<M> {
+    /// The machine to look ahead of another with; none if that one itself will do.
+    pub fn of(&self, machine: &M) -> Option<Arc<Ahead<M>>> {
+        let kept = &mut *self.0.lock();
+        if kept.as_ref().is_none_or(|one| one.is_abandoned() || one.memory_bytes() > AHEAD_BYTES) {
+            *kept = machine.ahead().map(|machine| Arc::new(Ahead::new(machine)));
+        }
+        kept.clone()
+    }
+
+    /// Memory in use, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.kept().map_or(0, |one| one.memory_bytes())
+    }
+
+    /// The machine of the last question.
+    pub(super) fn kept(&self) -> Option<Arc<Ahead<M>>> {
+        self.0.lock().clone().filter(|one| !one.is_abandoned())
+    }
+}
+
+/// A machine to look ahead with.
+#[derive(Debug)]
+pub struct Ahead<M> {
+    /// The machine.
+    pub machine: Arc<M>,
+    /// States of its own that were come to from states of the machine that it looks ahead of.
+    entered: Lock<FxHashMap<u32, u32>>,
+}
+
+impl<M: Machine> Ahead<M> {
+    fn new(machine: M) -> Ahead<M> {
+        Ahead { machine: Arc::new(machine), entered: Lock::new(FxHashMap::default()) }
+    }
+
+    /// The state that goes on as one of the machine that is looked ahead of.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn enter(&self, state: StateId) -> Result<StateId, Error> {
+        self.machine.enter(state)
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.entered.is_abandoned() || self.machine.is_abandoned()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let entered = self.entered.lock();
+        self.machine.memory_bytes() + entered.capacity() * 9
+    }
+
+    /// Reads on from states of the machine that is looked ahead of, as keys.
+    pub fn steps(&self) -> StepsAhead<'_, M> {
+        StepsAhead(self)
+    }
+
+    /// The key of a state of its own.
+    pub fn own(&self, state: StateId) -> KeyId {
+        KeyId::from_number(OWN + state.number())
+    }
+
+    /// Whether a key is a state of its own.
+    pub fn is_own(&self, key: KeyId) -> bool {
+        key.number() >= OWN
+    }
+
+    /// The key after a byte, always a state of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn step_to_own(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        let next = self.machine.step(self.state(key)?, byte)?;
+        Ok(next.map(|next| self.own(next)))
+    }
+
+    fn state(&self, key: KeyId) -> Result<StateId, Error> {
+        if let Some(own) = key.number().checked_sub(OWN) {
+            return Ok(StateId::from_number(own));
+        }
+        let own = self.enter(StateId::from_number(key.number()))?;
+        let mut entered = self.entered.lock();
+        entered.entry(own.number()).or_insert(key.number());
+        Ok(own)
+    }
+
+    fn key(&self, state: StateId) -> KeyId {
+        let entered = self.entered.lock();
+        let known = entered.get(&state.number()).copied();
+        KeyId::from_number(known.unwrap_or(OWN + state.number()))
+    }
+}
+
+/// States of a machine as keys, read ahead of it.
+#[derive(Debug)]
+pub struct StepsAhead<'a, M>(&'a Ahead<M>);
+
+impl<M: Machine> EndSteps for StepsAhead<'_, M> {
+    fn is_end(&self, key: KeyId) -> Result<bool, Error> {
+        self.0.machine.is_accepting(self.0.state(key)?)
+    }
+}
+
+impl<M: Machine> Steps for StepsAhead<'_, M> {
+    type Lexemes = NoLexemes;
+
+    fn lexemes(&self) -> Option<&NoLexemes> {
+        None
+    }
+
+    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        let next = self.0.machine.step(self.0.state(key)?, byte)?;
+        Ok(next.map(|next| self.0.key(next)))
+    }
+
+    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+        self.0.machine.live_bytes(self.0.state(key)?)
+    }
+
+    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
+        Ok(None)
+    }
+}

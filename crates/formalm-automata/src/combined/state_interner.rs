@@ -1,0 +1,162 @@
+//! Numbers for what a machine made of machines remembers.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::automaton::StateId;
+use crate::byte_set::ByteSet;
+use crate::error::{Error, Resource};
+
+/// A part with one of its states.
+pub(super) type Item = (u32, StateId);
+
+/// Bytes behind which a state is known, before there is a place for each.
+const FEW: usize = 16;
+
+/// Says of a byte that no member continues so.
+const DEAD: u32 = u32::MAX;
+/// The same of a byte of which nothing is known.
+const UNKNOWN: u32 = u32::MAX - 1;
+
+/// What comes behind bytes, [`DEAD`] if nothing does. Along a text one byte is read from each state,
+/// and where its live bytes are asked for all of them are.
+#[derive(Debug)]
+enum Row {
+    Few(Vec<(u8, u32)>),
+    All(Box<[u32; 256]>),
+}
+
+impl Default for Row {
+    fn default() -> Row {
+        Row::Few(Vec::new())
+    }
+}
+
+impl Row {
+    fn get(&self, byte: u8) -> Option<Option<u32>> {
+        let next = match self {
+            Row::Few(list) => list.iter().find(|one| one.0 == byte)?.1,
+            Row::All(all) => all[usize::from(byte)],
+        };
+        (next != UNKNOWN).then(|| Some(next).filter(|&next| next != DEAD))
+    }
+
+    /// Keeps what comes behind a byte; the bytes of memory that it took.
+    fn set(&mut self, byte: u8, next: Option<u32>) -> usize {
+        let next = next.unwrap_or(DEAD);
+        match self {
+            Row::All(all) => all[usize::from(byte)] = next,
+            Row::Few(list) if list.len() < FEW => {
+                list.push((byte, next));
+                return 8;
+            }
+            Row::Few(list) => {
+                let mut all = Box::new([UNKNOWN; 256]);
+                for &(byte, next) in &*list {
+                    all[usize::from(byte)] = next;
+                }
+                all[usize::from(byte)] = next;
+                *self = Row::All(all);
+                return 1024;
+            }
+        }
+        0
+    }
+}
+
+/// States met so far: sorted lists of items. Successors are remembered too.
+#[derive(Debug)]
+pub(super) struct States {
+    items: Vec<Arc<[Item]>>,
+    ids: FxHashMap<Arc<[Item]>, u32>,
+    /// By state, what comes behind bytes.
+    rows: Vec<Row>,
+    bytes: usize,
+    limit: u64,
+}
+
+impl States {
+    pub(super) fn new(limit: u64) -> States {
+        States { items: Vec::new(), ids: FxHashMap::default(), rows: Vec::new(), bytes: 0, limit }
+    }
+
+    pub(super) fn number(&mut self, mut items: Vec<Item>) -> Result<u32, Error> {
+        items.sort_unstable();
+        items.dedup();
+        if let Some(&known) = self.ids.get(&*items) {
+            return Ok(known);
+        }
+        let needed = self.items.len() as u64 + 1;
+        if needed > self.limit {
+            return Err(Error::Limit { resource: Resource::States, needed, allowed: self.limit });
+        }
+        self.bytes += 64 + 8 * items.len();
+        let items: Arc<[Item]> = items.into();
+        self.items.push(Arc::clone(&items));
+        self.ids.insert(items, needed as u32 - 1);
+        Ok(needed as u32 - 1)
+    }
+
+    pub(super) fn items(&self, state: u32) -> Arc<[Item]> {
+        Arc::clone(&self.items[state as usize])
+    }
+
+    pub(super) fn known(&self, state: u32, byte: u8) -> Option<Option<u32>> {
+        self.rows.get(state as usize)?.get(byte)
+    }
+
+    pub(super) fn keep(&mut self, state: u32, byte: u8, next: Option<u32>) {
+        if self.rows.len() <= state as usize {
+            self.rows.resize_with(self.items.len(), Row::default);
+        }
+        self.bytes += self.rows[state as usize].set(byte, next);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.bytes + self.rows.len() * size_of::<Row>()
+    }
+}
+
+/// The bytes that lead on from a state.
+pub(super) fn live(
+    mut step: impl FnMut(u8) -> Result<Option<StateId>, Error>,
+) -> Result<ByteSet, Error> {
+    let mut live = ByteSet::default();
+    for byte in 0..=255 {
+        if step(byte)?.is_some() {
+            live.insert(byte);
+        }
+    }
+    Ok(live)
+}
+
+/// Which of a machine's ways a byte belongs to.
+pub(super) fn way_of(ways: &[ByteSet], byte: u8) -> Option<usize> {
+    ways.iter().position(|bytes| bytes.contains(byte))
+}
+
+/// The smallest of the shortest texts to a member, given how many bytes each state needs.
+pub(super) fn shortest(
+    mut state: StateId,
+    mut needs: impl FnMut(StateId) -> Result<usize, Error>,
+    mut step: impl FnMut(StateId, u8) -> Result<Option<StateId>, Error>,
+) -> Result<Vec<u8>, Error> {
+    let mut text = Vec::new();
+    for left in (0..needs(state)?).rev() {
+        for byte in 0..=255 {
+            if let Some(next) = step(state, byte)?
+                && needs(next)? == left
+            {
+                text.push(byte);
+                state = next;
+                break;
+            }
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,40 @@
+//! The members of at most so many bytes, of machines that may have states without end.
+
+use super::{Graph, Poll, Size};
+use crate::automaton::StateId;
+use crate::error::Error;
+use crate::machine::Machine;
+use crate::runtime::{Patience, steps_taken};
+
+impl Graph {
+    /// The minimal graph of the members that have at most `most` bytes. A state and the number of
+    /// bytes left are one state of it before it is minimised; `states` of these are allowed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`], or [`Error::Interrupted`].
+    pub fn of_at_most(
+        machine: &(impl Machine + ?Sized),
+        most: usize,
+        states: u64,
+        poll: &mut Poll<'_>,
+    ) -> Result<Graph, Error> {
+        let (patience, mut looked_at) = (Patience::new(steps_taken()), 0);
+        let successors = |(state, left): (StateId, usize), row: &mut Vec<_>| {
+            let Some(left) = left.checked_sub(1) else { return Ok(()) };
+            looked_at += 1;
+            patience.check(steps_taken(), looked_at)?;
+            for byte in 0..=255u8 {
+                let Some(next) = machine.step(state, byte)? else { continue };
+                // What cannot end in time is trimmed in the end; most of it is left out here.
+                if machine.owed_bytes(next)? <= left {
+                    row.push((u32::from(byte), (next, left)));
+                }
+            }
+            Ok(())
+        };
+        let accepting = |(state, _)| machine.is_accepting(state);
+        let size = Size { states, edges: u64::MAX };
+        Graph::explore((machine.start(), most), successors, accepting, size, poll)?.minimized(poll)
+    }
+}

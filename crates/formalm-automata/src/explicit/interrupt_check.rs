@@ -1,0 +1,100 @@
+//! Long work that asks from time to time whether it is still wanted.
+
+use std::time::{Duration, Instant};
+
+use crate::automaton::StateId;
+use crate::error::Error;
+use crate::machine::Machine;
+use crate::runtime::{Patience, steps_taken};
+
+/// Steps between two questions; about a millisecond of work.
+const EVERY: u64 = 1 << 16;
+
+/// Bytes that are read without a look at the clock: tokens and the like.
+const BRIEF: usize = 8;
+/// Most bytes that are read in one go: a hundredth of a millisecond where states are known.
+const LONGEST_PIECE: usize = 1 << 12;
+/// Time that a piece should take. An owner that is asked this often answers Ctrl-C at once, and the
+/// microsecond that it takes to ask does not count.
+const PIECE: Duration = Duration::from_millis(2);
+/// Steps that a byte of a quick piece counts for.
+const STEPS_OF_A_BYTE: usize = 16;
+
+/// Counts steps of work and asks its owner now and then.
+pub struct Poll<'a> {
+    ask: &'a mut dyn FnMut() -> bool,
+    steps: u64,
+}
+
+impl<'a> Poll<'a> {
+    /// Work that goes on while `ask` answers `true`.
+    pub fn new(ask: &'a mut dyn FnMut() -> bool) -> Poll<'a> {
+        Poll { ask, steps: 0 }
+    }
+
+    /// Notes `steps` more steps.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Interrupted`] once the owner answered `false`.
+    #[inline]
+    pub fn tick(&mut self, steps: usize) -> Result<(), Error> {
+        self.steps += steps as u64 + 1;
+        if self.steps < EVERY {
+            return Ok(());
+        }
+        self.ask()
+    }
+
+    /// Asks now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Interrupted`] if the owner answers `false`.
+    pub fn ask(&mut self) -> Result<(), Error> {
+        self.steps = 0;
+        if (self.ask)() { Ok(()) } else { Err(Error::Interrupted) }
+    }
+
+    /// Reads `text` from `state` on, as [`Machine::walk`] does, and asks on the way.
+    ///
+    /// The machine is left alone while the owner is asked, who may wait for somebody that waits for
+    /// the machine. What a byte costs is not known beforehand: a known state takes nanoseconds, a new
+    /// one up to a tenth of a second. So the pieces that are read in one go follow the clock.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Interrupted`], those of the machine, and [`Error::Limit`] if `patience` ends.
+    pub fn walk<M: Machine + ?Sized>(
+        &mut self,
+        machine: &M,
+        state: StateId,
+        text: &[u8],
+        patience: Option<Patience>,
+    ) -> Result<Result<StateId, usize>, Error> {
+        if text.len() <= BRIEF || !machine.is_exact() {
+            // What is kept of a parser is kept for every place where a walk rests.
+            return machine.walk(state, text);
+        }
+        let (mut state, mut at, mut size) = (state, 0, BRIEF);
+        while at < text.len() {
+            let begun = Instant::now();
+            let piece = &text[at..text.len().min(at + size)];
+            match machine.walk(state, piece)? {
+                Ok(next) => state = next,
+                Err(good) => return Ok(Err(at + good)),
+            }
+            at += piece.len();
+            patience.map_or(Ok(()), |patience| patience.check(steps_taken(), at))?;
+            let taken = begun.elapsed();
+            if taken < PIECE {
+                size = (size * 2).min(LONGEST_PIECE);
+                self.tick(piece.len().saturating_mul(STEPS_OF_A_BYTE))?;
+            } else {
+                size = (size / 4).max(1);
+                self.ask()?;
+            }
+        }
+        Ok(Ok(state))
+    }
+}

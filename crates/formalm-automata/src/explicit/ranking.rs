@@ -1,0 +1,305 @@
+//! From a number to a member and back.
+//!
+//! A table knows how many ways each state has to complete a text, by the length that is left. A
+//! member's number says which way to go at each state, and the way says the number.
+
+use num_bigint::BigUint;
+
+use super::length_counts::{number_bytes, number_steps, totals};
+use super::{Edge, Graph, Measured, Poll};
+use crate::automaton::check;
+use crate::error::{Error, Resource};
+
+/// Which members a table numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// Those of one length.
+    Exactly(usize),
+    /// Those of at most a length.
+    AtMost(usize),
+    /// All of a finite language.
+    Any,
+}
+
+/// Numbers the members of a span from 0, smallest first (not shortest first).
+#[derive(Debug)]
+pub struct Table {
+    span: Span,
+    /// By depth; a single one where the depth makes no difference.
+    layers: Vec<Layer>,
+}
+
+/// Completions by state; only of states that a text of this depth can reach.
+#[derive(Debug)]
+struct Layer {
+    states: Vec<u32>,
+    values: Vec<BigUint>,
+}
+
+impl Layer {
+    fn value(&self, state: u32) -> Option<&BigUint> {
+        self.values.get(self.states.binary_search(&state).ok()?)
+    }
+}
+
+impl Table {
+    /// The table of a span, within `limit` bytes. `None` if the span is [`Span::Any`] and there are
+    /// infinitely many members.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`], [`Error::Interrupted`].
+    pub fn new(
+        graph: &Graph,
+        measured: &Measured,
+        span: Span,
+        limit: u64,
+        poll: &mut Poll<'_>,
+    ) -> Result<Option<Table>, Error> {
+        let length = match span {
+            Span::Exactly(length) | Span::AtMost(length) => length,
+            Span::Any => {
+                let Some(values) = totals(graph, limit, poll)? else { return Ok(None) };
+                let states = (0..graph.state_count() as u32).collect();
+                return Ok(Some(Table { span, layers: vec![Layer { states, values }] }));
+            }
+        };
+        let mut table = Table { span, layers: reach(measured, length, limit, poll)? };
+        let mut bytes = 0;
+        for depth in (0..table.layers.len()).rev() {
+            bytes = table.complete(depth, graph, measured, (bytes, limit), poll)?;
+        }
+        Ok(Some(table))
+    }
+
+    /// Fills the values of a layer from those of the next.
+    fn complete(
+        &mut self,
+        depth: usize,
+        graph: &Graph,
+        measured: &Measured,
+        (mut bytes, limit): (u64, u64),
+        poll: &mut Poll<'_>,
+    ) -> Result<u64, Error> {
+        let stops = self.stops(depth);
+        let (before, after) = self.layers.split_at_mut(depth + 1);
+        let (layer, below) = (&mut before[depth], after.first());
+        for &state in &layer.states {
+            let mut value = BigUint::from(u32::from(stops && graph.is_accepting(state)));
+            for &(target, ways) in measured.onward(state) {
+                if let Some(more) = below.and_then(|below| below.value(target)) {
+                    poll.tick(2 * number_steps(more))?;
+                    value += more * ways;
+                }
+            }
+            bytes += number_bytes(&value) + size_of::<u32>() as u64;
+            check(Resource::Bytes, bytes, limit)?;
+            layer.values.push(value);
+        }
+        poll.tick(1)?;
+        Ok(bytes)
+    }
+
+    /// Whether a text of this length may be a member.
+    fn stops(&self, depth: usize) -> bool {
+        !matches!(self.span, Span::Exactly(length) if length != depth)
+    }
+
+    /// The span.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// Number of members.
+    pub fn total(&self) -> BigUint {
+        self.layers[0].value(0).cloned().unwrap_or_default()
+    }
+
+    /// Completions of a state between characters.
+    fn value(&self, state: u32, depth: usize) -> Option<&BigUint> {
+        let depth = if self.span == Span::Any { 0 } else { depth };
+        self.layers.get(depth)?.value(state)
+    }
+
+    /// Completions of a state at a depth; of a state inside a character, those of the depth behind
+    /// that character.
+    fn through(&self, measured: &Measured, state: u32, depth: usize) -> BigUint {
+        if !measured.is_inside(state) {
+            return self.value(state, depth).cloned().unwrap_or_default();
+        }
+        let ways = measured.onward(state).iter();
+        ways.filter_map(|&(target, ways)| Some(self.value(target, depth)? * ways)).sum()
+    }
+
+    /// The member with a number below [`Table::total`]; `None` beyond.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Interrupted`].
+    pub fn unrank(
+        &self,
+        graph: &Graph,
+        measured: &Measured,
+        number: &BigUint,
+        poll: &mut Poll<'_>,
+    ) -> Result<Option<Vec<u32>>, Error> {
+        if *number >= self.total() {
+            return Ok(None);
+        }
+        let mut number = number.clone();
+        let (mut state, mut depth, mut labels) = (0, 0, Vec::new());
+        loop {
+            if !measured.is_inside(state) {
+                if self.stops(depth) && graph.is_accepting(state) {
+                    if number == BigUint::ZERO {
+                        return Ok(Some(labels));
+                    }
+                    number -= 1u32;
+                }
+                depth += 1;
+            }
+            if let &[(target, ways)] = measured.onward(state)
+                && let Some(each) = self.value(target, depth)
+            {
+                // One division for the whole character: what follows it is the same for all.
+                let chosen = &number / each;
+                number -= &chosen * each;
+                poll.tick(4 * number_steps(each))?;
+                let chosen = u64::try_from(&chosen).unwrap_or(ways);
+                if spell(graph, measured, state, chosen, &mut labels).is_none() {
+                    return Ok(None);
+                }
+                state = target;
+                continue;
+            }
+            let Some(edge) = self.choose(graph.edges(state), measured, depth, &mut number, poll)?
+            else {
+                return Ok(None);
+            };
+            let each = self.through(measured, edge.target, depth);
+            let skipped = &number / &each;
+            number -= &skipped * each;
+            labels.push(edge.low + u32::try_from(&skipped).unwrap_or(0));
+            state = edge.target;
+        }
+    }
+
+    /// The edge on which the completion with a number lies; the number becomes that among its own.
+    /// There is one whenever the number is below the completions of the state.
+    fn choose<'g>(
+        &self,
+        edges: &'g [Edge],
+        measured: &Measured,
+        depth: usize,
+        number: &mut BigUint,
+        poll: &mut Poll<'_>,
+    ) -> Result<Option<&'g Edge>, Error> {
+        for edge in edges {
+            let all = self.through(measured, edge.target, depth) * edge.width();
+            poll.tick(4 * number_steps(&all))?;
+            if *number < all {
+                return Ok(Some(edge));
+            }
+            *number -= all;
+        }
+        Ok(None)
+    }
+
+    /// The number of a member; `None` if the labels are none of the span.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Interrupted`].
+    pub fn rank(
+        &self,
+        graph: &Graph,
+        measured: &Measured,
+        labels: &[u32],
+        poll: &mut Poll<'_>,
+    ) -> Result<Option<BigUint>, Error> {
+        let mut number = BigUint::ZERO;
+        let (mut state, mut depth) = (0, 0);
+        for &label in labels {
+            if !measured.is_inside(state) {
+                number += u32::from(self.stops(depth) && graph.is_accepting(state));
+                depth += 1;
+            }
+            let mut target = None;
+            for edge in graph.edges(state) {
+                if label < edge.low {
+                    break;
+                }
+                let skipped = edge.width().min(label - edge.low);
+                let each = self.through(measured, edge.target, depth);
+                poll.tick(2 * number_steps(&each))?;
+                number += each * skipped;
+                target = is_on(edge, label).then_some(edge.target);
+            }
+            let Some(target) = target else { return Ok(None) };
+            state = target;
+        }
+        let is_member =
+            !measured.is_inside(state) && self.stops(depth) && graph.is_accepting(state);
+        Ok(is_member.then_some(number))
+    }
+}
+
+/// Adds the labels of the character (or what is left of it) with a number among those that start
+/// at `state` and all lead to one state; `None` if there are not so many.
+fn spell(
+    graph: &Graph,
+    measured: &Measured,
+    mut state: u32,
+    mut number: u64,
+    labels: &mut Vec<u32>,
+) -> Option<()> {
+    loop {
+        let mut way = None;
+        for edge in graph.edges(state) {
+            let rest = measured.onward(edge.target).first().map_or(1, |&(_, ways)| ways);
+            let each = if measured.is_inside(edge.target) { rest } else { 1 };
+            if number < each * u64::from(edge.width()) {
+                way = Some((edge, each));
+                break;
+            }
+            number -= each * u64::from(edge.width());
+        }
+        let (edge, each) = way?;
+        labels.push(edge.low + (number / each) as u32);
+        number %= each;
+        state = edge.target;
+        if !measured.is_inside(state) {
+            return Some(());
+        }
+    }
+}
+
+fn is_on(edge: &Edge, label: u32) -> bool {
+    (edge.low..=edge.high).contains(&label)
+}
+
+/// The states that texts of each length up to `length` can reach.
+fn reach(
+    measured: &Measured,
+    length: usize,
+    limit: u64,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<Layer>, Error> {
+    let mut layers = Vec::new();
+    let mut states = vec![0];
+    let mut bytes = 0;
+    while !states.is_empty() && layers.len() <= length {
+        bytes += states.len() as u64 * (size_of::<u32>() + size_of::<BigUint>()) as u64;
+        check(Resource::Bytes, bytes, limit)?;
+        let mut next: Vec<u32> = Vec::new();
+        for &state in &states {
+            next.extend(measured.onward(state).iter().map(|&(target, _)| target));
+        }
+        poll.tick(4 * next.len())?;
+        next.sort_unstable();
+        next.dedup();
+        layers.push(Layer { states, values: Vec::new() });
+        states = next;
+    }
+    Ok(layers)
+}

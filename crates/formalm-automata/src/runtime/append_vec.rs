@@ -1,0 +1,87 @@
+//! Append-only tables that are read without a lock.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::runtime::Segment;
+
+/// Slots of the first chunk; each further chunk doubles.
+const FIRST: usize = 256;
+
+/// A growing table of `u32` slots, zero until set. Chunks never move, so readers need no lock.
+#[derive(Debug)]
+pub struct Chunks {
+    chunks: [Segment<AtomicU32>; 24],
+}
+
+impl Default for Chunks {
+    fn default() -> Chunks {
+        Chunks { chunks: std::array::from_fn(|_| Segment::new()) }
+    }
+}
+
+impl Chunks {
+    #[inline]
+    fn locate(index: usize) -> (usize, usize) {
+        let shifted = index + FIRST;
+        let chunk = (shifted / FIRST).ilog2() as usize;
+        (chunk, shifted - (FIRST << chunk))
+    }
+
+    /// The slot, zero where nothing was set.
+    #[inline]
+    pub fn get(&self, index: usize) -> u32 {
+        let (chunk, offset) = Chunks::locate(index);
+        match self.chunks.get(chunk).and_then(Segment::get) {
+            Some(slots) => slots[offset].load(Ordering::Acquire),
+            None => 0,
+        }
+    }
+
+    /// Four slots from a multiple of four on, in this order.
+    #[inline]
+    pub fn four(&self, index: usize) -> [u32; 4] {
+        let (chunk, offset) = Chunks::locate(index);
+        match self.chunks.get(chunk).and_then(Segment::get) {
+            Some(slots) => std::array::from_fn(|at| slots[offset + at].load(Ordering::Acquire)),
+            None => [0; 4],
+        }
+    }
+
+    /// Sets a slot; the table grows as needed. Slots beyond four thousand million are dropped.
+    pub fn set(&self, index: usize, value: u32) {
+        let (chunk, offset) = Chunks::locate(index);
+        if let Some(slots) = self.chunks.get(chunk) {
+            let slots = slots.get_or_init(FIRST << chunk, || zeros(FIRST << chunk));
+            slots[offset].store(value, Ordering::Release);
+        }
+    }
+
+    /// Memory in use, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.chunks.iter().filter_map(Segment::get).map(|slots| slots.len() * 4).sum()
+    }
+}
+
+/// Slots of zeros, of memory that the system hands out as it is used: to write so much at once would
+/// make one step in a thousand wait.
+fn zeros(count: usize) -> Box<[AtomicU32]> {
+    let zeros = Box::into_raw(vec![0u32; count].into_boxed_slice());
+    // SAFETY: an atomic has the size, alignment and values of its integer, and nobody else has it.
+    unsafe { Box::from_raw(zeros as *mut [AtomicU32]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_keep_what_was_set() {
+        let chunks = Chunks::default();
+        for index in [0, 1, 255, 256, 767, 768, 100_000, 3_000_000] {
+            assert_eq!(chunks.get(index), 0);
+            chunks.set(index, index as u32 + 7);
+            assert_eq!(chunks.get(index), index as u32 + 7);
+            assert_eq!(chunks.four(index & !3)[index & 3], index as u32 + 7);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! A mutex that a child of a fork never waits for in vain.
+//!
+//! A thread that holds a lock while another one forks does not exist in the child: nobody releases the
+//! lock there, and what it guards may be half written. So each lock knows the process it is in use in.
+//! Its first user in another one looks whether it is free. If so, nobody was at work on the value, and
+//! the child goes on with what its parent has made. If not, the lock is abandoned: the value is never
+//! touched again, not even dropped.
+//!
+//! The look costs a user two loads and a comparison. Rejected alternatives: a handler that takes all
+//! locks before a fork, which would wait for whatever is computed, and for a thread that waits for the
+//! interpreter; a count of holders in each lock, two more exchanges at each byte.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+use crate::runtime::fork;
+
+/// A fork that never comes to be: the value in place is not to be used.
+const NEVER: u32 = u32::MAX;
+
+/// Somebody finds out whether the lock is abandoned.
+const ASKING: u64 = 0;
+/// The value in place, or another one in its stead, is in use.
+const USED: u64 = 1;
+/// The value is lost.
+const LOST: u64 = 2;
+
+/// The state of a lock: a process, by its fork, and what is known of the lock there.
+fn state_of(fork: u32, known: u64) -> u64 {
+    u64::from(fork) << 2 | known
+}
+
+/// A value that one thread at a time works with, in whatever process.
+pub struct Lock<T> {
+    /// The fork in which the value in place is known to be in order.
+    ready_in: AtomicU32,
+    mutex: ManuallyDrop<Mutex<T>>,
+    /// See [`state_of`].
+    state: AtomicU64,
+    /// What is used instead of the value in place, once that was lost.
+    instead: AtomicPtr<Mutex<T>>,
+    /// How often the value was lost.
+    losses: AtomicU32,
+    /// Makes another value.
+    anew: Option<fn() -> T>,
+}
+
+// SAFETY: it owns its values, as a mutex does, and hands them to one thread at a time.
+unsafe impl<T: Send> Send for Lock<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+impl<T> Lock<T> {
+    /// A lock of a value that others refer into. Whoever owns the lock asks in a child of a fork
+    /// whether it [is abandoned](Lock::is_abandoned), and makes all anew then.
+    pub fn new(value: T) -> Lock<T> {
+        Lock::of(value, None)
+    }
+
+    fn of(value: T, anew: Option<fn() -> T>) -> Lock<T> {
+        let now = fork::epoch();
+        Lock {
+            ready_in: AtomicU32::new(now),
+            mutex: ManuallyDrop::new(Mutex::new(value)),
+            state: AtomicU64::new(state_of(now, USED)),
+            instead: AtomicPtr::default(),
+            losses: AtomicU32::new(0),
+            anew,
+        }
+    }
+
+    /// Waits for the value. What a panic left is used as it is: every user leaves the value in order
+    /// between any two calls that may panic.
+    ///
+    /// # Panics
+    ///
+    /// If the value is lost and cannot be made anew: rather than to wait forever, where somebody
+    /// forgot to ask [`Lock::is_abandoned`].
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        if self.ready_in.load(Ordering::Acquire) == fork::epoch() {
+            self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
+        } else {
+            self.lock_elsewhere()
+        }
+    }
+
+    #[cold]
+    fn lock_elsewhere(&self) -> MutexGuard<'_, T> {
+        match self.mutex_here() {
+            Some(mutex) => mutex.lock().unwrap_or_else(PoisonError::into_inner),
+            None => panic!("a thread that did not survive a fork of the process was at work on it"),
+        }
+    }
+
+    /// Whether another thread was at work on the value when the process was forked, so that this
+    /// process cannot have it. Never waits for it.
+    #[inline]
+    pub fn is_abandoned(&self) -> bool {
+        self.ready_in.load(Ordering::Acquire) != fork::epoch() && self.mutex_here().is_none()
+    }
+
+    /// How often the value was lost, and another one has taken its place.
+    pub fn losses(&self) -> u32 {
+        if self.ready_in.load(Ordering::Acquire) != fork::epoch() {
+            self.mutex_here();
+        }
+        self.losses.load(Ordering::Relaxed)
+    }
+
+    /// The mutex to use in this process; none if the value is lost.
+    fn mutex_here(&self) -> Option<&Mutex<T>> {
+        let now = fork::epoch();
+        loop {
+            let known = self.state.load(Ordering::Acquire);
+            if known == state_of(now, USED) {
+                return Some(self.mutex_in_use());
+            } else if known == state_of(now, LOST) {
+                return None;
+            } else if known == state_of(now, ASKING) {
+                // Another thread of this process is about to find out, and does not wait itself.
+                std::thread::sleep(Duration::from_micros(10));
+                continue;
+            }
+            let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
+            let asking = state_of(now, ASKING);
+            if self.state.compare_exchange(known, asking, done, failed).is_ok() {
+                let found = self.adopt(now);
+                self.state.store(state_of(now, found), Ordering::Release);
+            }
+        }
+    }
+
+    fn mutex_in_use(&self) -> &Mutex<T> {
+        // SAFETY: what was published is freed with the lock.
+        unsafe { self.instead.load(Ordering::Acquire).as_ref() }.unwrap_or(&self.mutex)
+    }
+
+    /// Finds out whether the value is in order. No other thread of this process is at it meanwhile.
+    fn adopt(&self, now: u32) -> u64 {
+        if is_free(self.mutex_in_use()) {
+            let is_in_place = self.instead.load(Ordering::Acquire).is_null();
+            self.ready_in.store(if is_in_place { now } else { NEVER }, Ordering::Release);
+            return USED;
+        }
+        self.losses.fetch_add(1, Ordering::Relaxed);
+        let Some(anew) = self.anew else { return LOST };
+        let made = Box::into_raw(Box::new(Mutex::new(anew())));
+        // A value that was lost is leaked.
+        self.instead.store(made, Ordering::Release);
+        USED
+    }
+}
+
+/// Whether nobody holds a mutex.
+fn is_free<T>(mutex: &Mutex<T>) -> bool {
+    !matches!(mutex.try_lock(), Err(TryLockError::WouldBlock))
+}
+
+/// A lock of a value that may be forgotten at any time, such as a cache: where a child of a fork cannot
+/// have it, it begins with an empty one.
+impl<T: Default> Default for Lock<T> {
+    fn default() -> Lock<T> {
+        Lock::of(T::default(), Some(T::default))
+    }
+}
+
+impl<T> Drop for Lock<T> {
+    fn drop(&mut self) {
+        let instead = *self.instead.get_mut();
+        if !is_free(self.mutex_in_use()) {
+            return;
+        }
+        if instead.is_null() {
+            // SAFETY: nobody uses it afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.mutex) };
+        } else {
+            // SAFETY: it comes from a box, and nobody else has it.
+            drop(unsafe { Box::from_raw(instead) });
+        }
+    }
+}
+
+impl<T> fmt::Debug for Lock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock").finish_non_exhaustive()
+    }
+}
+
+/// Whether what several locks guard is in order in this process, found out once.
+#[derive(Debug)]
+pub struct Survey {
+    /// The fork in which it is known to be in order.
+    done_in: AtomicU32,
+}
+
+impl Survey {
+    /// Of what has just been made.
+    pub fn new() -> Survey {
+        Survey { done_in: AtomicU32::new(fork::epoch()) }
+    }
+
+    /// Whether something is abandoned, which `look` finds out where that is not known.
+    #[inline]
+    pub fn finds_abandoned(&self, look: impl FnOnce() -> bool) -> bool {
+        let now = fork::epoch();
+        if self.done_in.load(Ordering::Acquire) == now {
+            return false;
+        }
+        let is_abandoned = look();
+        if !is_abandoned {
+            self.done_in.store(now, Ordering::Release);
+        }
+        is_abandoned
+    }
+}
+
+impl Default for Survey {
+    fn default() -> Survey {
+        Survey::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// Tells when it is dropped.
+    #[derive(Default)]
+    struct Told(Vec<u32>, Option<Arc<AtomicUsize>>);
+
+    impl Drop for Told {
+        fn drop(&mut self) {
+            if let Some(dropped) = &self.1 {
+                dropped.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Lets a lock be as it is in a child of a fork.
+    fn forked<T>(lock: &Lock<T>) {
+        lock.ready_in.store(NEVER - 1, Ordering::SeqCst);
+        lock.state.store(state_of(NEVER - 1, USED), Ordering::SeqCst);
+    }
+
+    #[test]
+    fn a_child_goes_on_with_what_nobody_held() {
+        for lock in [Lock::new(vec![1]), Lock::default()] {
+            lock.lock().push(2);
+            let before = lock.lock().clone();
+            forked(&lock);
+            assert!(!lock.is_abandoned());
+            assert_eq!(*lock.lock(), before);
+            assert_eq!(lock.losses(), 0);
+        }
+    }
+
+    #[test]
+    fn a_child_does_not_wait_for_what_a_thread_held() {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let lock = Lock::new(Told(vec![1], Some(Arc::clone(&dropped))));
+        std::mem::forget(lock.lock());
+        forked(&lock);
+        assert!(lock.is_abandoned());
+        // Neither does a child of the child.
+        forked(&lock);
+        assert!(lock.is_abandoned());
+        drop(lock);
+        assert_eq!(dropped.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn a_cache_that_a_thread_held_begins_anew() {
+        let lock = Lock::<Told>::default();
+        let dropped = Arc::new(AtomicUsize::new(0));
+        lock.lock().1 = Some(Arc::clone(&dropped));
+        std::mem::forget(lock.lock());
+        for generation in 1..3 {
+            forked(&lock);
+            assert!(!lock.is_abandoned());
+            assert!(lock.lock().0.is_empty());
+            lock.lock().0.push(7);
+            forked(&lock);
+            assert_eq!(lock.lock().0, [7]);
+            assert_eq!(lock.losses(), generation);
+            if generation == 1 {
+                std::mem::forget(lock.lock());
+            }
+        }
+        lock.lock().1 = Some(Arc::clone(&dropped));
+        drop(lock);
+        assert_eq!(dropped.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn threads_of_a_child_find_out_together() {
+        for _ in 0..50 {
+            let lock = Lock::new(0);
+            forked(&lock);
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        assert!(!lock.is_abandoned());
+                        *lock.lock() += 1;
+                    });
+                }
+            });
+            assert_eq!(*lock.lock(), 8);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Joining the alternatives of one pair of parentheses.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashSet;
+
+use super::unresolved_items::{Atom, Item, Member};
+
+/// Replaces every `(?:…)` in a sequence by its content.
+pub(super) fn flatten(items: Vec<Item>) -> Vec<Item> {
+    if !items.iter().any(|item| matches!(item, Item::Plain(_))) {
+        return items;
+    }
+    let mut flat = Vec::with_capacity(items.len());
+    for item in items {
+        match item {
+            Item::Plain(content) if flat.is_empty() => flat = content,
+            Item::Plain(content) => flat.extend(content),
+            other => flat.push(other),
+        }
+    }
+    flat
+}
+
+/// Alternatives after [`merge`].
+pub(super) struct Merged {
+    /// What all of them begin with.
+    pub(super) front: Vec<Item>,
+    /// What follows, if it could not be joined to one class.
+    pub(super) rest: Option<Vec<Vec<Item>>>,
+}
+
+/// Joins alternatives as Python does where that can be seen: items that all alternatives begin
+/// with are moved to the front, and alternatives of one listed character each become one class.
+///
+/// This changes the language only through a quirk of case folding (see [`super::unicode::case_folding`]); it
+/// is done for its sake, and because a class is cheaper than alternatives.
+pub(super) fn merge(mut alternatives: Vec<Vec<Item>>) -> Merged {
+    let common = common_length(&alternatives);
+    let mut front = Vec::new();
+    for alternative in &mut alternatives {
+        let rest = alternative.split_off(common);
+        front = std::mem::replace(alternative, rest);
+    }
+    if !alternatives.iter().all(|alternative| is_listed(alternative)) {
+        return Merged { front, rest: Some(alternatives) };
+    }
+    let members = alternatives.into_iter().flatten().flat_map(listed_members);
+    front.push(Item::Atom(Atom::Set { negated: false, members: unique(members) }));
+    Merged { front, rest: None }
+}
+
+/// How many items all alternatives have in common at their beginning.
+fn common_length(alternatives: &[Vec<Item>]) -> usize {
+    let Some((first, others)) = alternatives.split_first() else { return 0 };
+    let mut common = first.len();
+    for other in others {
+        let equal = first.iter().zip(other).take(common).take_while(|(a, b)| is_same(a, b));
+        common = equal.count();
+    }
+    common
+}
+
+/// Python compares compound items by identity, so they are never the same.
+fn is_same(one: &Item, other: &Item) -> bool {
+    match (one, other) {
+        (Item::Atom(one), Item::Atom(other)) => one == other,
+        (Item::Anchor(one), Item::Anchor(other)) => one == other,
+        _ => false,
+    }
+}
+
+fn is_listed(alternative: &[Item]) -> bool {
+    matches!(alternative, [Item::Atom(Atom::Literal(_) | Atom::Set { negated: false, .. })])
+}
+
+fn listed_members(item: Item) -> Vec<Member> {
+    match item {
+        Item::Atom(Atom::Literal(code)) => vec![Member::Literal(code)],
+        Item::Atom(Atom::Set { members, .. }) => members,
+        _ => Vec::new(),
+    }
+}
+
+/// The first occurrences, in order.
+pub(super) fn unique<T: Clone + Eq + Hash>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = FxHashSet::default();
+    values.into_iter().filter(|value| seen.insert(value.clone())).collect()
+}

@@ -1,0 +1,324 @@
+//! The search: depth first, in order of preference, on a stack of our own.
+
+use rustc_hash::FxHashSet;
+
+use super::program::{Kind, Loop, Op, Program};
+use crate::error::{Error, Resource};
+use crate::syntax::Dialect;
+use crate::terms::derivative::{Exhausted, Work};
+
+/// Bytes of memory that one search may take.
+const MEMORY_BYTES: usize = 256 << 20;
+
+/// How often, in steps, the memory is looked at.
+const MEMORY_CHECK: u64 = 1024;
+
+/// No position.
+const UNSET: u32 = u32::MAX;
+
+/// Where a group begins and ends, if it took part.
+pub(crate) type GroupSpan = Option<(usize, usize)>;
+
+/// The spans of the groups, in bytes, when the program matches the whole text; `None` if it does
+/// not match.
+///
+/// # Errors
+///
+/// [`Error::Limit`] when `work` is used up, or when the search needs too much memory.
+pub(crate) fn spans(
+    program: &Program,
+    text: &str,
+    work: &mut Work,
+) -> Result<Option<Vec<GroupSpan>>, Error> {
+    check_memory(text.len() * size_of::<usize>())?;
+    let mut search = Search::new(program, text.chars().collect());
+    if !search.run(work)? {
+        return Ok(None);
+    }
+    let mut offsets: Vec<usize> = text.char_indices().map(|(offset, _)| offset).collect();
+    offsets.push(text.len());
+    let groups = search.registers[..2 * program.groups].chunks_exact(2);
+    Ok(Some(groups.map(|span| group_span(span, &offsets)).collect()))
+}
+
+fn group_span(span: &[u32], offsets: &[usize]) -> GroupSpan {
+    match *span {
+        [start, end] if start != UNSET && end != UNSET => {
+            Some((offsets[start as usize], offsets[end as usize]))
+        }
+        _ => None,
+    }
+}
+
+/// What is known to fail: an instruction, a position, and the state of the loops around it.
+type Key = (u32, u32, u64);
+
+/// What to do when the way tried last has failed, the last frame first.
+enum Frame {
+    /// Try the other way; `key` fails if that one fails too.
+    Choice { other: usize, at: u32, trail: usize, key: Option<Key> },
+    /// Both ways have failed.
+    Failed(Key),
+    /// All ways through what was tried by itself have failed.
+    Opened { open: usize, at: u32, trail: usize },
+}
+
+struct Search<'a> {
+    program: &'a Program,
+    text: Vec<char>,
+    at: u32,
+    /// Two for each group: its edges. Then two for each loop: how often it was iterated, and
+    /// where the iteration began whose emptiness matters.
+    registers: Vec<u32>,
+    /// Registers and what they held, to be put back.
+    trail: Vec<(u32, u32)>,
+    frames: Vec<Frame>,
+    /// Where the frames `Opened` are.
+    opened: Vec<usize>,
+    failed: FxHashSet<Key>,
+}
+
+impl<'a> Search<'a> {
+    fn new(program: &'a Program, text: Vec<char>) -> Search<'a> {
+        Search {
+            program,
+            text,
+            at: 0,
+            registers: vec![UNSET; 2 * (program.groups + program.loops.len())],
+            trail: Vec::new(),
+            frames: Vec::new(),
+            opened: Vec::new(),
+            failed: FxHashSet::default(),
+        }
+    }
+
+    /// Whether the program matches the whole text.
+    fn run(&mut self, work: &mut Work) -> Result<bool, Error> {
+        let mut next = Some(0);
+        loop {
+            let Some(op) = next.or_else(|| self.back()) else { return Ok(false) };
+            work.step().map_err(|_| out_of_steps(work))?;
+            if work.steps.is_multiple_of(MEMORY_CHECK) {
+                self.check_memory()?;
+            }
+            if matches!(self.program.ops[op], Op::Match) && self.at as usize == self.text.len() {
+                return Ok(true);
+            }
+            next = self.step(op);
+        }
+    }
+
+    /// The instruction after `op`, or none if it failed.
+    fn step(&mut self, op: usize) -> Option<usize> {
+        let program = self.program;
+        match &program.ops[op] {
+            Op::Read { class, back: false } => {
+                let read = self.text.get(self.at as usize).is_some_and(|&c| class.contains(c));
+                self.at += u32::from(read);
+                read.then_some(op + 1)
+            }
+            Op::Read { class, back: true } => {
+                let read = self.before().is_some_and(|c| class.contains(c));
+                self.at -= u32::from(read);
+                read.then_some(op + 1)
+            }
+            Op::Back(width) => {
+                let at = u64::from(self.at).checked_sub(*width)?;
+                self.at = at as u32;
+                Some(op + 1)
+            }
+            Op::Start => (self.at == 0).then_some(op + 1),
+            Op::End => (self.at as usize == self.text.len()).then_some(op + 1),
+            Op::Boundary { negative, word, empty_fails } => {
+                let is_word = |c: Option<char>| c.is_some_and(|c| word.contains(c));
+                let after = self.text.get(self.at as usize).copied();
+                let found = is_word(self.before()) != is_word(after);
+                let fails = *negative && *empty_fails && self.text.is_empty();
+                (found != *negative && !fails).then_some(op + 1)
+            }
+            Op::Jump(to) => Some(*to),
+            Op::Choose { other, loops } => self.choose(op, op + 1, *other, loops),
+            Op::Save(slot) => {
+                self.set(*slot, self.at);
+                Some(op + 1)
+            }
+            Op::Enter(number) => {
+                self.set(self.count(*number), 0);
+                self.set(self.began(*number), UNSET);
+                Some(op + 1)
+            }
+            Op::Head(number) => self.head(op, *number, &program.loops[*number]),
+            Op::Iterate(number) => self.iterate(op, *number, &program.loops[*number]),
+            Op::Again(number) => self.again(*number, &program.loops[*number]),
+            Op::Open { .. } => {
+                self.opened.push(self.frames.len());
+                self.frames.push(Frame::Opened { open: op, at: self.at, trail: self.trail.len() });
+                Some(op + 1)
+            }
+            Op::Close => self.close(),
+            Op::Match => None,
+        }
+    }
+
+    fn before(&self) -> Option<char> {
+        Some(self.text[self.at.checked_sub(1)? as usize])
+    }
+
+    /// Tries `first`, and later `other`, unless both are known to fail.
+    fn choose(&mut self, op: usize, first: usize, other: usize, loops: &[usize]) -> Option<usize> {
+        let mut key = self.loops_state(op, loops).map(|state| (op as u32, self.at, state));
+        if self.program.dialect == Dialect::Rust {
+            // That engine simulates an automaton: of two ways that are in one state at one
+            // position, only the first is followed. The second may be an iteration that read
+            // nothing, while the first is still being tried.
+            if key.take().is_some_and(|key| !self.failed.insert(key)) {
+                return None;
+            }
+        } else if key.is_some_and(|key| self.failed.contains(&key)) {
+            return None;
+        }
+        let (at, trail) = (self.at, self.trail.len());
+        self.frames.push(Frame::Choice { other, at, trail, key });
+        Some(first)
+    }
+
+    /// Everything of the loops around `op` that what follows can depend on, as one number; none if
+    /// that is too much for a number, and then nothing is remembered.
+    fn loops_state(&self, op: usize, loops: &[usize]) -> Option<u64> {
+        let mut state = 0u64;
+        for &number in loops {
+            let one = &self.program.loops[number];
+            let (mut count, began) = (self.registers[self.count(number)], self.began(number));
+            if one.shared && (one.head != op || one.merged) {
+                count = count.min(one.most() - 1);
+            }
+            state = state.checked_mul(u64::from(one.most()) + 1)?.checked_add(count.into())?;
+            if one.watched {
+                let is_empty = self.registers[began] == self.at;
+                state = state.checked_mul(2)?.checked_add(is_empty.into())?;
+            }
+        }
+        Some(state)
+    }
+
+    fn head(&mut self, op: usize, number: usize, one: &Loop) -> Option<usize> {
+        let count = self.registers[self.count(number)];
+        if count < one.min {
+            return Some(op + 1);
+        }
+        // Python looks at the iteration before; ECMAScript has refused it if it was empty.
+        let was_empty = one.watched && self.registers[self.began(number)] == self.at;
+        if one.max.is_some_and(|max| count >= max) || was_empty {
+            return Some(one.exit);
+        }
+        let (first, other) = if one.lazy { (one.exit, op + 1) } else { (op + 1, one.exit) };
+        self.choose(op, first, other, &one.loops)
+    }
+
+    fn iterate(&mut self, op: usize, number: usize, one: &Loop) -> Option<usize> {
+        if one.watched && self.registers[self.count(number)] >= one.min {
+            self.set(self.began(number), self.at);
+        }
+        for slot in 2 * one.forgotten.start..2 * one.forgotten.end {
+            self.set(slot, UNSET);
+        }
+        Some(op + 1)
+    }
+
+    fn again(&mut self, number: usize, one: &Loop) -> Option<usize> {
+        let is_empty = one.watched && self.registers[self.began(number)] == self.at;
+        if is_empty && self.program.dialect == Dialect::Ecma {
+            return None;
+        }
+        let count = self.registers[self.count(number)];
+        self.set(self.count(number), (count + 1).min(one.most()));
+        Some(one.head)
+    }
+
+    /// The first way through what was opened last: no other way will be tried.
+    fn close(&mut self) -> Option<usize> {
+        let index = self.opened.pop()?;
+        let Frame::Opened { open, at, trail } = self.frames[index] else { return None };
+        self.frames.truncate(index);
+        let Op::Open { kind, after } = self.program.ops[open] else { return None };
+        match kind {
+            Kind::Atomic => {}
+            Kind::Look => self.at = at,
+            Kind::NegativeLook => {
+                self.undo(trail);
+                return None;
+            }
+        }
+        Some(after)
+    }
+
+    /// Gives up the way tried last; where the next one goes on, if there is one.
+    fn back(&mut self) -> Option<usize> {
+        loop {
+            match self.frames.pop()? {
+                Frame::Choice { other, at, trail, key } => {
+                    self.undo(trail);
+                    self.at = at;
+                    self.frames.extend(key.map(Frame::Failed));
+                    return Some(other);
+                }
+                Frame::Failed(key) => {
+                    self.failed.insert(key);
+                }
+                Frame::Opened { open, at, trail } => {
+                    self.opened.pop();
+                    self.undo(trail);
+                    if let Op::Open { kind: Kind::NegativeLook, after } = self.program.ops[open] {
+                        self.at = at;
+                        return Some(after);
+                    }
+                }
+            }
+        }
+    }
+
+    fn count(&self, number: usize) -> usize {
+        2 * (self.program.groups + number)
+    }
+
+    fn began(&self, number: usize) -> usize {
+        self.count(number) + 1
+    }
+
+    fn set(&mut self, register: usize, value: u32) {
+        let old = std::mem::replace(&mut self.registers[register], value);
+        if old != value {
+            self.trail.push((register as u32, old));
+        }
+    }
+
+    fn undo(&mut self, length: usize) {
+        while self.trail.len() > length {
+            if let Some((register, old)) = self.trail.pop() {
+                self.registers[register as usize] = old;
+            }
+        }
+    }
+
+    fn check_memory(&self) -> Result<(), Error> {
+        let needed = self.frames.capacity() * size_of::<Frame>()
+            + self.trail.capacity() * size_of::<(u32, u32)>()
+            // A table keeps a byte beside each key.
+            + self.failed.capacity() * (size_of::<Key>() + 1);
+        check_memory(needed)
+    }
+}
+
+/// The limit of steps was reached.
+pub(crate) fn out_of_steps(work: &Work) -> Error {
+    work.spent(Exhausted)
+}
+
+/// Refuses to need more memory than a search may take, in bytes.
+pub(crate) fn check_memory(needed: usize) -> Result<(), Error> {
+    if needed <= MEMORY_BYTES {
+        return Ok(());
+    }
+    let (needed, allowed) = (needed as u64, MEMORY_BYTES as u64);
+    Err(Error::Limit { resource: Resource::Bytes, needed, allowed })
+}

@@ -1,0 +1,164 @@
+//! Which characters one-character items stand for.
+
+use super::unicode::case_folding::{close_over_case, python_ignoring_case};
+use super::unicode::properties::property;
+use super::unresolved_items::{Atom, Member, Perl};
+use super::{Dialect, Flags};
+use crate::charset::CharSet;
+use crate::runtime::SetOnce;
+
+/// The characters that match `atom`.
+pub(super) fn resolve(atom: &Atom, dialect: Dialect, flags: Flags) -> CharSet {
+    let (negated, members) = match atom {
+        Atom::Any if flags.dot_all => return CharSet::all(),
+        Atom::Any => return line_terminators(dialect).complement(),
+        Atom::Literal(code) => (false, &[Member::Literal(*code)][..]),
+        Atom::NotLiteral(code) => (true, &[Member::Literal(*code)][..]),
+        Atom::Set { negated, members } => (*negated, members.as_slice()),
+    };
+    let class = match dialect {
+        _ if !flags.ignore_case => listed(members, dialect, flags),
+        Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
+            close_over_case(&listed(members, dialect, flags))
+        }
+        Dialect::Python | Dialect::Python314 => {
+            let others = listed(&non_literals(members), dialect, flags);
+            // A class of several members treats astral letters differently, see there.
+            let alone = !matches!(atom, Atom::Set { .. });
+            python_ignoring_case(members, others, alone, flags.ascii)
+        }
+    };
+    let class = joined(class);
+    if negated { class.complement() } else { class }
+}
+
+/// Makes one range of two that only the surrogates separate. Without this a complement would
+/// take the characters on both sides of the gap for its content.
+fn joined(class: CharSet) -> CharSet {
+    if !class.contains('\u{d7ff}') || !class.contains('\u{e000}') {
+        return class;
+    }
+    let gap = |&(low, high): &(char, char)| low <= '\u{e000}' && high >= '\u{d7ff}';
+    let beside = class.ranges().iter().filter(|range| gap(range));
+    let start = beside.clone().map(|&(low, _)| low).min();
+    let end = beside.map(|&(_, high)| high).max();
+    let whole = start.zip(end);
+    let apart = class.ranges().iter().copied().filter(|range| !gap(range));
+    CharSet::from_ranges(apart.chain(whole))
+}
+
+fn non_literals(members: &[Member]) -> Vec<Member> {
+    let is_class = |member: &&Member| matches!(member, Member::Perl(..) | Member::Property(..));
+    members.iter().filter(is_class).cloned().collect()
+}
+
+/// The union of the members, case aside.
+fn listed(members: &[Member], dialect: Dialect, flags: Flags) -> CharSet {
+    if let [Member::Perl(perl, negated)] = members {
+        return perl_class(*perl, *negated, dialect, flags);
+    }
+    let mut ranges = Vec::with_capacity(members.len());
+    for member in members {
+        match member {
+            Member::Literal(code) => ranges.extend(scalars(*code, *code)),
+            Member::Range(low, high) => ranges.extend(scalars(*low, *high)),
+            Member::Perl(perl, negated) => {
+                ranges.extend_from_slice(perl_class(*perl, *negated, dialect, flags).ranges());
+            }
+            Member::Property(class, false) => ranges.extend_from_slice(class.ranges()),
+            Member::Property(class, true) => {
+                ranges.extend_from_slice(class.complement().ranges());
+            }
+        }
+    }
+    CharSet::from_ranges(ranges)
+}
+
+/// The characters between two code points: surrogates are none.
+pub(super) fn scalars(low: u32, high: u32) -> impl Iterator<Item = (char, char)> {
+    let parts = [(low, high.min(0xd7ff)), (low.max(0xe000), high)];
+    parts.into_iter().filter_map(|(low, high)| {
+        let (low, high) = (char::from_u32(low)?, char::from_u32(high)?);
+        (low <= high).then_some((low, high))
+    })
+}
+
+fn perl_class(perl: Perl, negated: bool, dialect: Dialect, flags: Flags) -> CharSet {
+    let class = match (perl, dialect) {
+        (Perl::Word, _) => word(dialect, flags),
+        (Perl::Digit, Dialect::Python | Dialect::Python314) if !flags.ascii => {
+            unicode_digit().clone()
+        }
+        (Perl::Digit, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => {
+            unicode_digit().clone()
+        }
+        (Perl::Digit, _) => CharSet::from_ranges([('0', '9')]),
+        (Perl::Space, Dialect::Python | Dialect::Python314) if flags.ascii => {
+            CharSet::from_ranges([('\t', '\r'), (' ', ' ')])
+        }
+        (Perl::Space, Dialect::Python | Dialect::Python314) => python_space().clone(),
+        (Perl::Space, Dialect::Ecma) => ecma_space().clone(),
+        (Perl::Space, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => known("White_Space"),
+    };
+    if negated { class.complement() } else { class }
+}
+
+/// The characters of `\w`.
+pub(super) fn word(dialect: Dialect, flags: Flags) -> CharSet {
+    let ascii = || CharSet::from_ranges([('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]);
+    match dialect {
+        Dialect::Python | Dialect::Python314 if !flags.ascii => python_word().clone(),
+        // ECMA-262 adds what folds to a word character: the long s and the Kelvin sign.
+        Dialect::Ecma if flags.ignore_case => close_over_case(&ascii()),
+        _ => ascii(),
+    }
+}
+
+/// The characters that end a line.
+pub(super) fn line_terminators(dialect: Dialect) -> CharSet {
+    match dialect {
+        Dialect::Python
+        | Dialect::Python314
+        | Dialect::Oniguruma
+        | Dialect::Fancy
+        | Dialect::Rust => CharSet::single('\n'),
+        Dialect::Ecma => {
+            CharSet::from_ranges([('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')])
+        }
+    }
+}
+
+fn unicode_digit() -> &'static CharSet {
+    static CLASS: SetOnce<CharSet> = SetOnce::new();
+    CLASS.get_or_init(|| known("Nd"))
+}
+
+/// `str.isalnum()` or the underscore. Characters with a numeric value that are neither letters
+/// nor numbers by category do not exist.
+fn python_word() -> &'static CharSet {
+    static CLASS: SetOnce<CharSet> = SetOnce::new();
+    CLASS.get_or_init(|| known("L").union(&known("N")).union(&CharSet::single('_')))
+}
+
+/// `str.isspace()`: white space and the separators U+001C to U+001F.
+fn python_space() -> &'static CharSet {
+    static CLASS: SetOnce<CharSet> = SetOnce::new();
+    CLASS.get_or_init(|| known("White_Space").union(&CharSet::from_ranges([('\u{1c}', '\u{1f}')])))
+}
+
+/// WhiteSpace and LineTerminator of ECMA-262: U+FEFF belongs to it, U+0085 does not.
+fn ecma_space() -> &'static CharSet {
+    static CLASS: SetOnce<CharSet> = SetOnce::new();
+    CLASS.get_or_init(|| {
+        known("Zs").union(&line_terminators(Dialect::Ecma)).union(&CharSet::from_ranges([
+            ('\t', '\t'),
+            ('\u{b}', '\u{c}'),
+            ('\u{feff}', '\u{feff}'),
+        ]))
+    })
+}
+
+/// A property that the tables have.
+fn known(name: &str) -> CharSet {
+    property(name).unwrap_or_default()
+}

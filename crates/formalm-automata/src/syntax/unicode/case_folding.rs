@@ -1,0 +1,230 @@
+//! Letter case, as each dialect sees it.
+//!
+//! ECMA-262 is simple: two characters match if their simple case folding agrees, and a class is
+//! closed over that. CPython lowers the character of the *text* and looks it up in a class that
+//! was prepared from the pattern; what it prepares depends on how the class was written. We
+//! follow it to the letter, with its two quirks for characters beyond U+FFFF:
+//!
+//! * in a class of several members such a letter stands for itself as written, so that a capital
+//!   one matches nothing;
+//! * a range that reaches there also matches a character whose upper case begins in the range,
+//!   even under the ASCII flag.
+
+use std::collections::BTreeMap;
+
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+
+use crate::charset::CharSet;
+use crate::runtime::SetOnce;
+use crate::syntax::class_resolution::scalars;
+use crate::syntax::unicode::properties::property;
+use crate::syntax::unresolved_items::Member;
+
+/// The last character of the basic plane, where CPython's prepared classes end.
+const LAST_BASIC: u32 = 0xffff;
+
+/// Pairs of characters, sorted by the first.
+type Pairs = Vec<(char, char)>;
+
+/// The case mappings that the rules below need.
+struct Cases {
+    /// A character and its lower case, where they differ.
+    lower: Pairs,
+    /// The same the other way round.
+    raised: Pairs,
+    /// The beginning of a character's upper case and the character, where they differ.
+    upper: Pairs,
+    /// Lower-case characters and others that have the same upper case.
+    siblings: Pairs,
+    /// A character and the others with the same simple case folding.
+    folded: Pairs,
+    /// Characters that are not their own lower case.
+    unlowered: CharSet,
+    /// Characters that are not their own lower or not their own upper case.
+    cased: CharSet,
+}
+
+/// Lower case of one character as CPython's `re` sees it: the beginning of the full mapping.
+fn lower(character: char) -> char {
+    character.to_lowercase().next().unwrap_or(character)
+}
+
+/// Upper case of one character, likewise.
+fn upper(character: char) -> char {
+    character.to_uppercase().next().unwrap_or(character)
+}
+
+fn cases() -> &'static Cases {
+    static CASES: SetOnce<Cases> = SetOnce::new();
+    CASES.get_or_init(|| {
+        // All case mappings are between characters of these two properties.
+        let candidates: Vec<char> = ["Changes_When_Casemapped", "Changes_When_Casefolded"]
+            .iter()
+            .filter_map(|name| property(name))
+            .fold(CharSet::empty(), |all, class| all.union(&class))
+            .ranges()
+            .iter()
+            .flat_map(|&(low, high)| low..=high)
+            .collect();
+        Cases::of(&candidates)
+    })
+}
+
+impl Cases {
+    fn of(candidates: &[char]) -> Cases {
+        let changed = |map: fn(char) -> char| {
+            candidates.iter().map(move |&c| (c, map(c))).filter(|(from, to)| from != to)
+        };
+        let lower: Pairs = changed(self::lower).collect();
+        let upper: Pairs = changed(self::upper).collect();
+        let firsts = |pairs: &Pairs| CharSet::from_ranges(pairs.iter().map(|&(c, _)| (c, c)));
+        let unlowered = firsts(&lower);
+        Cases {
+            cased: unlowered.union(&firsts(&upper)),
+            siblings: siblings(candidates),
+            folded: folded(candidates),
+            raised: swapped(&lower),
+            upper: swapped(&upper),
+            lower,
+            unlowered,
+        }
+    }
+
+    /// What the text's characters are compared with: the lower case of `class`.
+    fn lowered(&self, class: &CharSet) -> CharSet {
+        class.difference(&self.unlowered).union(&image(&self.lower, class))
+    }
+
+    /// The characters whose lower case is in `class`.
+    fn with_lower_in(&self, class: &CharSet) -> CharSet {
+        class.difference(&self.unlowered).union(&image(&self.raised, class))
+    }
+}
+
+fn swapped(pairs: &Pairs) -> Pairs {
+    let mut swapped: Pairs = pairs.iter().map(|&(from, to)| (to, from)).collect();
+    swapped.sort_unstable();
+    swapped
+}
+
+/// Different lower-case characters with one upper case, as `ſ` and `s`: CPython keeps this as a
+/// table.
+fn siblings(candidates: &[char]) -> Pairs {
+    let mut by_upper: BTreeMap<Vec<char>, Vec<char>> = BTreeMap::new();
+    for &character in candidates.iter().filter(|&&c| lower(c) == c) {
+        by_upper.entry(character.to_uppercase().collect()).or_default().push(character);
+    }
+    let mut pairs = Pairs::new();
+    for group in by_upper.values() {
+        for &one in group {
+            pairs.extend(group.iter().filter(|&&other| other != one).map(|&other| (one, other)));
+        }
+    }
+    pairs.sort_unstable();
+    pairs
+}
+
+fn folded(candidates: &[char]) -> Pairs {
+    let mut pairs = Pairs::new();
+    for &character in candidates {
+        let mut class = ClassUnicode::new([ClassUnicodeRange::new(character, character)]);
+        // The tables are compiled in; without them nothing would fold.
+        if class.try_case_fold_simple().is_ok() {
+            let others = class.iter().flat_map(|range| range.start()..=range.end());
+            pairs
+                .extend(others.filter(|&other| other != character).map(|other| (character, other)));
+        }
+    }
+    pairs.sort_unstable();
+    pairs
+}
+
+/// The second characters of the pairs whose first is in `class`.
+fn image(pairs: &Pairs, class: &CharSet) -> CharSet {
+    let mut found = Vec::new();
+    for &(low, high) in class.ranges() {
+        let start = pairs.partition_point(|&(first, _)| first < low);
+        let matching = pairs[start..].iter().take_while(|&&(first, _)| first <= high);
+        found.extend(matching.map(|&(_, second)| (second, second)));
+    }
+    CharSet::from_ranges(found)
+}
+
+/// The characters with the same simple case folding as one in `class` (ECMA-262).
+pub(in crate::syntax) fn close_over_case(class: &CharSet) -> CharSet {
+    class.union(&image(&cases().folded, class))
+}
+
+/// What a class matches under Python's IGNORECASE: the literals and ranges of `members`, and
+/// `others`, the characters of its categories. `alone` says that the pattern has one character
+/// here and no class.
+pub(in crate::syntax) fn python_ignoring_case(
+    members: &[Member],
+    others: CharSet,
+    alone: bool,
+    ascii: bool,
+) -> CharSet {
+    let mut written = Vec::new();
+    let mut astral = Vec::new();
+    for member in members {
+        match *member {
+            Member::Literal(code) if code > LAST_BASIC && !alone => {
+                astral.extend(scalars(code, code));
+            }
+            Member::Literal(code) => written.extend(scalars(code, code)),
+            Member::Range(low, high) if high > LAST_BASIC => {
+                written.extend(scalars(low, high.min(LAST_BASIC)));
+                astral.extend(scalars(low, high));
+            }
+            Member::Range(low, high) => written.extend(scalars(low, high)),
+            Member::Perl(..) | Member::Property(..) => {}
+        }
+    }
+    let written = CharSet::from_ranges(written);
+    let astral = CharSet::from_ranges(astral);
+    if astral.is_empty() && !has_case(&written, ascii) {
+        return written.union(&others);
+    }
+    let compared =
+        prepared(&written, ascii).union(&astral).union(&others).union(&begins_upper_in(members));
+    if ascii { ascii_with_lower_in(&compared) } else { cases().with_lower_in(&compared) }
+}
+
+fn has_case(class: &CharSet, ascii: bool) -> bool {
+    let letters = CharSet::from_ranges([('A', 'Z'), ('a', 'z')]);
+    let cased = if ascii { &letters } else { &cases().cased };
+    !class.intersection(cased).is_empty()
+}
+
+/// The class as CPython prepares it for lowered characters.
+fn prepared(written: &CharSet, ascii: bool) -> CharSet {
+    if ascii {
+        return written.difference(&ascii_capitals()).union(&shifted(written, 'A', 'a'));
+    }
+    let lowered = cases().lowered(written);
+    lowered.union(&image(&cases().siblings, &lowered))
+}
+
+/// The characters whose upper case begins in a range that reaches beyond the basic plane.
+fn begins_upper_in(members: &[Member]) -> CharSet {
+    let reaching = members.iter().filter_map(|member| match *member {
+        Member::Range(low, high) if high > LAST_BASIC => Some(scalars(low, high)),
+        _ => None,
+    });
+    image(&cases().upper, &CharSet::from_ranges(reaching.flatten()))
+}
+
+fn ascii_with_lower_in(class: &CharSet) -> CharSet {
+    class.difference(&ascii_capitals()).union(&shifted(class, 'a', 'A'))
+}
+
+fn ascii_capitals() -> CharSet {
+    CharSet::from_ranges([('A', 'Z')])
+}
+
+/// The ASCII letters of `class` that begin at `from`, moved to the alphabet that begins at `to`.
+fn shifted(class: &CharSet, from: char, to: char) -> CharSet {
+    let alphabet =
+        (0u8..26).map(|index| (char::from(from as u8 + index), char::from(to as u8 + index)));
+    CharSet::from_ranges(alphabet.filter(|&(from, _)| class.contains(from)).map(|(_, to)| (to, to)))
+}

@@ -1,0 +1,389 @@
+//! Acyclic automata over bytes: the leaves of terms.
+//!
+//! A character class is the acyclic automaton of its UTF-8 encodings, a set of texts the acyclic
+//! automaton of its members. Nodes are hash-consed, so equal suffixes are shared and automata
+//! built here are minimal. Keeping classes as leaves, and never expanding them into terms, is
+//! what keeps Unicode classes cheap.
+
+use std::convert::Infallible;
+
+use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::charset::{CharSet, Cover, WIDE_PARTS};
+use crate::terms::FEW;
+
+/// A node of the acyclic automata of one [`Dags`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct DagId(pub(crate) u32);
+
+/// The node that accepts the empty text only.
+pub(crate) const END: DagId = DagId(0);
+
+/// Inclusive byte range and the node it leads to; sorted, disjoint.
+type Edge = (u8, u8, DagId);
+
+/// What the texts below a node are made of; see [`Alphabet::within`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Alphabet {
+    /// ASCII bytes that occur.
+    pub(crate) ascii: u128,
+    /// Whether bytes of multi-byte characters occur.
+    pub(crate) wide: bool,
+    /// Whether a text may start inside a character.
+    pub(crate) inside: bool,
+    /// Whether bytes may occur that no text of characters has there.
+    pub(crate) stray: bool,
+}
+
+impl Alphabet {
+    /// The letters of either.
+    pub(crate) fn join(self, other: Alphabet) -> Alphabet {
+        Alphabet {
+            ascii: self.ascii | other.ascii,
+            wide: self.wide || other.wide,
+            inside: self.inside || other.inside,
+            stray: self.stray || other.stray,
+        }
+    }
+
+    /// Whether every text over these letters is one over the characters of `class`.
+    pub(crate) fn within(self, class: ClassFacts) -> bool {
+        !self.inside
+            && !self.stray
+            && self.ascii & !class.ascii == 0
+            && (!self.wide || class.wide == [Cover::Full; WIDE_PARTS])
+    }
+}
+
+/// What is known of a node that stands for a set of single characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClassFacts {
+    /// ASCII members.
+    pub(crate) ascii: u128,
+    /// How much of each part of the characters beyond ASCII is in it.
+    pub(crate) wide: [Cover; WIDE_PARTS],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Node {
+    accepting: bool,
+    edges: Box<[Edge]>,
+}
+
+/// A set of hash-consed acyclic automata.
+#[derive(Clone, Debug)]
+pub(crate) struct Dags {
+    nodes: Vec<Node>,
+    min_len: Vec<u32>,
+    alphabet: Vec<Alphabet>,
+    ids: FxHashMap<Node, DagId>,
+    classes: FxHashMap<DagId, (ClassFacts, CharSet)>,
+    /// The nodes of classes by what they hold: a pattern names one class often.
+    sets: FxHashMap<CharSet, DagId>,
+    edge_count: usize,
+}
+
+impl Dags {
+    pub(crate) fn new() -> Dags {
+        let mut dags = Dags {
+            nodes: Vec::with_capacity(FEW),
+            min_len: Vec::with_capacity(FEW),
+            alphabet: Vec::with_capacity(FEW),
+            ids: FxHashMap::with_capacity_and_hasher(FEW, FxBuildHasher),
+            classes: FxHashMap::default(),
+            sets: FxHashMap::default(),
+            edge_count: 0,
+        };
+        dags.intern(true, Vec::new());
+        dags
+    }
+
+    /// The automaton of one character of `set`, or `None` when the set is empty.
+    pub(crate) fn class(&mut self, set: &CharSet) -> Option<DagId> {
+        if let Some(&known) = self.sets.get(set) {
+            return Some(known);
+        }
+        let id = self.class_before(set, END)?;
+        let ascii = self.alphabet[id.0 as usize].ascii;
+        let facts = ClassFacts { ascii, wide: set.wide_cover() };
+        self.classes.insert(id, (facts, set.clone()));
+        self.sets.insert(set.clone(), id);
+        Some(id)
+    }
+
+    /// The automaton of one character of `set` in front of another, or `None` when the set is
+    /// empty.
+    pub(crate) fn class_before(&mut self, set: &CharSet, end: DagId) -> Option<DagId> {
+        let last = set.ranges().last()?.1;
+        if last.is_ascii() {
+            let edge = |&(low, high): &(char, char)| (low as u8, high as u8, end);
+            return Some(self.intern(false, set.ranges().iter().map(edge).collect()));
+        }
+        let ranges = set.ranges().iter();
+        let sequences: Vec<Utf8Sequence> =
+            ranges.flat_map(|&(low, high)| Utf8Sequences::new(low, high)).collect();
+        let slices: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
+        Some(self.class_node(&slices, 0, end))
+    }
+
+    /// Sequences of one class that share their first `depth` ranges. Equal or disjoint first
+    /// ranges follow from the ranges of a set being disjoint.
+    fn class_node(&mut self, sequences: &[&[Utf8Range]], depth: usize, end: DagId) -> DagId {
+        let mut edges: Vec<Edge> = Vec::new();
+        let mut rest = sequences;
+        while let Some(first) = rest.first() {
+            if first.len() == depth {
+                return end;
+            }
+            let range = first[depth];
+            let same = rest.partition_point(|other| other[depth].start <= range.start);
+            let child = self.class_node(&rest[..same], depth + 1, end);
+            edges.push((range.start, range.end, child));
+            rest = &rest[same..];
+        }
+        self.intern(false, edges)
+    }
+
+    /// Bytes at which a new class of those starts that nothing below a node tells apart.
+    pub(crate) fn class_starts(&self, node: DagId) -> Box<[u8]> {
+        let mut starts = [false; 256];
+        starts[0] = true;
+        self.mark_starts(node, &mut vec![false; self.nodes.len()], &mut starts);
+        (0..=255u8).filter(|&byte| starts[usize::from(byte)]).collect()
+    }
+
+    /// Marks bytes at which the edges below a node begin, or that follow their ends; `seen` are
+    /// nodes below which all is marked.
+    pub(crate) fn mark_starts(&self, node: DagId, seen: &mut [bool], starts: &mut [bool; 256]) {
+        let mut stack = vec![node];
+        while let Some(node) = stack.pop() {
+            if std::mem::replace(&mut seen[node.0 as usize], true) {
+                continue;
+            }
+            for &(low, high, child) in self.edges(node) {
+                starts[usize::from(low)] = true;
+                if high < 255 {
+                    starts[usize::from(high) + 1] = true;
+                }
+                stack.push(child);
+            }
+        }
+    }
+
+    /// The automaton of the given texts, which must be sorted and distinct; `None` for no text.
+    ///
+    /// Incremental construction over sorted words (Daciuk et al., 2000): iterative, so a text may
+    /// be as long as memory allows.
+    pub(crate) fn texts<T: AsRef<[u8]>>(&mut self, texts: &[T]) -> Option<DagId> {
+        let Ok(found) = self.texts_while(texts, || Ok::<_, Infallible>(()));
+        found
+    }
+
+    /// Builds the automaton as [`Dags::texts`]; fails where `check`, called at each text, does.
+    pub(crate) fn texts_while<T: AsRef<[u8]>, E>(
+        &mut self,
+        texts: &[T],
+        mut check: impl FnMut() -> Result<(), E>,
+    ) -> Result<Option<DagId>, E> {
+        let mut path: Vec<(bool, Vec<Edge>)> = vec![(false, Vec::new())];
+        let mut previous: &[u8] = &[];
+        for text in texts {
+            check()?;
+            let text = text.as_ref();
+            let common = previous.iter().zip(text).take_while(|(a, b)| a == b).count();
+            self.close(&mut path, previous, common);
+            path.resize_with(text.len() + 1, || (false, Vec::new()));
+            path[text.len()].0 = true;
+            previous = text;
+        }
+        self.close(&mut path, previous, 0);
+        let (accepting, edges) = path.pop().unwrap_or_default();
+        Ok((accepting || !edges.is_empty()).then(|| self.intern(accepting, edges)))
+    }
+
+    /// Interns the nodes of `path` below depth `keep`.
+    fn close(&mut self, path: &mut Vec<(bool, Vec<Edge>)>, word: &[u8], keep: usize) {
+        while path.len() > keep + 1 {
+            let Some((accepting, edges)) = path.pop() else { return };
+            let child = self.intern(accepting, edges);
+            let byte = word[path.len() - 1];
+            if let Some(parent) = path.last_mut() {
+                parent.1.push((byte, byte, child));
+            }
+        }
+    }
+
+    fn intern(&mut self, accepting: bool, mut edges: Vec<Edge>) -> DagId {
+        edges.dedup_by(|next, kept| {
+            let joins = kept.2 == next.2 && kept.1.checked_add(1) == Some(next.0);
+            if joins {
+                kept.1 = next.1;
+            }
+            joins
+        });
+        let node = Node { accepting, edges: edges.into_boxed_slice() };
+        if let Some(&id) = self.ids.get(&node) {
+            return id;
+        }
+        let id = DagId(self.nodes.len() as u32);
+        let below = node.edges.iter().map(|edge| self.min_len[edge.2.0 as usize]);
+        self.min_len.push(if accepting { 0 } else { below.min().unwrap_or(0).saturating_add(1) });
+        self.alphabet.push(self.letters(&node.edges));
+        self.edge_count += node.edges.len();
+        self.nodes.push(node.clone());
+        self.ids.insert(node, id);
+        id
+    }
+
+    /// The texts below a node other than the empty one; there is another.
+    pub(crate) fn without_empty(&mut self, node: DagId) -> DagId {
+        let edges = self.edges(node).to_vec();
+        self.intern(false, edges)
+    }
+
+    fn letters(&self, edges: &[Edge]) -> Alphabet {
+        let mut letters = Alphabet::default();
+        for &(low, high, child) in edges {
+            let below = self.alphabet[child.0 as usize];
+            letters = letters.join(Alphabet { inside: false, ..below });
+            letters.wide |= high >= 0x80;
+            letters.inside |= high >= 0x80 && low < 0xC0;
+            // A lead byte is followed by others of its character, an ASCII character is not.
+            let goes_on = |&(low, high, _): &Edge| low >= 0x80 && high < 0xC0;
+            let parted = self.is_accepting(child) || !self.edges(child).iter().all(goes_on);
+            letters.stray |= low < 0x80 && below.inside
+                || high >= 0xC0 && parted
+                || high >= 0xF5
+                || low <= 0xC1 && high >= 0xC0;
+            if low < 0x80 {
+                let (below, upto) = ((1u128 << low) - 1, u128::MAX >> (127 - high.min(0x7F)));
+                letters.ascii |= upto & !below;
+            }
+        }
+        letters
+    }
+
+    /// The node after `byte`.
+    pub(crate) fn step(&self, node: DagId, byte: u8) -> Option<DagId> {
+        let edges = self.edges(node);
+        let after = edges.partition_point(|edge| edge.0 <= byte);
+        let edge = edges[..after].last()?;
+        (byte <= edge.1).then_some(edge.2)
+    }
+
+    /// The bytes around `byte` on which the node does the same.
+    pub(crate) fn span(&self, node: DagId, byte: u8) -> (u8, u8) {
+        let edges = self.edges(node);
+        let after = edges.partition_point(|edge| edge.0 <= byte);
+        match edges[..after].last() {
+            Some(&(low, high, _)) if byte <= high => (low, high),
+            before => {
+                let low = before.map_or(0, |edge| edge.1 + 1);
+                (low, edges.get(after).map_or(255, |edge| edge.0 - 1))
+            }
+        }
+    }
+
+    pub(crate) fn edges(&self, node: DagId) -> &[Edge] {
+        &self.nodes[node.0 as usize].edges
+    }
+
+    pub(crate) fn is_accepting(&self, node: DagId) -> bool {
+        self.nodes[node.0 as usize].accepting
+    }
+
+    /// Length of the shortest text, in bytes.
+    pub(crate) fn min_len(&self, node: DagId) -> u32 {
+        self.min_len[node.0 as usize]
+    }
+
+    pub(crate) fn alphabet(&self, node: DagId) -> Alphabet {
+        self.alphabet[node.0 as usize]
+    }
+
+    /// Whether every text below a node has an ASCII byte besides these, as far as the bytes tell
+    /// that it begins with.
+    pub(crate) fn needs_other(&self, node: DagId, letters: u128) -> bool {
+        let mut node = node;
+        loop {
+            let edges = self.edges(node);
+            let other = |&(low, high, _): &Edge| {
+                high < 0x80 && (low..=high).all(|byte| letters & 1 << byte == 0)
+            };
+            if self.is_accepting(node) || edges.is_empty() {
+                return false;
+            }
+            if edges.iter().all(other) {
+                return true;
+            }
+            let &[(.., next)] = edges else { return false };
+            node = next;
+        }
+    }
+
+    /// Facts of a node made by [`Dags::class`].
+    pub(crate) fn class_facts(&self, node: DagId) -> Option<ClassFacts> {
+        self.classes.get(&node).map(|(facts, _)| *facts)
+    }
+
+    /// The characters of a node made by [`Dags::class`].
+    pub(crate) fn class_set(&self, node: DagId) -> Option<&CharSet> {
+        self.classes.get(&node).map(|(_, set)| set)
+    }
+
+    /// Number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Memory in use, in bytes, to a good approximation.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.nodes.len() * 112 + 2 * self.edge_count * size_of::<Edge>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepts(dags: &Dags, node: DagId, text: &[u8]) -> bool {
+        let end = text.iter().try_fold(node, |node, &byte| dags.step(node, byte));
+        end.is_some_and(|node| dags.is_accepting(node))
+    }
+
+    #[test]
+    fn a_class_accepts_the_encodings_of_its_members() {
+        let mut dags = Dags::new();
+        let set = CharSet::from_ranges([('a', 'f'), ('é', 'ÿ'), ('一', '龥'), ('😀', '😏')]);
+        let node = dags.class(&set).unwrap();
+        for character in ('\0'..='\u{FFFF}').step_by(7).chain('😀'..='😏').chain("aéÿ龥".chars())
+        {
+            let text = character.to_string();
+            assert_eq!(accepts(&dags, node, text.as_bytes()), set.contains(character));
+        }
+    }
+
+    #[test]
+    fn facts_tell_a_full_wide_part() {
+        let mut dags = Dags::new();
+        let dot = dags.class(&CharSet::single('\n').complement()).unwrap();
+        let facts = dags.class_facts(dot).unwrap();
+        assert!(facts.wide == [Cover::Full; WIDE_PARTS] && facts.ascii == !(1 << 10));
+        let latin = dags.class(&CharSet::from_ranges([('a', 'ÿ')])).unwrap();
+        assert_eq!(dags.class_facts(latin).unwrap().wide[0], Cover::Partial);
+    }
+
+    #[test]
+    fn texts_are_accepted_and_suffixes_shared() {
+        let mut dags = Dags::new();
+        let words: [&[u8]; 5] = [b"", b"bake", b"baked", b"cake", b"caked"];
+        let node = dags.texts(&words).unwrap();
+        for word in words {
+            assert!(accepts(&dags, node, word));
+        }
+        assert!(!accepts(&dags, node, b"bak") && !accepts(&dags, node, b"bakedd"));
+        assert_eq!(dags.step(node, b'b'), dags.step(node, b'c'));
+        assert_eq!(dags.texts::<&[u8]>(&[]), None);
+    }
+}

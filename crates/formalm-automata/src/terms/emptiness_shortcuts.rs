@@ -1,0 +1,163 @@
+//! Whether conjunctions have members, where that is told without a search: of a recognizer's texts
+//! of bounded length, and where one needs a letter that another has not.
+
+use crate::terms::custom_language::{ANY, Recognized};
+use crate::terms::{Term, TermId, Terms};
+
+/// How deep is looked into a term.
+const DEPTH: usize = 32;
+
+/// Terms that are looked at in one question; nothing is told of more.
+const TERMS: usize = 1 << 14;
+
+impl Terms {
+    /// Whether a term has members, where that is told.
+    pub(crate) fn decided(&self, term: TermId) -> Option<bool> {
+        let Term::And(list) = self.get(term) else { return None };
+        if self.lacks_letter(list) { Some(false) } else { self.goes_on(list) }
+    }
+
+    /// Whether a text of one of these has a letter that one of the others has not.
+    fn lacks_letter(&self, list: &[TermId]) -> bool {
+        let mut left = TERMS;
+        list.iter().any(|&other| {
+            let facts = self.facts(other);
+            let letters = facts.alphabet.ascii;
+            let mut differs =
+                |&one: &TermId| one != other && self.needs_other(one, letters, DEPTH, &mut left);
+            facts.pure && letters != !0 && list.iter().any(&mut differs)
+        })
+    }
+
+    /// Whether every text has an ASCII byte besides these.
+    fn needs_other(&self, id: TermId, letters: u128, depth: usize, left: &mut usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let Some(fewer) = left.checked_sub(1) else { return false };
+        *left = fewer;
+        let mut needs_other = |&id: &TermId| self.needs_other(id, letters, depth, left);
+        match self.get(id) {
+            Term::Dag(dag) => self.dags.needs_other(*dag, letters),
+            Term::Cat(head, tail) => needs_other(head) || needs_other(tail),
+            Term::Alt(list) => list.iter().all(&mut needs_other),
+            Term::And(list) => list.iter().any(&mut needs_other),
+            Term::Repeat { body, min, .. } => *min > 0 && needs_other(body),
+            _ => false,
+        }
+    }
+
+    /// Whether "these texts, and so many characters" has members, where a recognizer tells.
+    fn goes_on(&self, list: &[TermId]) -> Option<bool> {
+        let &[one, other] = list else { return None };
+        let (at, count) = match (self.get(one), self.get(other)) {
+            (&Term::Recognized(at), _) => (at, other),
+            (_, &Term::Recognized(at)) => (at, one),
+            _ => return None,
+        };
+        let recognizer = self.recognizers.of(at);
+        if at.is_between() {
+            let (least, most) = self.characters(count)?;
+            return recognizer.goes_on(at.state, least, most);
+        }
+        let Term::Cat(rest, count) = *self.get(count) else { return None };
+        let (least, most) = self.characters(count)?;
+        let (body, ..) = self.repetition(count)?;
+        let (&Term::Dag(rest), &Term::Dag(body)) = (self.get(rest), self.get(body)) else {
+            return None;
+        };
+        // The count reads whatever may complete the character.
+        let read = at.read()?.try_fold(body, |dag, byte| self.dags.step(dag, byte))?;
+        if read == rest { recognizer.goes_on_behind_wide(at.state, least, most) } else { None }
+    }
+}
+
+impl Recognized {
+    /// The bytes of the present character that are read, where they are known.
+    fn read(self) -> Option<impl Iterator<Item = u8>> {
+        let (lead, length) = match self.least {
+            _ if self.bits == ANY => return None,
+            0x80 => (0xC0, 2),
+            0x800 => (0xE0, 3),
+            0x1_0000 => (0xF0, 4),
+            _ => return None,
+        };
+        let bits = self.bits << (6 * self.left);
+        let byte = move |at: u8| {
+            let mark = if at == 0 { lead } else { 0x80 };
+            mark | (bits >> (6 * (length - 1 - at))) as u8 & 0x3F
+        };
+        Some((0..length - self.left).map(byte))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use crate::syntax::{Dialect, Flags, parse};
+    use crate::{Automaton, Error, Expression, Limits, Machine, StateId};
+
+    fn expression(pattern: &str) -> Result<Expression, Error> {
+        Ok(Expression::pattern(parse(pattern, Dialect::Python, Flags::default())?))
+    }
+
+    /// Whether a text is a member of both machines that go on from these states.
+    fn meet(one: (&Automaton, StateId), other: (&Automaton, StateId)) -> Result<bool, Error> {
+        let mut open = vec![(one.1, other.1)];
+        let mut seen = HashSet::from([(one.1, other.1)]);
+        while let Some((left, right)) = open.pop() {
+            if one.0.is_accepting(left) && other.0.is_accepting(right) {
+                return Ok(true);
+            }
+            for byte in 0..=255 {
+                let next = (one.0.step(left, byte)?, other.0.step(right, byte)?);
+                if let (Some(left), Some(right)) = next
+                    && seen.insert((left, right))
+                {
+                    open.push((left, right));
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    #[test]
+    fn conjunctions_go_on_where_a_text_is_in_both() -> Result<(), Error> {
+        let patterns = [
+            "[0-9:.Zz+-]*",
+            "[0-9]{4}-[0-9]{2}[Tt][0-9:]+[Zz]",
+            "(?s:.*)T(?s:.*)",
+            "(?s:.*)(T|t)[^Z+-]+(?s:.*)",
+            "([ab]c|é)*",
+            "(?s:.*)é(?s:.*)",
+            "(?s:.*)(xy|[xX]z){1,3}(?s:.*)",
+            "(x?y?z?)*",
+            "a{0,3}(Tb){0,2}",
+        ];
+        let texts = ["", "2", "2010-10T", "2010-10t", "2010-10T1", "é", "bc", "aTb", "xy", "X"];
+        let machine = |one: &Expression| Automaton::new(one, Limits::default());
+        for one in patterns {
+            for other in patterns {
+                let (left, right) = (machine(&expression(one)?)?, machine(&expression(other)?)?);
+                let both = Expression::intersection(vec![expression(one)?, expression(other)?])?;
+                // An empty one is refused.
+                let both = machine(&both).ok();
+                for text in texts {
+                    let read = |automaton: &Automaton| {
+                        let read = automaton.walk(automaton.start(), text.as_bytes());
+                        Ok::<_, Error>(read?.ok())
+                    };
+                    let expected = match (read(&left)?, read(&right)?) {
+                        (Some(one), Some(other)) => meet((&left, one), (&right, other))?,
+                        _ => false,
+                    };
+                    let found = match &both {
+                        Some(both) => read(both)?.is_some(),
+                        None => false,
+                    };
+                    assert_eq!(found, expected, "{one} and {other} behind {text:?}");
+                }
+            }
+        }
+        Ok(())
+    }
+}

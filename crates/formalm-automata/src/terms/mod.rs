@@ -1,0 +1,395 @@
+//! Terms: hash-consed descriptions of what may still be read.
+//!
+//! A term denotes a language of whole remaining texts. Reading a byte turns a term into its
+//! derivative ([`crate::terms::derivative`]); a state of a machine *is* a term. Equal structure has an equal
+//! id, so states meet again and counters, classes and tails are shared.
+//!
+//! Look-around needs its surroundings. Ahead, an assertion in front of a tail is the intersection
+//! of two languages of remaining texts. Behind, the enclosing [`Term::Scope`] carries one term per
+//! look-behind that has read the same bytes and ends in [`Term::Mark`] wherever the look-behind
+//! holds.
+
+mod atomic_groups;
+mod byte_equivalence;
+pub(crate) mod custom_language;
+pub(crate) mod dawg;
+pub(crate) mod derivative;
+mod emptiness_shortcuts;
+pub(crate) mod pattern_lowering;
+pub(crate) mod term_properties;
+mod union;
+
+use std::sync::Arc;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::expression::Expression;
+use crate::terms::custom_language::{Recognized, Recognizers};
+use crate::terms::dawg::{DagId, Dags, END};
+use crate::terms::derivative::Derivation;
+use crate::terms::term_properties::Facts;
+use crate::transduce::{Change, Images};
+
+/// Identifies a term of one [`Terms`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TermId(pub(crate) u32);
+
+/// No text.
+pub(crate) const EMPTY: TermId = TermId(0);
+/// The empty text.
+pub(crate) const EPSILON: TermId = TermId(1);
+/// Every byte string.
+pub(crate) const FULL: TermId = TermId(2);
+/// The place where a thread or look-behind ends; replaced or resolved, never read over.
+pub(crate) const MARK: TermId = TermId(3);
+
+/// The count that stands for "without bound".
+pub(crate) const UNBOUNDED: u32 = u32::MAX;
+
+/// One term. Lists are shared, so that a term can be taken apart while new ones are made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Term {
+    Empty,
+    Epsilon,
+    Full,
+    Mark,
+    /// A text of an acyclic automaton.
+    Dag(DagId),
+    /// What a recognizer has still to read.
+    Recognized(Recognized),
+    /// A text of the first, then one of the second. The first is never a `Cat`.
+    Cat(TermId, TermId),
+    /// Any of these; sorted.
+    Alt(Arc<[TermId]>),
+    /// Any of these, by preference; only inside atomic groups.
+    Ordered(Arc<[TermId]>),
+    /// All of these; sorted.
+    And(Arc<[TermId]>),
+    /// Every byte string that is not one of these.
+    Not(TermId),
+    /// `min` to `max` times the body.
+    Repeat {
+        body: TermId,
+        min: u32,
+        max: u32,
+        lazy: bool,
+    },
+    /// The remaining text is one of these; reads nothing.
+    Assert(TermId),
+    /// Look-behind number `index` of the enclosing scope holds here (or does not).
+    Behind {
+        index: u32,
+        negative: bool,
+    },
+    /// An atomic group.
+    Atomic(TermId),
+    /// An atomic group under way: threads by preference, each ending in `Mark`.
+    Run(Arc<[TermId]>),
+    /// A language whose assertions see its own text only.
+    Scope {
+        body: TermId,
+        behinds: Arc<[TermId]>,
+    },
+    /// The texts that a change makes of those of another term.
+    Image {
+        rest: TermId,
+        change: Change,
+        /// The empty text belongs to it: kept, because telling takes work.
+        nullable: bool,
+    },
+}
+
+/// Terms that nearly every language has: room for them is made at once.
+pub(crate) const FEW: usize = 14;
+
+/// The arena of terms.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    terms: Vec<Term>,
+    facts: Vec<Facts>,
+    ids: FxHashMap<Term, TermId>,
+    pub(crate) dags: Dags,
+    pub(crate) recognizers: Recognizers,
+    /// Terms of expressions that stand at several places, by address, while one is lowered.
+    pub(crate) lowered: FxHashMap<usize, (Expression, TermId)>,
+    /// Derivatives by one byte that took many steps so far.
+    pub(crate) derivation: Derivation,
+    /// Every text, once that was asked for.
+    pub(crate) any_text: Option<TermId>,
+    pub(crate) images: Images,
+    list_bytes: usize,
+}
+
+impl Terms {
+    pub(crate) fn new() -> Terms {
+        let mut terms = Terms {
+            terms: Vec::with_capacity(FEW),
+            facts: Vec::with_capacity(FEW),
+            ids: FxHashMap::with_capacity_and_hasher(FEW, FxBuildHasher),
+            dags: Dags::new(),
+            recognizers: Recognizers::default(),
+            lowered: FxHashMap::default(),
+            derivation: Derivation::default(),
+            any_text: None,
+            images: Images::default(),
+            list_bytes: 0,
+        };
+        for term in [Term::Empty, Term::Epsilon, Term::Full, Term::Mark] {
+            terms.intern(term);
+        }
+        terms
+    }
+
+    /// The same terms, whose recognizers grow on their own; `None` if these have no more states
+    /// than are worth keeping.
+    pub(crate) fn copy(&self) -> Option<Terms> {
+        let recognizers = self.recognizers.copy()?;
+        Some(Terms { recognizers, ..self.clone() })
+    }
+
+    pub(crate) fn get(&self, id: TermId) -> &Term {
+        &self.terms[id.0 as usize]
+    }
+
+    pub(crate) fn facts(&self, id: TermId) -> Facts {
+        self.facts[id.0 as usize]
+    }
+
+    /// Memory in use, in bytes, to a good approximation.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        // A map is filled to seven eighths, and has a byte for each place.
+        let places = self.ids.capacity() * 8 / 7;
+        self.terms.capacity() * size_of::<Term>()
+            + self.facts.capacity() * size_of::<Facts>()
+            + places * (size_of::<(Term, TermId)>() + 1)
+            + self.list_bytes
+            + self.dags.memory_bytes()
+            + self.images.memory_bytes()
+    }
+
+    /// Number of terms.
+    pub(crate) fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    pub(crate) fn intern(&mut self, term: Term) -> TermId {
+        if let Some(&id) = self.ids.get(&term) {
+            return id;
+        }
+        let facts = self.facts_of(&term);
+        if let Term::Alt(list) | Term::And(list) | Term::Ordered(list) | Term::Run(list) = &term {
+            self.list_bytes += 16 + list.len() * size_of::<TermId>();
+        }
+        let id = TermId(self.terms.len() as u32);
+        self.terms.push(term.clone());
+        self.facts.push(facts);
+        self.ids.insert(term, id);
+        id
+    }
+
+    pub(crate) fn dag(&mut self, dag: DagId) -> TermId {
+        if dag == END { EPSILON } else { self.intern(Term::Dag(dag)) }
+    }
+
+    pub(crate) fn cat(&mut self, head: TermId, tail: TermId) -> TermId {
+        match (head, tail) {
+            (EMPTY, _) | (_, EMPTY) => return EMPTY,
+            (EPSILON, other) | (other, EPSILON) => return other,
+            _ => {}
+        }
+        if let Term::Cat(first, rest) = *self.get(head) {
+            return self.cat_deep(first, rest, tail);
+        }
+        let facts = self.facts(head);
+        if tail == FULL && facts.pure && facts.nullable {
+            return FULL;
+        }
+        self.intern(Term::Cat(head, tail))
+    }
+
+    /// `(first rest) tail`, re-associated to the right without recursion.
+    fn cat_deep(&mut self, first: TermId, rest: TermId, tail: TermId) -> TermId {
+        let mut heads = vec![first];
+        let mut rest = rest;
+        while let Term::Cat(head, next) = *self.get(rest) {
+            heads.push(head);
+            rest = next;
+        }
+        heads.push(rest);
+        heads.into_iter().rev().fold(tail, |tail, head| self.cat(head, tail))
+    }
+
+    pub(crate) fn repeat(&mut self, body: TermId, min: u32, max: u32, lazy: bool) -> TermId {
+        let facts = self.facts(body);
+        // Iterations that read nothing make up for required ones; a lazy repetition keeps its
+        // count, because it tries the body before it leaves.
+        let min = if facts.pure && facts.nullable && !lazy { 0 } else { min };
+        match (body, min, max) {
+            (_, _, 0) | (EPSILON, _, _) | (EMPTY, 0, _) => return EPSILON,
+            (EMPTY, _, _) => return EMPTY,
+            (_, 1, 1) => return body,
+            _ => {}
+        }
+        self.intern(Term::Repeat { body, min, max, lazy })
+    }
+
+    pub(crate) fn ordered(&mut self, list: Vec<TermId>) -> TermId {
+        let mut kept: Vec<TermId> = Vec::with_capacity(list.len());
+        for id in list {
+            if id != EMPTY && !kept.contains(&id) {
+                kept.push(id);
+            }
+        }
+        match kept[..] {
+            [] => EMPTY,
+            [only] => only,
+            _ => self.intern(Term::Ordered(kept.into())),
+        }
+    }
+
+    pub(crate) fn run(&mut self, mut threads: Vec<TermId>) -> TermId {
+        threads.retain(|&id| id != EMPTY);
+        let mut seen = rustc_hash::FxHashSet::default();
+        threads.retain(|&id| seen.insert(id));
+        if threads.is_empty() { EMPTY } else { self.intern(Term::Run(threads.into())) }
+    }
+
+    pub(crate) fn and(&mut self, list: Vec<TermId>) -> TermId {
+        let mut flat = Vec::with_capacity(list.len());
+        for id in list {
+            match self.get(id) {
+                Term::And(inner) => flat.extend_from_slice(inner),
+                _ => flat.push(id),
+            }
+        }
+        flat.retain(|&id| id != FULL);
+        if self.excludes_texts(&flat) {
+            return EMPTY;
+        }
+        if flat.iter().any(|&id| Some(id) != self.any_text && self.is_text(id)) {
+            flat.retain(|&id| Some(id) != self.any_text);
+        }
+        flat.sort_unstable();
+        flat.dedup();
+        if flat.contains(&EMPTY) || self.has_opposites(&flat) {
+            return EMPTY;
+        }
+        match flat[..] {
+            [] => FULL,
+            [only] => only,
+            _ => self.intern(Term::And(flat.into())),
+        }
+    }
+
+    /// Whether texts are asked for, and none is left: what must not match takes them all.
+    fn excludes_texts(&self, list: &[TermId]) -> bool {
+        let Some(any) = self.any_text else { return false };
+        let takes_all = |id: &TermId| match self.get(*id) {
+            &Term::Not(inner) => match self.get(inner) {
+                Term::Alt(list) => list.contains(&any),
+                _ => inner == any,
+            },
+            _ => false,
+        };
+        list.iter().any(takes_all) && list.iter().any(|&id| self.is_text(id))
+    }
+
+    /// Whether a term certainly has only texts, between two characters.
+    pub(crate) fn is_text(&self, id: TermId) -> bool {
+        let Facts { pure, alphabet, .. } = self.facts(id);
+        let is_spelled = pure && !alphabet.inside && !alphabet.stray;
+        is_spelled || matches!(self.get(id), Term::Recognized(at) if at.is_between())
+    }
+
+    fn has_opposites(&self, list: &[TermId]) -> bool {
+        list.iter().any(|&id| match self.get(id) {
+            Term::Not(inner) => list.binary_search(inner).is_ok(),
+            _ => false,
+        })
+    }
+
+    pub(crate) fn not(&mut self, id: TermId) -> TermId {
+        match *self.get(id) {
+            Term::Empty => FULL,
+            Term::Full => EMPTY,
+            Term::Not(inner) => inner,
+            _ => self.intern(Term::Not(id)),
+        }
+    }
+
+    pub(crate) fn assert(&mut self, rest: TermId) -> TermId {
+        match rest {
+            FULL => EPSILON,
+            EMPTY => EMPTY,
+            _ => self.intern(Term::Assert(rest)),
+        }
+    }
+
+    pub(crate) fn behind(&mut self, index: u32, negative: bool) -> TermId {
+        self.intern(Term::Behind { index, negative })
+    }
+
+    pub(crate) fn atomic(&mut self, body: TermId) -> TermId {
+        let plain = matches!(self.get(body), Term::Dag(_) | Term::Epsilon | Term::Empty);
+        if plain { body } else { self.intern(Term::Atomic(body)) }
+    }
+
+    pub(crate) fn scope(&mut self, body: TermId, behinds: Arc<[TermId]>) -> TermId {
+        if !self.facts(body).contextual {
+            return body;
+        }
+        let (mut body, mut all) = (body, Vec::new());
+        if let Term::Alt(list) = self.get(body)
+            && list.iter().any(|&one| !self.facts(one).contextual)
+        {
+            // Alternatives without look-around stay outside, where they are met as what they are.
+            let (inside, outside) = list.iter().partition(|&&one| self.facts(one).contextual);
+            (body, all) = (self.alt(inside), outside);
+        }
+        all.push(self.intern(Term::Scope { body, behinds }));
+        self.alt(all)
+    }
+
+    /// Head and tail; the tail of a term that is no concatenation is `EPSILON`.
+    pub(crate) fn head_and_tail(&self, id: TermId) -> (TermId, TermId) {
+        match *self.get(id) {
+            Term::Cat(head, tail) => (head, tail),
+            _ => (id, EPSILON),
+        }
+    }
+
+    /// `(body, min, max)` of a repetition.
+    pub(crate) fn repetition(&self, id: TermId) -> Option<(TermId, u32, u32)> {
+        match *self.get(id) {
+            Term::Repeat { body, min, max, .. } => Some((body, min, max)),
+            _ => None,
+        }
+    }
+
+    /// Puts `tail` in the place of `Mark`.
+    pub(crate) fn replace_mark(&mut self, id: TermId, tail: TermId) -> TermId {
+        if !self.facts(id).marked {
+            return id;
+        }
+        match self.get(id).clone() {
+            Term::Mark => tail,
+            Term::Cat(head, rest) => {
+                let rest = self.replace_mark(rest, tail);
+                self.cat(head, rest)
+            }
+            Term::Alt(list) => {
+                let list = list.iter().map(|&id| self.replace_mark(id, tail)).collect();
+                self.alt(list)
+            }
+            Term::Ordered(list) => {
+                let list = list.iter().map(|&id| self.replace_mark(id, tail)).collect();
+                self.ordered(list)
+            }
+            Term::And(list) => {
+                let list = list.iter().map(|&id| self.replace_mark(id, tail)).collect();
+                self.and(list)
+            }
+            _ => id,
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! From the tree of a pattern to a term.
+
+use crate::charset::CharSet;
+use crate::expression::{EDGE, Expression};
+use crate::runtime::deadline::check_deadline;
+use crate::syntax::{Node, Pattern};
+use crate::terms::derivative::{Exhausted, Work};
+use crate::terms::{EMPTY, EPSILON, FULL, MARK, Term, TermId, Terms, UNBOUNDED};
+use crate::transduce::{EditsId, Rule, RulesId};
+
+/// Lowers the nodes of one pattern; its look-behinds are numbered as they are met.
+struct Lowering<'a> {
+    terms: &'a mut Terms,
+    behinds: Vec<TermId>,
+    region: Option<Region<'a>>,
+    edge: Edge,
+}
+
+/// What a pattern makes of the edge of a lexeme.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    /// There is none: the text is the lexeme.
+    Missing,
+    /// It is ahead: what is read here ends before it.
+    Ahead,
+    /// It may be passed over in front of any character.
+    Passed,
+}
+
+/// Groups in which edits are allowed.
+struct Region<'a> {
+    groups: Vec<u32>,
+    edits: EditsId,
+    work: &'a mut Work,
+    spent: Option<Exhausted>,
+}
+
+/// The language of a pattern as a term that depends on nothing around it.
+pub(crate) fn pattern(terms: &mut Terms, pattern: &Pattern) -> TermId {
+    let mut lowering = Lowering { terms, behinds: Vec::new(), region: None, edge: Edge::Missing };
+    let body = lowering.node(&pattern.root, false);
+    let behinds = lowering.behinds.into();
+    terms.scope(body, behinds)
+}
+
+/// The lexemes of a pattern with what follows them: see [`Expression::lexeme`].
+pub(crate) fn lexeme(terms: &mut Terms, pattern: &Pattern) -> TermId {
+    let mut lowering = Lowering { terms, behinds: Vec::new(), region: None, edge: Edge::Ahead };
+    let body = lowering.node(&pattern.root, false);
+    let behinds = lowering.behinds.into();
+    let edge = texts(terms, vec![vec![EDGE]]);
+    let others = texts(terms, (0..EDGE).map(|byte| vec![byte]).collect());
+    let others = terms.repeat(others, 0, UNBOUNDED, false);
+    let tail = terms.cat(edge, others);
+    let body = terms.cat(body, tail);
+    let body = terms.scope(body, behinds);
+    // What prefers a longer match passes over the edge, and must not wait for another one.
+    let once = terms.cat(others, tail);
+    terms.and(vec![body, once])
+}
+
+/// The language of a pattern with edits in its groups called `name`.
+pub(crate) fn edited_pattern(
+    terms: &mut Terms,
+    pattern: &Pattern,
+    name: &str,
+    edits: EditsId,
+    work: &mut Work,
+) -> Result<TermId, Exhausted> {
+    let region = Some(Region { groups: pattern.groups_named(name), edits, work, spent: None });
+    let mut lowering = Lowering { terms, behinds: Vec::new(), region, edge: Edge::Missing };
+    let body = lowering.node(&pattern.root, false);
+    if let Some(spent) = lowering.region.and_then(|region| region.spent) {
+        return Err(spent);
+    }
+    let behinds = lowering.behinds.into();
+    Ok(terms.scope(body, behinds))
+}
+
+/// Rules of rewriting as terms.
+pub(crate) fn rules(
+    terms: &mut Terms,
+    rules: &[(String, Expression)],
+    optional: bool,
+    work: &mut Work,
+) -> Result<RulesId, Exhausted> {
+    let mut lowered = Vec::with_capacity(rules.len());
+    for (source, target) in rules {
+        let target = target.lower(terms, work)?;
+        let vanishes = terms.nullable(target, &[]);
+        let target = if vanishes { without_empty(terms, target) } else { target };
+        lowered.push(Rule { source: source.clone().into_bytes(), target, vanishes });
+    }
+    Ok(terms.rewrite_plan(lowered, optional))
+}
+
+/// The term without the empty text.
+fn without_empty(terms: &mut Terms, id: TermId) -> TermId {
+    match *terms.get(id) {
+        Term::Epsilon => return EMPTY,
+        Term::Dag(dag) => {
+            let dag = terms.dags.without_empty(dag);
+            return terms.dag(dag);
+        }
+        _ => {}
+    }
+    let something = terms.not(EPSILON);
+    terms.and(vec![id, something])
+}
+
+/// Every text: any number of characters.
+pub(crate) fn any_text(terms: &mut Terms) -> TermId {
+    let any = class(terms, &CharSet::all());
+    let all = terms.repeat(any, 0, UNBOUNDED, false);
+    terms.any_text = Some(all);
+    all
+}
+
+/// The union of texts, which need not be sorted.
+pub(crate) fn texts(terms: &mut Terms, mut texts: Vec<Vec<u8>>) -> TermId {
+    texts.sort_unstable();
+    texts.dedup();
+    match terms.dags.texts(&texts) {
+        Some(dag) => terms.dag(dag),
+        None => EMPTY,
+    }
+}
+
+/// Lowers many texts, under the deadline of this thread.
+pub(crate) fn many_texts(terms: &mut Terms, mut texts: Vec<Vec<u8>>) -> Result<TermId, Exhausted> {
+    texts.sort_unstable();
+    texts.dedup();
+    let found = terms.dags.texts_while(&texts, || check_deadline().map_err(|_| Exhausted))?;
+    Ok(found.map_or(EMPTY, |dag| terms.dag(dag)))
+}
+
+/// `x{min,max}`, with `x` itself a repetition joined into one counter where that is exact.
+///
+/// `(x{m,n}){p,q}` is `x{pm,qn}` when the intervals `[cm, cn]` for `c = p..q` leave no gap.
+pub(crate) fn repeat(terms: &mut Terms, body: TermId, min: u32, max: u32) -> TermId {
+    if let Some((inner, m, n)) = terms.repetition(body) {
+        let first = min.max(1);
+        let no_gap = u64::from(first + 1) * u64::from(m) <= u64::from(first) * u64::from(n) + 1;
+        let from_zero = min > 0 || m <= 1;
+        let product = |a: u32, b: u32| {
+            if a == 0 || b == 0 {
+                return Some(0);
+            }
+            if a == UNBOUNDED || b == UNBOUNDED {
+                return Some(UNBOUNDED);
+            }
+            a.checked_mul(b).filter(|&product| product != UNBOUNDED)
+        };
+        if let (true, true, Some(low), Some(high)) = (
+            (n == UNBOUNDED || no_gap || max <= first),
+            from_zero,
+            product(min, m),
+            product(max, n),
+        ) {
+            return terms.repeat(inner, low, high, false);
+        }
+    }
+    terms.repeat(body, min, max, false)
+}
+
+pub(crate) fn class(terms: &mut Terms, set: &CharSet) -> TermId {
+    match terms.dags.class(set) {
+        Some(dag) => terms.dag(dag),
+        None => EMPTY,
+    }
+}
+
+/// The only character of a class node.
+fn only_char(node: &Node) -> Option<char> {
+    match node {
+        Node::Group { node, .. } => only_char(node),
+        Node::Class(set) => match set.ranges() {
+            &[(low, high)] if low == high => Some(low),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The only text of a node that is a sequence of characters.
+fn only_text(node: &Node) -> Option<String> {
+    match node {
+        Node::Empty => Some(String::new()),
+        Node::Group { node, .. } => only_text(node),
+        Node::Concat(list) => list.iter().map(only_text).collect(),
+        node => only_char(node).map(String::from),
+    }
+}
+
+impl Lowering<'_> {
+    /// `ordered`: inside an atomic group, where preference is part of the meaning.
+    fn node(&mut self, node: &Node, ordered: bool) -> TermId {
+        match node {
+            Node::Empty => EPSILON,
+            Node::Class(set) => {
+                let class = class(self.terms, set);
+                self.passing(class)
+            }
+            Node::Concat(list) => self.concat(list, ordered),
+            Node::Alternation(list) => self.alternation(list, ordered),
+            Node::Repeat { node, min, max: Some(1), .. } if self.region.is_some() => {
+                // Not a repetition: whoever looks for the edits of a region finds it in a union.
+                let body = self.node(node, ordered);
+                if *min == 0 { self.terms.alt(vec![EPSILON, body]) } else { body }
+            }
+            Node::Repeat { node, min, max, lazy } => {
+                let body = self.node(node, ordered);
+                let max = max.unwrap_or(UNBOUNDED);
+                if ordered {
+                    self.terms.repeat(body, *min, max, *lazy)
+                } else {
+                    repeat(self.terms, body, *min, max)
+                }
+            }
+            Node::Group { index, node } => self.group(*index, node, ordered),
+            Node::Atomic(node) => {
+                let body = self.beyond(node, true);
+                self.terms.atomic(body)
+            }
+            Node::Look { ahead: true, negative, node } => {
+                let body = self.beyond(node, false);
+                let rest = self.terms.cat(body, FULL);
+                let rest = if *negative { self.terms.not(rest) } else { rest };
+                self.terms.assert(rest)
+            }
+            Node::Look { ahead: false, negative, node } => {
+                let body = self.node(node, false);
+                self.behind(body, *negative)
+            }
+            Node::TextStart => self.text_start(false),
+            Node::TextEnd => {
+                let end = self.end();
+                self.terms.assert(end)
+            }
+            Node::WordBoundary { negative, word, empty_fails } => {
+                self.word_boundary(*negative, word, *empty_fails)
+            }
+        }
+    }
+
+    /// A node that is read over the edge of the lexeme, if there is one: it looks ahead, or says
+    /// what is preferred.
+    fn beyond(&mut self, node: &Node, ordered: bool) -> TermId {
+        self.past_the_edge(|it| it.node(node, ordered))
+    }
+
+    fn past_the_edge(&mut self, read: impl FnOnce(&mut Self) -> TermId) -> TermId {
+        let before = self.edge;
+        if before == Edge::Ahead {
+            self.edge = Edge::Passed;
+        }
+        let body = read(self);
+        self.edge = before;
+        body
+    }
+
+    /// What remains at the end of the text.
+    fn end(&mut self) -> TermId {
+        if self.edge == Edge::Missing {
+            return EPSILON;
+        }
+        let edge = texts(self.terms, vec![vec![EDGE]]);
+        self.terms.alt(vec![EPSILON, edge])
+    }
+
+    /// A character that may stand behind the edge.
+    fn passing(&mut self, class: TermId) -> TermId {
+        if self.edge != Edge::Passed {
+            return class;
+        }
+        let edge = self.end();
+        self.terms.cat(edge, class)
+    }
+
+    fn group(&mut self, index: u32, node: &Node, ordered: bool) -> TermId {
+        let body = self.node(node, ordered);
+        match &mut self.region {
+            Some(region) if region.groups.contains(&index) && region.spent.is_none() => {
+                let edited = self.terms.edits(body, region.edits, region.work);
+                edited.unwrap_or_else(|spent| {
+                    region.spent = Some(spent);
+                    EMPTY
+                })
+            }
+            _ => body,
+        }
+    }
+
+    fn concat(&mut self, list: &[Node], ordered: bool) -> TermId {
+        let mut tail = EPSILON;
+        let mut end = list.len();
+        while end > 0 {
+            // A run of single characters is one text: one leaf instead of a chain of terms.
+            let passes = self.region.is_some() || self.edge == Edge::Passed;
+            let plain = |node: &&Node| only_char(node).is_some() && !passes;
+            let run = list[..end].iter().rev().take_while(plain).count();
+            let head = if run > 1 {
+                let text: String = list[end - run..end].iter().filter_map(only_char).collect();
+                texts(self.terms, vec![text.into_bytes()])
+            } else {
+                self.node(&list[end - 1], ordered)
+            };
+            tail = self.terms.cat(head, tail);
+            end -= run.max(1);
+        }
+        tail
+    }
+
+    fn alternation(&mut self, list: &[Node], ordered: bool) -> TermId {
+        if ordered {
+            let list = list.iter().map(|node| self.node(node, true)).collect();
+            return self.terms.ordered(list);
+        }
+        let mut words = Vec::new();
+        let mut characters = CharSet::empty();
+        let mut others = Vec::new();
+        for node in list {
+            if self.region.is_some() || self.edge == Edge::Passed {
+                others.push(self.node(node, false));
+            } else if let Node::Class(set) = node {
+                characters = characters.union(set);
+            } else if let Some(text) = only_text(node) {
+                words.push(text.into_bytes());
+            } else {
+                others.push(self.node(node, false));
+            }
+        }
+        others.push(texts(self.terms, words));
+        others.push(class(self.terms, &characters));
+        self.terms.alt(others)
+    }
+
+    /// Look-behind: the body has just been read.
+    fn behind(&mut self, body: TermId, negative: bool) -> TermId {
+        let any = class(self.terms, &CharSet::all());
+        let any = self.passing(any);
+        let any = self.terms.repeat(any, 0, UNBOUNDED, false);
+        let marked = self.terms.cat(body, MARK);
+        let behind = self.terms.cat(any, marked);
+        self.numbered(behind, negative)
+    }
+
+    /// A mark that no byte has carried away: nothing was read.
+    fn text_start(&mut self, negative: bool) -> TermId {
+        self.numbered(MARK, negative)
+    }
+
+    fn numbered(&mut self, behind: TermId, negative: bool) -> TermId {
+        let known = self.behinds.iter().position(|&known| known == behind);
+        let index = known.unwrap_or_else(|| {
+            self.behinds.push(behind);
+            self.behinds.len() - 1
+        });
+        self.terms.behind(index as u32, negative)
+    }
+
+    fn word_boundary(&mut self, negative: bool, word: &CharSet, empty_fails: bool) -> TermId {
+        let word = class(self.terms, word);
+        let after = self.behind(word, false);
+        let not_after = self.behind(word, true);
+        let ahead = self.past_the_edge(|it| it.passing(word));
+        let rest = self.terms.cat(ahead, FULL);
+        let before = self.terms.assert(rest);
+        let rest = self.terms.not(rest);
+        let not_before = self.terms.assert(rest);
+        if !negative {
+            let leaving = self.terms.cat(after, not_before);
+            let entering = self.terms.cat(not_after, before);
+            return self.terms.alt(vec![leaving, entering]);
+        }
+        let within = self.terms.cat(after, before);
+        let mut outside = self.terms.cat(not_after, not_before);
+        if empty_fails {
+            let end = self.end();
+            let something = self.terms.not(end);
+            let ahead = self.terms.assert(something);
+            let behind = self.text_start(true);
+            let nonempty = self.terms.alt(vec![ahead, behind]);
+            outside = self.terms.cat(nonempty, outside);
+        }
+        self.terms.alt(vec![within, outside])
+    }
+}

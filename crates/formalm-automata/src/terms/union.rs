@@ -1,0 +1,96 @@
+//! Unions of terms, in the one form that lets equal states meet.
+
+use rustc_hash::FxHashMap;
+
+use crate::terms::{EMPTY, FULL, Term, TermId, Terms};
+
+impl Terms {
+    /// The union; the list is used up.
+    pub(crate) fn alt(&mut self, mut list: Vec<TermId>) -> TermId {
+        match list[..] {
+            [] => return EMPTY,
+            [only] => return only,
+            _ => {}
+        }
+        let mut at = 0;
+        while at < list.len() {
+            if let Term::Alt(inner) = self.get(list[at]) {
+                let inner = inner.clone();
+                list.swap_remove(at);
+                list.extend_from_slice(&inner);
+            } else {
+                at += 1;
+            }
+        }
+        list.sort_unstable();
+        list.dedup();
+        if list.first() == Some(&EMPTY) {
+            list.remove(0);
+        }
+        if list.binary_search(&FULL).is_ok() {
+            return FULL;
+        }
+        if let Some(any) = self.any_text.filter(|any| list.binary_search(any).is_ok()) {
+            list.retain(|&id| id == any || !self.is_text(id));
+        }
+        self.join_counts(&mut list);
+        self.join_images(&mut list);
+        match list[..] {
+            [] => EMPTY,
+            [only] => only,
+            _ => self.intern(Term::Alt(list.into())),
+        }
+    }
+
+    /// Joins `x{a,b} k` and `x{c,d} k` to one term where the intervals touch. This is what keeps
+    /// `(a|b)*a(a|b){40}` and nested counters small.
+    fn join_counts(&mut self, list: &mut Vec<TermId>) {
+        let counted = list.iter().filter(|&&id| self.counted(id).is_some()).count();
+        if counted < 2 {
+            return;
+        }
+        type Counts = FxHashMap<(TermId, TermId, bool), Vec<(u32, u32)>>;
+        let mut counts: Counts = FxHashMap::default();
+        let mut kept = Vec::with_capacity(list.len());
+        let mut order = Vec::new();
+        for &id in list.iter() {
+            match self.counted(id) {
+                Some((body, lazy, tail, min, max)) => {
+                    let intervals = counts.entry((body, tail, lazy)).or_default();
+                    if intervals.is_empty() {
+                        order.push((body, tail, lazy));
+                    }
+                    intervals.push((min, max));
+                }
+                None => kept.push(id),
+            }
+        }
+        for key in order {
+            let mut intervals = counts.remove(&key).unwrap_or_default();
+            intervals.sort_unstable();
+            intervals.dedup_by(|next, kept| {
+                let touches = next.0 <= kept.1.saturating_add(1);
+                if touches {
+                    kept.1 = kept.1.max(next.1);
+                }
+                touches
+            });
+            for (min, max) in intervals {
+                let counter = self.repeat(key.0, min, max, key.2);
+                kept.push(self.cat(counter, key.1));
+            }
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        *list = kept;
+    }
+
+    /// `(body, lazy, tail, min, max)` of a term that is a counter in front of a tail.
+    fn counted(&self, id: TermId) -> Option<(TermId, bool, TermId, u32, u32)> {
+        let (head, tail) = self.head_and_tail(id);
+        match *self.get(head) {
+            Term::Repeat { body, min, max, lazy } => Some((body, lazy, tail, min, max)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Whole characters read from terms of bytes.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::terms::derivative::{Exhausted, Work};
+use crate::terms::{EMPTY, Term, TermId, Terms};
+
+/// For a term, what it becomes by some character: each different outcome once, with the smallest
+/// character that leads there.
+pub(super) type Outcomes = Arc<[(char, TermId)]>;
+
+/// Outcomes by term, and what follows any character at all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Successors {
+    outcomes: FxHashMap<TermId, Outcomes>,
+    dropped: FxHashMap<TermId, TermId>,
+}
+
+impl Successors {
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.outcomes.values().map(|list| 48 + list.len() * 8).sum::<usize>()
+            + self.dropped.len() * 16
+    }
+}
+
+/// How many bytes of a character follow its first.
+pub(super) fn bytes_after(first: u8) -> u8 {
+    match first {
+        0xC0..=0xDF => 1,
+        0xE0..=0xEF => 2,
+        0xF0..=0xFF => 3,
+        _ => 0,
+    }
+}
+
+/// First bytes of characters, in groups of equal length.
+const FIRST_BYTES: [(u8, u8); 4] = [(0x00, 0x7F), (0xC2, 0xDF), (0xE0, 0xEF), (0xF0, 0xF4)];
+
+impl Terms {
+    /// The texts that are left of a text of `id` when its first character is dropped.
+    pub(super) fn dropped(&mut self, id: TermId, work: &mut Work) -> Result<TermId, Exhausted> {
+        if let Some(&known) = self.images.successors.dropped.get(&id) {
+            return Ok(known);
+        }
+        let mut left = Vec::new();
+        if let Term::Alt(list) = self.get(id) {
+            for &one in list.clone().iter() {
+                left.push(self.dropped(one, work)?);
+            }
+        } else {
+            left.extend(self.outcomes(id, work)?.iter().map(|&(_, next)| next));
+        }
+        let dropped = self.alt(left);
+        self.images.successors.dropped.insert(id, dropped);
+        Ok(dropped)
+    }
+
+    /// What `id` becomes by each character: every different outcome with its smallest character.
+    pub(super) fn outcomes(&mut self, id: TermId, work: &mut Work) -> Result<Outcomes, Exhausted> {
+        if let Some(known) = self.images.successors.outcomes.get(&id) {
+            return Ok(known.clone());
+        }
+        let mut found: Vec<(u32, TermId)> = Vec::new();
+        let mut seen = FxHashSet::default();
+        for (depth, (low, high)) in FIRST_BYTES.into_iter().enumerate() {
+            for (byte, next) in self.byte_outcomes(id, low, high, work)? {
+                let bits = if depth == 0 { 0x7F } else { 0x3F >> depth };
+                let code = u32::from(byte & bits);
+                self.rest_of_character(next, depth, code, work, &mut seen, &mut found)?;
+            }
+        }
+        let outcomes: Outcomes = found
+            .into_iter()
+            .filter_map(|(code, next)| char::from_u32(code).map(|character| (character, next)))
+            .collect();
+        self.images.successors.outcomes.insert(id, outcomes.clone());
+        Ok(outcomes)
+    }
+
+    /// Each different derivative by a byte of the range, with the lowest byte of its run.
+    fn byte_outcomes(
+        &mut self,
+        id: TermId,
+        low: u8,
+        high: u8,
+        work: &mut Work,
+    ) -> Result<Vec<(u8, TermId)>, Exhausted> {
+        let mut outcomes = Vec::new();
+        let mut byte = low;
+        loop {
+            let (_, end) = self.span(id, byte);
+            let next = self.derive(id, byte, &[], work)?;
+            if next != EMPTY {
+                outcomes.push((byte, next));
+            }
+            if end >= high {
+                return Ok(outcomes);
+            }
+            byte = end + 1;
+        }
+    }
+
+    /// Follows the `depth` bytes that a character still has. A term that was met before with as
+    /// many bytes to go leads nowhere new.
+    fn rest_of_character(
+        &mut self,
+        id: TermId,
+        depth: usize,
+        code: u32,
+        work: &mut Work,
+        seen: &mut FxHashSet<(TermId, usize)>,
+        found: &mut Vec<(u32, TermId)>,
+    ) -> Result<(), Exhausted> {
+        if !seen.insert((id, depth)) {
+            return Ok(());
+        }
+        if depth == 0 {
+            found.push((code, id));
+            return Ok(());
+        }
+        for (byte, next) in self.byte_outcomes(id, 0x80, 0xBF, work)? {
+            let code = code << 6 | u32::from(byte & 0x3F);
+            self.rest_of_character(next, depth - 1, code, work, seen, found)?;
+        }
+        Ok(())
+    }
+}

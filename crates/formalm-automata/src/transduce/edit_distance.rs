@@ -1,0 +1,212 @@
+//! Texts within some edits of a member: Levenshtein's distance, to a language.
+//!
+//! Write E(r, k) for the texts within k edits of a text of r, A for the characters that may be
+//! written and D(r) for what is left of the texts of r without their first character. Then E(r, k)
+//! is the union of: a character of r copied, then E of what follows it; A, then E(r, k − 1), an
+//! insertion; A, then E(D(r), k − 1), a substitution; and E(D(r), k − 1), a deletion. A state
+//! therefore is a union of one E(r, k) for each k. (The transducer that ReLM composes has |A|²
+//! edges; here a substitution is one term.)
+
+use crate::charset::CharSet;
+use crate::expression::Expression;
+use crate::terms::derivative::{Exhausted, Work};
+use crate::terms::pattern_lowering;
+use crate::terms::term_properties::Facts;
+use crate::terms::{EMPTY, FULL, Term, TermId, Terms};
+use crate::transduce::{Change, EditsId, Unfolded};
+
+/// The edits that are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operations {
+    /// A character that the member does not have.
+    pub insert: bool,
+    /// A character of the member left out.
+    pub delete: bool,
+    /// A character in the place of another.
+    pub substitute: bool,
+}
+
+/// What edits may do, and where.
+#[derive(Clone, Debug)]
+pub struct Edits {
+    /// At most so many.
+    pub budget: u32,
+    /// The characters that may be written: inserted, or put in the place of others.
+    pub alphabet: CharSet,
+    /// Which edits.
+    pub operations: Operations,
+    /// Edits begin where a text of this language has been read, unchanged; `None`: at once.
+    pub after: Option<Expression>,
+    /// Edits end where a text of this language is left, unchanged; `None`: at the end.
+    pub before: Option<Expression>,
+    /// Edits stay within the capturing groups of this name; the original is one pattern.
+    pub group: Option<String>,
+}
+
+/// [`Edits`] as terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct EditPlan {
+    pub(crate) budget: u32,
+    /// One character of the alphabet; `EMPTY` for none.
+    pub(crate) alphabet: TermId,
+    pub(crate) operations: Operations,
+    pub(crate) after: Option<TermId>,
+    pub(crate) before: Option<TermId>,
+}
+
+impl Edits {
+    pub(crate) fn lower(&self, terms: &mut Terms, work: &mut Work) -> Result<EditPlan, Exhausted> {
+        let mut region =
+            |one: &Option<Expression>| one.as_ref().map(|one| one.lower(terms, work)).transpose();
+        let (after, before) = (region(&self.after)?, region(&self.before)?);
+        Ok(EditPlan {
+            budget: self.budget,
+            alphabet: pattern_lowering::class(terms, &self.alphabet),
+            operations: self.operations,
+            after,
+            before,
+        })
+    }
+}
+
+impl Terms {
+    /// A plan of its own, equal to others or not: edits of edits must not be taken for one.
+    pub(crate) fn edit_plan(&mut self, plan: EditPlan) -> EditsId {
+        self.images.edits.push(plan);
+        EditsId((self.images.edits.len() - 1) as u32)
+    }
+
+    /// The texts within the plan's edits of a text of `rest`, `rest`'s own among them.
+    pub(crate) fn edits(
+        &mut self,
+        rest: TermId,
+        edits: EditsId,
+        work: &mut Work,
+    ) -> Result<TermId, Exhausted> {
+        let plan = *self.images.plan(edits);
+        let edited = match plan.after {
+            None => self.edited_all(rest, edits, work)?,
+            Some(gate) => self.gated(rest, gate, edits, work)?,
+        };
+        // Members without such a region stay as they are.
+        Ok(if plan.after.is_some() || plan.before.is_some() {
+            self.alt(vec![rest, edited])
+        } else {
+            edited
+        })
+    }
+
+    pub(super) fn edited_all(
+        &mut self,
+        rest: TermId,
+        edits: EditsId,
+        work: &mut Work,
+    ) -> Result<TermId, Exhausted> {
+        self.edited(rest, self.images.plan(edits).budget, 0, edits, work)
+    }
+
+    /// E(rest, budget), inside a character or at its start.
+    pub(super) fn edited(
+        &mut self,
+        rest: TermId,
+        budget: u32,
+        inside: u8,
+        edits: EditsId,
+        work: &mut Work,
+    ) -> Result<TermId, Exhausted> {
+        let before = self.images.plan(edits).before;
+        if rest == EMPTY || budget == 0 && before.is_none() {
+            return Ok(rest);
+        }
+        if rest == FULL && before.is_none() {
+            return Ok(FULL);
+        }
+        let nullable = inside == 0 && self.reaches_end(rest, budget, edits, work)?;
+        let change = Change::Edit { budget, inside, edits };
+        Ok(self.intern(Term::Image { rest, change, nullable }))
+    }
+
+    /// Whether deletions alone lead to a text's end.
+    fn reaches_end(
+        &mut self,
+        mut rest: TermId,
+        budget: u32,
+        edits: EditsId,
+        work: &mut Work,
+    ) -> Result<bool, Exhausted> {
+        let plan = *self.images.plan(edits);
+        for left in (0..=budget).rev() {
+            let ends = self.nullable(rest, &[])
+                && plan.before.is_none_or(|before| self.nullable(before, &[]));
+            if ends || left == 0 || !plan.operations.delete || rest == EMPTY {
+                return Ok(ends);
+            }
+            if self.facts(rest).min_len > left.saturating_mul(4) {
+                return Ok(false);
+            }
+            rest = self.dropped(rest, work)?;
+        }
+        Ok(false)
+    }
+
+    pub(super) fn gated(
+        &mut self,
+        rest: TermId,
+        gate: TermId,
+        edits: EditsId,
+        work: &mut Work,
+    ) -> Result<TermId, Exhausted> {
+        if rest == EMPTY || gate == EMPTY {
+            return Ok(EMPTY);
+        }
+        let open = self.nullable(gate, &[]);
+        let budget = self.images.plan(edits).budget;
+        let nullable = open && self.reaches_end(rest, budget, edits, work)?;
+        Ok(self.intern(Term::Image { rest, change: Change::Gate { gate, edits }, nullable }))
+    }
+
+    pub(super) fn unfold_edits(
+        &mut self,
+        rest: TermId,
+        budget: u32,
+        edits: EditsId,
+        work: &mut Work,
+    ) -> Result<Unfolded, Exhausted> {
+        let plan = *self.images.plan(edits);
+        let Operations { insert, delete, substitute } = plan.operations;
+        let mut unfolded = Unfolded::default();
+        unfolded.copies.push((rest, Change::Edit { budget, inside: 0, edits }));
+        if let Some(before) = plan.before {
+            unfolded.others.push(self.and(vec![rest, before]));
+        }
+        if budget == 0 {
+            return Ok(unfolded);
+        }
+        let same = if insert { self.edited(rest, budget - 1, 0, edits, work)? } else { EMPTY };
+        let without = if delete || substitute {
+            let dropped = self.dropped(rest, work)?;
+            self.edited(dropped, budget - 1, 0, edits, work)?
+        } else {
+            EMPTY
+        };
+        let instead = if substitute { without } else { EMPTY };
+        let tail = self.alt(vec![same, instead]);
+        let written = self.cat(plan.alphabet, tail);
+        let deleted = if delete { without } else { EMPTY };
+        unfolded.others.extend([written, deleted].into_iter().filter(|&other| other != EMPTY));
+        Ok(unfolded)
+    }
+
+    /// Facts of an edited term, `nullable` aside.
+    pub(super) fn edit_facts(&self, rest: Facts, budget: u32, edits: EditsId) -> Facts {
+        let plan = self.images.plan(edits);
+        let shrinks = plan.operations.delete || plan.operations.substitute;
+        let lost = if shrinks { budget.saturating_mul(4) } else { 0 };
+        Facts {
+            pure: rest.pure && plan.before.is_none(),
+            min_len: rest.min_len.saturating_sub(lost),
+            alphabet: rest.alphabet.join(self.facts(plan.alphabet).alphabet),
+            ..rest
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! A shortest way from a member to a text: which edits lead there.
+
+use std::collections::VecDeque;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::automaton::check;
+use crate::error::{Error, Resource};
+use crate::explicit::Poll;
+use crate::terms::derivative::{Exhausted, Work};
+use crate::terms::{Term, TermId, Terms};
+use crate::transduce::{Change, EditsId};
+
+/// Fewest edits that make a text of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// Member and text side by side: both for a character kept or substituted, the member's only
+    /// for a deletion, the text's only for an insertion.
+    pub pairs: Vec<(Option<char>, Option<char>)>,
+}
+
+impl Script {
+    /// The number of edits.
+    pub fn count(&self) -> usize {
+        self.pairs.iter().filter(|(member, text)| member != text).count()
+    }
+}
+
+/// What a step of the search reads of member and text.
+type Pair = Option<(Option<char>, Option<char>)>;
+
+struct Node {
+    at: usize,
+    term: TermId,
+    from: usize,
+    pair: Pair,
+}
+
+struct Search<'a> {
+    terms: &'a mut Terms,
+    work: &'a mut Work,
+    edits: EditsId,
+    /// Terms known to hold an image under `edits`, and others.
+    holds: FxHashMap<TermId, bool>,
+}
+
+/// The script of fewest edits under which `start`, whose images under `edits` are the edits to be
+/// found, has `text`; `None` if it has not. Breadth first by the number of edits.
+pub(crate) fn script(
+    terms: &mut Terms,
+    start: TermId,
+    edits: EditsId,
+    text: &[char],
+    (work, limit_bytes): (&mut Work, u64),
+    poll: &mut Poll<'_>,
+) -> Result<Option<Script>, Error> {
+    let mut search = Search { terms, work, edits, holds: FxHashMap::default() };
+    let mut nodes = vec![Node { at: 0, term: start, from: 0, pair: None }];
+    let mut open: VecDeque<usize> = VecDeque::from([0]);
+    let mut closed: FxHashSet<(usize, TermId)> = FxHashSet::default();
+    while let Some(index) = open.pop_front() {
+        let (at, term) = (nodes[index].at, nodes[index].term);
+        if !closed.insert((at, term)) {
+            continue;
+        }
+        poll.tick(64)?;
+        let bytes = nodes.len() * (size_of::<Node>() + 8) + closed.len() * 32;
+        let all = bytes + search.terms.memory_bytes();
+        check(Resource::Bytes, all as u64, limit_bytes)?;
+        if at == text.len() && search.ends(term) {
+            return Ok(Some(traced(&nodes, index)));
+        }
+        let moves = search.moves(term, text.get(at).copied());
+        for (pair, next) in moves.map_err(|error| search.work.spent(error))? {
+            search.work.step().map_err(|error| search.work.spent(error))?;
+            let at = at + usize::from(matches!(pair, Some((_, Some(_)))));
+            let edited = pair.is_some_and(|(member, text)| member != text);
+            nodes.push(Node { at, term: next, from: index, pair });
+            if edited {
+                open.push_back(nodes.len() - 1);
+            } else {
+                open.push_front(nodes.len() - 1);
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn traced(nodes: &[Node], mut index: usize) -> Script {
+    let mut pairs = Vec::new();
+    while index != 0 {
+        pairs.extend(nodes[index].pair);
+        index = nodes[index].from;
+    }
+    pairs.reverse();
+    Script { pairs }
+}
+
+impl Search<'_> {
+    fn holds(&mut self, id: TermId) -> bool {
+        if let Some(&known) = self.holds.get(&id) {
+            return known;
+        }
+        let holds = match self.terms.get(id).clone() {
+            Term::Image {
+                change: Change::Gate { edits, .. } | Change::Edit { edits, .. }, ..
+            } => edits == self.edits,
+            Term::Cat(head, tail) => self.holds(head) || self.holds(tail),
+            Term::Alt(list) => list.iter().any(|&one| self.holds(one)),
+            _ => false,
+        };
+        self.holds.insert(id, holds);
+        holds
+    }
+
+    /// Whether the empty text belongs to the term without an edit. Unions of images are asked
+    /// member by member, after a step that reads nothing.
+    fn ends(&mut self, id: TermId) -> bool {
+        if !self.holds(id) {
+            return self.terms.nullable(id, &[]);
+        }
+        match *self.terms.get(id) {
+            Term::Cat(head, tail) => self.ends(head) && self.ends(tail),
+            Term::Image { rest, change: Change::Edit { .. }, .. } => {
+                let free = self.terms.images.plan(self.edits).before.is_none();
+                free && self.terms.nullable(rest, &[])
+            }
+            _ => false,
+        }
+    }
+
+    /// Steps from a term: what is read, and what is left.
+    fn moves(
+        &mut self,
+        id: TermId,
+        character: Option<char>,
+    ) -> Result<Vec<(Pair, TermId)>, Exhausted> {
+        let mut moves = Vec::new();
+        if !self.holds(id) {
+            if let Some(character) = character {
+                let next = self.after(id, character)?;
+                moves.push((Some((Some(character), Some(character))), next));
+            }
+        } else {
+            match self.terms.get(id).clone() {
+                Term::Alt(list) => moves.extend(list.iter().map(|&one| (None, one))),
+                Term::Cat(head, tail) => {
+                    for (pair, next) in self.moves(head, character)? {
+                        moves.push((pair, self.terms.cat(next, tail)));
+                    }
+                    if self.ends(head) {
+                        moves.push((None, tail));
+                    }
+                }
+                Term::Image { rest, change: Change::Gate { gate, edits }, .. } => {
+                    if let Some(character) = character {
+                        let gate = self.after(gate, character)?;
+                        let rest = self.after(rest, character)?;
+                        let next = self.terms.gated(rest, gate, edits, self.work)?;
+                        moves.push((Some((Some(character), Some(character))), next));
+                    }
+                    if self.terms.nullable(gate, &[]) {
+                        moves.push((None, self.terms.edited_all(rest, edits, self.work)?));
+                    }
+                }
+                Term::Image { rest, change: Change::Edit { budget, .. }, .. } => {
+                    self.edits(rest, budget, character, &mut moves)?;
+                }
+                _ => {}
+            }
+        }
+        moves.retain(|&(_, next)| next != crate::terms::EMPTY);
+        Ok(moves)
+    }
+
+    fn edits(
+        &mut self,
+        rest: TermId,
+        budget: u32,
+        character: Option<char>,
+        moves: &mut Vec<(Pair, TermId)>,
+    ) -> Result<(), Exhausted> {
+        let plan = *self.terms.images.plan(self.edits);
+        if let Some(before) = plan.before {
+            moves.push((None, self.terms.and(vec![rest, before])));
+        }
+        if let Some(character) = character {
+            let next = self.after(rest, character)?;
+            let next = self.terms.edited(next, budget, 0, self.edits, self.work)?;
+            moves.push((Some((Some(character), Some(character))), next));
+        }
+        if budget == 0 {
+            return Ok(());
+        }
+        let left = budget - 1;
+        let mut written = None;
+        if let Some(character) = character
+            && self.after(plan.alphabet, character)? == crate::terms::EPSILON
+        {
+            written = Some(character);
+        }
+        if written.is_some() && plan.operations.insert {
+            let next = self.terms.edited(rest, left, 0, self.edits, self.work)?;
+            moves.push((Some((None, written)), next));
+        }
+        if plan.operations.delete || written.is_some() && plan.operations.substitute {
+            for &(dropped, next) in self.terms.outcomes(rest, self.work)?.iter() {
+                let next = self.terms.edited(next, left, 0, self.edits, self.work)?;
+                if plan.operations.substitute && written.is_some_and(|other| other != dropped) {
+                    moves.push((Some((Some(dropped), written)), next));
+                }
+                if plan.operations.delete {
+                    moves.push((Some((Some(dropped), None)), next));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn after(&mut self, id: TermId, character: char) -> Result<TermId, Exhausted> {
+        let mut bytes = [0; 4];
+        self.terms.derive_text(id, character.encode_utf8(&mut bytes).as_bytes(), self.work)
+    }
+}

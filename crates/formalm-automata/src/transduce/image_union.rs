@@ -1,0 +1,94 @@
+//! Unions of images.
+
+use crate::terms::{EMPTY, Term, TermId, Terms};
+use crate::transduce::Change;
+
+/// An image in front of a tail, as a member of a union.
+#[derive(Clone, Copy)]
+struct Joined {
+    change: Change,
+    tail: TermId,
+    rest: TermId,
+    nullable: bool,
+}
+
+impl Terms {
+    /// Joins the images of a union: those under the same change to one image of the union of their
+    /// originals, where counters join as they do in any union. And what may be edited more often
+    /// needs no place among what may be edited less.
+    pub(crate) fn join_images(&mut self, list: &mut Vec<TermId>) {
+        // Every union comes by here, and hardly any has images.
+        if list.iter().filter(|&&id| self.is_image(id)).count() < 2 {
+            return;
+        }
+        let mut images: Vec<Joined> = Vec::new();
+        let mut others = Vec::with_capacity(list.len());
+        for &id in list.iter() {
+            let (head, tail) = self.head_and_tail(id);
+            match *self.get(head) {
+                Term::Image { rest, change, nullable } => {
+                    let gated = matches!(change, Change::Gate { .. });
+                    let same = images
+                        .iter_mut()
+                        .find(|other| other.change == change && other.tail == tail && !gated);
+                    let joined = Joined { change, tail, rest, nullable };
+                    match same {
+                        Some(same) => {
+                            same.rest = self.alt(vec![same.rest, rest]);
+                            same.nullable |= nullable;
+                        }
+                        None => images.push(joined),
+                    }
+                }
+                _ => others.push(id),
+            }
+        }
+        self.drop_smaller_budgets(&mut images);
+        for Joined { change, tail, rest, nullable } in images {
+            if rest != EMPTY {
+                let image = self.intern(Term::Image { rest, change, nullable });
+                others.push(self.cat(image, tail));
+            }
+        }
+        others.sort_unstable();
+        others.dedup();
+        *list = others;
+    }
+
+    /// Takes originals that a larger budget has out of the images under smaller ones. An image
+    /// with the empty text stays whole: which of its originals has it is not known here.
+    fn drop_smaller_budgets(&mut self, images: &mut [Joined]) {
+        for at in 0..images.len() {
+            let Change::Edit { budget, inside, edits } = images[at].change else { continue };
+            if images[at].nullable {
+                continue;
+            }
+            let mut rest = self.members(images[at].rest);
+            let count = rest.len();
+            for larger in images.iter() {
+                let Change::Edit { budget: most, inside: same, edits: plan } = larger.change else {
+                    continue;
+                };
+                if (same, plan, larger.tail) == (inside, edits, images[at].tail) && most > budget {
+                    let more = self.members(larger.rest);
+                    rest.retain(|one| !more.contains(one));
+                }
+            }
+            if rest.len() < count {
+                images[at].rest = self.alt(rest);
+            }
+        }
+    }
+
+    /// Whether a term is an image in front of a tail.
+    fn is_image(&self, id: TermId) -> bool {
+        matches!(self.get(self.head_and_tail(id).0), Term::Image { .. })
+    }
+
+    fn members(&self, id: TermId) -> Vec<TermId> {
+        match self.get(id) {
+            Term::Alt(list) => list.to_vec(),
+            _ => vec![id],
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Members with occurrences of some texts replaced by others.
+//!
+//! Optional rules replace any set of occurrences that do not overlap. Obligatory ones replace, from
+//! left to right, the longest source that the original has at each place, and go on behind it
+//! (leftmost-longest replacement; Karttunen, 1996). Both are read off the original's term: r after
+//! the source s, behind a text of the target. An obligatory copy of a character also demands that
+//! no source begins there, which is an intersection with a complement.
+
+use std::sync::Arc;
+
+use crate::terms::derivative::{Exhausted, Work};
+use crate::terms::pattern_lowering;
+use crate::terms::term_properties::Facts;
+use crate::terms::{EMPTY, FULL, Term, TermId, Terms};
+use crate::transduce::{Change, RulesId, Unfolded};
+
+/// One rule as terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) source: Vec<u8>,
+    /// The target without the empty text; may be `EMPTY`.
+    pub(crate) target: TermId,
+    /// The target has the empty text: the source may be left out.
+    pub(crate) vanishes: bool,
+}
+
+/// Rules, sorted by source, each source once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RewritePlan {
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) optional: bool,
+    /// All sources as one term: their letters tell bytes apart.
+    pub(crate) sources: TermId,
+}
+
+impl RewritePlan {
+    pub(super) fn leaves(&self) -> Vec<TermId> {
+        let targets = self.rules.iter().map(|rule| rule.target);
+        targets.chain([self.sources]).collect()
+    }
+}
+
+impl Terms {
+    pub(crate) fn rewrite_plan(&mut self, mut rules: Vec<Rule>, optional: bool) -> RulesId {
+        rules.sort_by(|one, other| one.source.cmp(&other.source));
+        let sources =
+            pattern_lowering::texts(self, rules.iter().map(|rule| rule.source.clone()).collect());
+        let plan = RewritePlan { rules, optional, sources };
+        let known = self.images.rules.iter().position(|other| **other == plan);
+        let index = known.unwrap_or_else(|| {
+            self.images.rules.push(Arc::new(plan));
+            self.images.rules.len() - 1
+        });
+        RulesId(index as u32)
+    }
+
+    /// The texts of `rest`, rewritten.
+    pub(crate) fn rewritten(
+        &mut self,
+        rest: TermId,
+        rules: RulesId,
+        work: &mut Work,
+    ) -> Result<TermId, Exhausted> {
+        if rest == EMPTY {
+            return Ok(EMPTY);
+        }
+        let rest = self.closed(rest, rules, work)?;
+        let nullable = self.nullable(rest, &[]);
+        Ok(self.intern(Term::Image { rest, change: Change::Rewrite { rules }, nullable }))
+    }
+
+    /// `rest`, and what is left of it behind sources that vanish: an image then need not look for
+    /// sources that vanish at its start.
+    fn closed(
+        &mut self,
+        rest: TermId,
+        rules: RulesId,
+        work: &mut Work,
+    ) -> Result<TermId, Exhausted> {
+        let plan = self.images.shared_rewrites(rules);
+        if !plan.rules.iter().any(|rule| rule.vanishes) {
+            return Ok(rest);
+        }
+        if let Some(&known) = self.images.closed.get(&(rest, rules)) {
+            return Ok(known);
+        }
+        let (mut all, mut new) = (rest, rest);
+        loop {
+            let found = self.behind_sources(new, rules, work)?;
+            let vanished = found.into_iter().filter(|&(rule, _)| plan.rules[rule].vanishes);
+            new = self.alt(vanished.map(|(_, after)| after).collect());
+            let more = self.alt(vec![all, new]);
+            if more == all {
+                break;
+            }
+            all = more;
+        }
+        self.images.closed.insert((rest, rules), all);
+        Ok(all)
+    }
+
+    pub(super) fn unfold_rewrites(
+        &mut self,
+        rest: TermId,
+        rules: RulesId,
+        work: &mut Work,
+    ) -> Result<Unfolded, Exhausted> {
+        let mut unfolded = Unfolded::default();
+        let found = self.behind_sources(rest, rules, work)?;
+        let plan = self.images.shared_rewrites(rules);
+        let copied = if plan.optional || found.is_empty() {
+            rest
+        } else {
+            let met = found.iter().map(|&(rule, _)| plan.rules[rule].source.clone()).collect();
+            self.not_beginning(rest, met)
+        };
+        unfolded.copies.push((copied, Change::Rewrite { rules }));
+        for (rule, after) in found {
+            let next = self.rewritten(after, rules, work)?;
+            let replaced = self.cat(plan.rules[rule].target, next);
+            if replaced != EMPTY {
+                unfolded.others.push(replaced);
+            }
+        }
+        Ok(unfolded)
+    }
+
+    /// Rules whose source the texts of `rest` may begin with, and what is left behind it.
+    fn behind_sources(
+        &mut self,
+        rest: TermId,
+        rules: RulesId,
+        work: &mut Work,
+    ) -> Result<Vec<(usize, TermId)>, Exhausted> {
+        let plan = self.images.shared_rewrites(rules);
+        let mut found: Vec<(usize, TermId)> = Vec::new();
+        // What is left after each prefix of the source before: sorted sources share prefixes.
+        let mut path = vec![rest];
+        let mut previous: &[u8] = &[];
+        for (number, rule) in plan.rules.iter().enumerate() {
+            let common = previous.iter().zip(&rule.source).take_while(|(a, b)| a == b).count();
+            path.truncate(common + 1);
+            while path.len() <= rule.source.len() && path[path.len() - 1] != EMPTY {
+                let byte = rule.source[path.len() - 1];
+                let next = self.derive(path[path.len() - 1], byte, &[], work)?;
+                path.push(next);
+            }
+            previous = &rule.source[..path.len() - 1];
+            let after = path[path.len() - 1];
+            if after != EMPTY {
+                found.push((number, after));
+            }
+        }
+        if !plan.optional {
+            self.keep_longest(&plan, &mut found);
+        }
+        found.retain(|&(_, after)| after != EMPTY);
+        Ok(found)
+    }
+
+    /// Behind a source, no text that makes a longer source of it.
+    fn keep_longest(&mut self, plan: &RewritePlan, found: &mut [(usize, TermId)]) {
+        for at in 0..found.len() {
+            let (rule, after) = found[at];
+            let source = &plan.rules[rule].source;
+            let longer: Vec<Vec<u8>> = found[at + 1..]
+                .iter()
+                .map_while(|&(other, _)| plan.rules[other].source.strip_prefix(&source[..]))
+                .map(<[u8]>::to_vec)
+                .collect();
+            if !longer.is_empty() {
+                found[at].1 = self.not_beginning(after, longer);
+            }
+        }
+    }
+
+    /// The texts of `rest` that begin with none of `texts`.
+    fn not_beginning(&mut self, rest: TermId, texts: Vec<Vec<u8>>) -> TermId {
+        let any = pattern_lowering::texts(self, texts);
+        let beginning = self.cat(any, FULL);
+        let others = self.not(beginning);
+        self.and(vec![rest, others])
+    }
+
+    /// Facts of a rewritten term, `nullable` aside.
+    pub(super) fn rewrite_facts(&self, rest: Facts, rules: RulesId) -> Facts {
+        let plan = self.images.rewrites(rules);
+        let mut facts = Facts { min_len: 0, pure: rest.pure && plan.optional, ..rest };
+        for rule in &plan.rules {
+            let target = self.facts(rule.target);
+            facts.pure &= target.pure;
+            facts.alphabet = facts.alphabet.join(target.alphabet);
+        }
+        facts
+    }
+}
