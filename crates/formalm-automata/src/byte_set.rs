@@ -2,7 +2,7 @@
 
 use crate::automaton::transition_table::ByteClasses;
 use crate::error::Error;
-use crate::terms::{Term, TermId, Terms};
+use crate::terms::{TermArena, TermId, TermNode};
 
 /// A set of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,28 +94,33 @@ impl ByteClasses {
 }
 
 /// Classes of bytes that no leaf reachable from `start` tells apart.
-pub(crate) fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
+pub(crate) fn byte_classes(terms: &TermArena, start: TermId) -> ByteClasses {
     let mut starts = [false; 256];
     let mut seen = vec![false; terms.len()];
-    let mut seen_dags = vec![false; terms.dags.len()];
+    let mut seen_dags = vec![false; terms.dawgs.len()];
     let mut stack = vec![start];
     while let Some(id) = stack.pop() {
         if std::mem::replace(&mut seen[id.0 as usize], true) {
             continue;
         }
         match terms.get(id) {
-            Term::Dag(dag) => terms.dags.mark_starts(*dag, &mut seen_dags, &mut starts),
-            Term::Alt(list) | Term::Ordered(list) | Term::And(list) | Term::Run(list) => {
+            TermNode::Dawg(dag) => terms.dawgs.mark_starts(*dag, &mut seen_dags, &mut starts),
+            TermNode::Alt(list)
+            | TermNode::Ordered(list)
+            | TermNode::And(list)
+            | TermNode::AtomicRun(list) => {
                 stack.extend_from_slice(list);
             }
-            Term::Scope { body, behinds } => {
+            TermNode::Scope { body, behinds } => {
                 stack.push(*body);
                 stack.extend_from_slice(behinds);
             }
-            &Term::Cat(head, tail) => stack.extend([head, tail]),
-            &Term::Not(inner) | &Term::Assert(inner) | &Term::Atomic(inner) => stack.push(inner),
-            &Term::Repeat { body, .. } => stack.push(body),
-            &Term::Image { rest, change, .. } => {
+            &TermNode::Cat(head, tail) => stack.extend([head, tail]),
+            &TermNode::Not(inner) | &TermNode::Assert(inner) | &TermNode::Atomic(inner) => {
+                stack.push(inner)
+            }
+            &TermNode::Repeat { body, .. } => stack.push(body),
+            &TermNode::Image { rest, change, .. } => {
                 // Edits read whole characters: a first byte tells how many others follow.
                 for byte in [0x80, 0xC0, 0xE0, 0xF0] {
                     starts[byte] = true;
@@ -124,8 +129,12 @@ pub(crate) fn byte_classes(terms: &Terms, start: TermId) -> ByteClasses {
                 stack.extend(terms.images.leaves(change));
             }
             // It may tell any two bytes apart.
-            Term::Recognized(_) => starts = [true; 256],
-            Term::Empty | Term::Epsilon | Term::Full | Term::Mark | Term::Behind { .. } => {}
+            TermNode::Custom(_) => starts = [true; 256],
+            TermNode::Empty
+            | TermNode::Epsilon
+            | TermNode::Full
+            | TermNode::Mark
+            | TermNode::LookBehind { .. } => {}
         }
     }
     ByteClasses::new(&starts)

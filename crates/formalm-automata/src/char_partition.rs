@@ -27,10 +27,10 @@ pub struct Partition {
 }
 
 /// Code points from here to the next entry have this class, if they are characters.
-type Cuts = Vec<(u32, Option<u16>)>;
+type ClassBoundaries = Vec<(u32, Option<u16>)>;
 
-struct Builder {
-    cuts: Cuts,
+struct PartitionBuilder {
+    cuts: ClassBoundaries,
     rows: Vec<[Reading; 64]>,
     known: FxHashMap<Vec<u32>, u16>,
 }
@@ -41,7 +41,7 @@ impl Partition {
     pub fn new<'a>(sets: impl IntoIterator<Item = &'a CharSet>) -> Option<Partition> {
         let sets: Vec<&CharSet> = sets.into_iter().collect();
         let (cuts, representatives) = cuts(&sets)?;
-        let mut builder = Builder { cuts, rows: Vec::new(), known: FxHashMap::default() };
+        let mut builder = PartitionBuilder { cuts, rows: Vec::new(), known: FxHashMap::default() };
         let mut first = vec![Reading::Dead; 256];
         for byte in 0..0x80u32 {
             first[byte as usize] = builder.reading(byte, 0)?;
@@ -145,7 +145,7 @@ impl Partition {
 }
 
 /// Where classes begin, and a character of each class.
-fn cuts(sets: &[&CharSet]) -> Option<(Cuts, Vec<char>)> {
+fn cuts(sets: &[&CharSet]) -> Option<(ClassBoundaries, Vec<char>)> {
     let mut starts: Vec<u32> = vec![0, 0xd800, 0xe000, 0x11_0000];
     for set in sets {
         for &(low, high) in set.ranges() {
@@ -156,7 +156,7 @@ fn cuts(sets: &[&CharSet]) -> Option<(Cuts, Vec<char>)> {
     starts.dedup();
     let mut classes: FxHashMap<Vec<bool>, u16> = FxHashMap::default();
     let mut representatives = Vec::new();
-    let mut cuts = Cuts::with_capacity(starts.len());
+    let mut cuts = ClassBoundaries::with_capacity(starts.len());
     for start in starts {
         let class = match char::from_u32(start) {
             None => None,
@@ -174,7 +174,7 @@ fn cuts(sets: &[&CharSet]) -> Option<(Cuts, Vec<char>)> {
     Some((cuts, representatives))
 }
 
-impl Builder {
+impl PartitionBuilder {
     /// What stands for the characters that begin at `low` and have `more` further bytes.
     fn reading(&mut self, low: u32, more: u32) -> Option<Reading> {
         if more == 0 {

@@ -19,13 +19,13 @@ impl TokenNames {
     pub fn new<'a>(tokens: impl Iterator<Item = &'a [u8]>) -> TokenNames {
         let mut names = TokenNames { begins: Some(ByteSet::default()), ..TokenNames::default() };
         for token in tokens.filter(|token| token.contains(&b'"')) {
-            names.joins |= joins(token);
+            names.joins |= spans_names(token);
             for at in (0..token.len()).filter(|&at| token[at] == b',') {
                 if let Some((b'"', name)) = token[at + 1..].trim_ascii_start().split_first() {
-                    names.begin(name);
+                    names.record_name_start(name);
                 }
             }
-            let Some(quote) = end_of_text(token) else { continue };
+            let Some(quote) = closing_quote(token) else { continue };
             if let Some(&first) = token[..quote].first() {
                 names.first.insert(first);
             }
@@ -35,7 +35,7 @@ impl TokenNames {
     }
 
     /// Notes what a token has of a name behind a comma and a quote.
-    fn begin(&mut self, name: &[u8]) {
+    fn record_name_start(&mut self, name: &[u8]) {
         let quotes = (0..name.len()).filter(|&at| name[at] == b'"');
         let has_colon = |at: usize| name[at + 1..].trim_ascii_start().first() == Some(&b':');
         if quotes.into_iter().any(has_colon) {
@@ -73,7 +73,7 @@ impl TokenNames {
 }
 
 /// Where the first quote is that no backslash is in front of.
-fn end_of_text(token: &[u8]) -> Option<usize> {
+fn closing_quote(token: &[u8]) -> Option<usize> {
     let mut escaped = false;
     token.iter().position(|&byte| {
         let ends = byte == b'"' && !escaped;
@@ -82,7 +82,7 @@ fn end_of_text(token: &[u8]) -> Option<usize> {
     })
 }
 
-fn joins(token: &[u8]) -> bool {
+fn spans_names(token: &[u8]) -> bool {
     let mut parts = token;
     for mark in b"\":,\"" {
         match parts.iter().position(|byte| byte == mark) {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_tell_of_names_what_they_have_of_them() {
+    fn tokens_that_open_or_close_names_are_indexed() {
         let names = of(&["a", "b\"", "c\\\"d\":", ", \"x", "\":1,\""]);
         assert!(!names.joins());
         assert!(names.ends(b"b") && names.ends(b"c\\\"d") && names.ends(b""));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_with_whole_names_are_noted() {
+    fn tokens_that_span_whole_names_are_detected() {
         assert!(of(&["\":0,\"x"]).joins());
         assert!(!of(&["\":0,\""]).joins());
         assert_eq!(of(&[",\"x\": "]).begins(), None);

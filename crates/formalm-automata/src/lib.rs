@@ -23,14 +23,16 @@ pub mod syntax;
 mod terms;
 mod transduce;
 
-pub use automaton::{Automaton, KeyId, Limits, Near, Repetition, StateId, Viability, Word, words};
+pub use automaton::{
+    Automaton, KeyId, Limits, Repetition, Saturated, StateId, Viability, Word, words,
+};
 pub use byte_set::ByteSet;
-pub use captures::{Captured, Grouping, divided};
+pub use captures::{CaptureGroups, Grouping, divided};
 pub use char_partition::{Partition, Reading};
 pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
 pub use combined::{
-    AHEAD_BYTES, Ahead, Composed, Filtered, Front, Letter, Lookahead, Plainly, Prefixed,
-    PrefixedKeys, StateKeys, StepsAhead,
+    Ahead, Composed, Filtered, Front, Letter, Lookahead, Plainly, Prefixed, PrefixedKeys,
+    SCRATCH_BYTES, ScratchMaskAutomaton, StateKeys,
 };
 pub use error::{Error, Raised, Resource, Span};
 pub use expression::{EDGE, Expression};
@@ -48,7 +50,7 @@ pub use runtime::{
 };
 pub use special_tokens::{SPECIAL, outside_special, special_bytes};
 pub use terms::custom_language::{Like, Recognizer, Resemblance};
-pub use transduce::{Edits, Operations, Script};
+pub use transduce::{EditScript, Edits, Operations};
 
 #[cfg(test)]
 mod tests;

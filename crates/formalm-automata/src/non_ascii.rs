@@ -4,10 +4,10 @@ use crate::error::Error;
 
 /// What may follow the bytes of an unfinished character: the least and the most next byte, and
 /// how many more come after it.
-type Rest = (u8, u8, u8);
+type CharRemainder = (u8, u8, u8);
 
 /// The beginning of a character of several bytes: what follows its first byte.
-fn rest_of(first: u8) -> Option<Rest> {
+fn rest_of(first: u8) -> Option<CharRemainder> {
     match first {
         0xC2..=0xDF => Some((0x80, 0xBF, 0)),
         0xE0 => Some((0xA0, 0xBF, 1)),
@@ -31,7 +31,7 @@ pub fn every_character<S: Copy + PartialEq>(
     goal: S,
     mut step: impl FnMut(S, u8) -> Result<Option<S>, Error>,
 ) -> Result<bool, Error> {
-    let mut open: Vec<(S, Rest)> = Vec::new();
+    let mut open: Vec<(S, CharRemainder)> = Vec::new();
     for byte in 0xC2..=0xF4 {
         let Some(rest) = rest_of(byte) else { continue };
         let Some(next) = step(state, byte)? else { return Ok(false) };

@@ -45,7 +45,7 @@ pub enum Escape {
 #[derive(Debug)]
 pub enum Read {
     /// It is a character, or a part of one, or completes an escaped one: these bytes of text.
-    Text(Bytes),
+    Text(CharBytes),
     /// More of an escape is to come.
     Inside(Escape),
     /// The string ends.
@@ -56,12 +56,12 @@ pub enum Read {
 
 /// The bytes of at most one character.
 #[derive(Debug)]
-pub struct Bytes {
+pub struct CharBytes {
     bytes: [u8; 4],
     length: usize,
 }
 
-impl std::ops::Deref for Bytes {
+impl std::ops::Deref for CharBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -71,13 +71,13 @@ impl std::ops::Deref for Bytes {
 
 impl Read {
     fn byte(byte: u8) -> Read {
-        Read::Text(Bytes { bytes: [byte, 0, 0, 0], length: 1 })
+        Read::Text(CharBytes { bytes: [byte, 0, 0, 0], length: 1 })
     }
 
     fn character(character: char) -> Read {
         let mut bytes = [0; 4];
         let length = character.encode_utf8(&mut bytes).len();
-        Read::Text(Bytes { bytes, length })
+        Read::Text(CharBytes { bytes, length })
     }
 }
 
@@ -95,7 +95,7 @@ pub fn read(escape: Escape, byte: u8, policy: Escapes) -> Read {
             Read::Inside(Escape::Hex { high, value: 0, digits: 0 })
         }
         Escape::Slash { high: Some(_) } => Read::Wrong,
-        Escape::Slash { high: None } => match short(byte, policy) {
+        Escape::Slash { high: None } => match short_escape(byte, policy) {
             Some(character) => Read::character(character),
             None => Read::Wrong,
         },
@@ -110,12 +110,12 @@ pub fn read(escape: Escape, byte: u8, policy: Escapes) -> Read {
             if digits < 3 {
                 return Read::Inside(Escape::Hex { high, value, digits: digits + 1 });
             }
-            unit(high, value, policy)
+            utf16_unit(high, value, policy)
         }
     }
 }
 
-fn short(byte: u8, policy: Escapes) -> Option<char> {
+fn short_escape(byte: u8, policy: Escapes) -> Option<char> {
     Some(match byte {
         b'"' | b'\\' => char::from(byte),
         b'/' if policy == Escapes::Any => '/',
@@ -128,7 +128,7 @@ fn short(byte: u8, policy: Escapes) -> Option<char> {
     })
 }
 
-fn unit(high: Option<u16>, value: u16, policy: Escapes) -> Read {
+fn utf16_unit(high: Option<u16>, value: u16, policy: Escapes) -> Read {
     match (high, value) {
         (Some(high), 0xDC00..=0xDFFF) => {
             let code = 0x10000 + ((u32::from(high) - 0xD800) << 10) + u32::from(value) - 0xDC00;
@@ -156,9 +156,9 @@ fn may_be_escaped(character: char, policy: Escapes) -> bool {
 }
 
 /// Reads the bytes of a character: how many of them are read before one is refused, if one is.
-pub trait Reader: Fn(&[u8]) -> Result<Result<(), usize>, Error> {}
+pub trait CharReader: Fn(&[u8]) -> Result<Result<(), usize>, Error> {}
 
-impl<R: Fn(&[u8]) -> Result<Result<(), usize>, Error>> Reader for R {}
+impl<R: Fn(&[u8]) -> Result<Result<(), usize>, Error>> CharReader for R {}
 
 /// Whether some character that the escape may become is read.
 ///
@@ -168,7 +168,7 @@ impl<R: Fn(&[u8]) -> Result<Result<(), usize>, Error>> Reader for R {}
 pub fn some_completion(
     escape: Escape,
     policy: Escapes,
-    reader: &impl Reader,
+    reader: &impl CharReader,
 ) -> Result<bool, Error> {
     match escape {
         Escape::None => Ok(true),
@@ -177,7 +177,7 @@ pub fn some_completion(
         Escape::Slash { high: None } => {
             for byte in b"\"\\/bfnrt" {
                 let mut buffer = [0; 4];
-                if let Some(character) = short(*byte, policy)
+                if let Some(character) = short_escape(*byte, policy)
                     && reader(character.encode_utf8(&mut buffer).as_bytes())?.is_ok()
                 {
                     return Ok(true);
@@ -196,7 +196,7 @@ pub fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
     let mut units = [0; 2];
     let units = character.encode_utf16(&mut units);
     let within = |unit: u16, value: u16, digits: u8| {
-        let (low, high) = span(value, digits);
+        let (low, high) = unit_range(value, digits);
         (low..=high).contains(&u32::from(unit))
     };
     let spelled = |value: u16, digits: u8| {
@@ -207,7 +207,7 @@ pub fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
     match escape {
         Escape::None => true,
         Escape::Slash { high: None } => {
-            b"\"\\/bfnrt".iter().any(|&byte| short(byte, policy) == Some(character))
+            b"\"\\/bfnrt".iter().any(|&byte| short_escape(byte, policy) == Some(character))
                 || spelled(0, 0)
         }
         Escape::Hex { high: None, value, digits } => spelled(value, digits),
@@ -220,14 +220,19 @@ pub fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
     }
 }
 
-fn span(value: u16, digits: u8) -> (u32, u32) {
+fn unit_range(value: u16, digits: u8) -> (u32, u32) {
     let shift = 4 * (4 - u32::from(digits));
     let low = u32::from(value) << shift;
     (low, low + ((1u32 << shift) - 1))
 }
 
-fn some_unit(value: u16, digits: u8, policy: Escapes, reader: &impl Reader) -> Result<bool, Error> {
-    let (low, high) = span(value, digits);
+fn some_unit(
+    value: u16,
+    digits: u8,
+    policy: Escapes,
+    reader: &impl CharReader,
+) -> Result<bool, Error> {
+    let (low, high) = unit_range(value, digits);
     let top = if policy == Escapes::Minimal { high.min(0x1F) } else { high };
     if some_char(low, top, &|one| may_be_escaped(one, policy), reader)? {
         return Ok(true);
@@ -240,8 +245,8 @@ fn some_unit(value: u16, digits: u8, policy: Escapes, reader: &impl Reader) -> R
     some_char(wide(first), wide(last) + 0x3FF, &|_| true, reader)
 }
 
-fn some_low(high: u16, value: u16, digits: u8, reader: &impl Reader) -> Result<bool, Error> {
-    let (first, last) = span(value, digits);
+fn some_low(high: u16, value: u16, digits: u8, reader: &impl CharReader) -> Result<bool, Error> {
+    let (first, last) = unit_range(value, digits);
     let (first, last) = (first.max(0xDC00), last.min(0xDFFF));
     if first > last {
         return Ok(false);
@@ -255,7 +260,7 @@ fn some_char(
     low: u32,
     high: u32,
     test: &dyn Fn(char) -> bool,
-    reader: &impl Reader,
+    reader: &impl CharReader,
 ) -> Result<bool, Error> {
     let mut code = low;
     while code <= high {

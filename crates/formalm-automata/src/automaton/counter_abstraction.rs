@@ -11,15 +11,15 @@ use rustc_hash::FxHashMap;
 use crate::automaton::{Automaton, StateId};
 use crate::charset::{Cover, WIDE_PARTS};
 use crate::error::Error;
-use crate::terms::dawg::DagId;
-use crate::terms::{Term, TermId, Terms, UNBOUNDED};
+use crate::terms::dawg::DawgId;
+use crate::terms::{TermArena, TermId, TermNode, UNBOUNDED};
 
 /// Counts that fewer characters may reach are kept.
-const FAR: u64 = 12;
+const MIN_DROPPED_CHARS: u64 = 12;
 
 /// A state that allows what another one does, and longer texts perhaps.
 #[derive(Clone, Copy, Debug)]
-pub struct Near<S> {
+pub struct Saturated<S> {
     /// The state.
     pub state: S,
     /// Both allow the same texts of so many characters.
@@ -50,58 +50,61 @@ impl Automaton {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn uncounted(&self, state: StateId) -> Result<Option<Near<StateId>>, Error> {
+    pub fn uncounted(&self, state: StateId) -> Result<Option<Saturated<StateId>>, Error> {
         let core = &mut self.lock();
         let term = self.term(core, state);
-        let Some(Near { state, same, most }) = core.terms.uncounted(term) else { return Ok(None) };
+        let Some(Saturated { state, same, most }) = core.terms.without_counter(term) else {
+            return Ok(None);
+        };
         let state = StateId::from_number(self.intern(core, state)?);
-        Ok(Some(Near { state, same, most }))
+        Ok(Some(Saturated { state, same, most }))
     }
 }
 
-impl Terms {
-    fn uncounted(&mut self, term: TermId) -> Option<Near<TermId>> {
-        let Term::And(list) = self.get(term) else {
-            let (state, same) = self.unbounded(term);
-            return (state != term).then_some(Near { state, same, most: u64::MAX });
+impl TermArena {
+    fn without_counter(&mut self, term: TermId) -> Option<Saturated<TermId>> {
+        let TermNode::And(list) = self.get(term) else {
+            let (state, same) = self.unbound_repetitions(term);
+            return (state != term).then_some(Saturated { state, same, most: u64::MAX });
         };
         let list = list.clone();
         let counts: Vec<(TermId, u32)> =
-            list.iter().filter_map(|&id| Some((id, self.most_characters(id)?))).collect();
+            list.iter().filter_map(|&id| Some((id, self.max_any_chars(id)?))).collect();
         let kept: Vec<TermId> =
             list.iter().copied().filter(|id| counts.iter().all(|(one, _)| one != id)).collect();
         // Only of one term is it known how far away its members are.
         let [other] = kept[..] else { return None };
         let most = u64::from(counts.iter().map(|&(_, most)| most).min()?);
-        let far = self.farthest(other, &mut FxHashMap::default())?;
-        Some(Near { state: other, same: most.checked_sub(far)?, most })
+        let far = self.max_completion_bytes(other, &mut FxHashMap::default())?;
+        Some(Saturated { state: other, same: most.checked_sub(far)?, most })
     }
 
     /// A pure term whose repetitions have no most count where that is far, and how many characters
     /// are sure not to reach it.
-    fn unbounded(&mut self, id: TermId) -> (TermId, u64) {
-        if !self.facts(id).pure {
+    fn unbound_repetitions(&mut self, id: TermId) -> (TermId, u64) {
+        if !self.properties(id).pure {
             return (id, u64::MAX);
         }
         match self.get(id).clone() {
-            Term::Cat(head, tail) => {
-                let ((head, one), (tail, other)) = (self.unbounded(head), self.unbounded(tail));
+            TermNode::Cat(head, tail) => {
+                let ((head, one), (tail, other)) =
+                    (self.unbound_repetitions(head), self.unbound_repetitions(tail));
                 (self.cat(head, tail), one.min(other))
             }
-            Term::Alt(list) => {
+            TermNode::Alt(list) => {
                 let mut most = u64::MAX;
                 let mut all = Vec::with_capacity(list.len());
                 for &id in &*list {
-                    let (id, within) = self.unbounded(id);
+                    let (id, within) = self.unbound_repetitions(id);
                     all.push(id);
                     most = most.min(within);
                 }
                 (self.alt(all), most)
             }
-            Term::Repeat { body, min, max, lazy } if max != UNBOUNDED => {
+            TermNode::Repeat { body, min, max, lazy } if max != UNBOUNDED => {
                 // Another iteration is under way when the ones before have been read.
-                let within = u64::from(max.saturating_sub(1)) * self.least_characters(body);
-                if within < FAR {
+                let within = u64::from(max.saturating_sub(1)) * self.min_chars(body);
+                if within < MIN_DROPPED_CHARS {
                     return (id, u64::MAX);
                 }
                 (self.repeat(body, min, UNBOUNDED, lazy), within)
@@ -111,66 +114,71 @@ impl Terms {
     }
 
     /// A lower bound of the characters of a pure term's texts.
-    fn least_characters(&self, id: TermId) -> u64 {
+    fn min_chars(&self, id: TermId) -> u64 {
         match self.get(id) {
-            &Term::Cat(head, tail) => self.least_characters(head) + self.least_characters(tail),
-            Term::Alt(list) => list.iter().map(|&id| self.least_characters(id)).min().unwrap_or(0),
-            &Term::Repeat { body, min, .. } => u64::from(min) * self.least_characters(body),
-            Term::Dag(dag) if self.dags.class_facts(*dag).is_some() => 1,
-            _ => u64::from(self.facts(id).min_len / 4),
+            &TermNode::Cat(head, tail) => self.min_chars(head) + self.min_chars(tail),
+            TermNode::Alt(list) => list.iter().map(|&id| self.min_chars(id)).min().unwrap_or(0),
+            &TermNode::Repeat { body, min, .. } => u64::from(min) * self.min_chars(body),
+            TermNode::Dawg(dag) if self.dawgs.class_cover(*dag).is_some() => 1,
+            _ => u64::from(self.properties(id).min_len / 4),
         }
     }
 
     /// `n` of Σ{0,n}, Σ all characters.
-    pub(crate) fn most_characters(&self, id: TermId) -> Option<u32> {
-        self.characters(id).filter(|&(least, _)| least == 0).map(|(_, most)| most)
+    pub(crate) fn max_any_chars(&self, id: TermId) -> Option<u32> {
+        self.any_char_counts(id).filter(|&(least, _)| least == 0).map(|(_, most)| most)
     }
 
     /// `m` and `n` of Σ{m,n}, Σ all characters.
-    pub(crate) fn characters(&self, id: TermId) -> Option<(u32, u32)> {
+    pub(crate) fn any_char_counts(&self, id: TermId) -> Option<(u32, u32)> {
         let (body, least, most) = self.repetition(id)?;
-        let Term::Dag(dag) = self.get(body) else { return None };
-        let facts = self.dags.class_facts(*dag)?;
+        let TermNode::Dawg(dag) = self.get(body) else { return None };
+        let facts = self.dawgs.class_cover(*dag)?;
         (facts.ascii == !0 && facts.wide == [Cover::Full; WIDE_PARTS]).then_some((least, most))
     }
 
     /// Bytes that suffice to complete a text from anywhere within a term.
-    fn farthest(&self, id: TermId, depths: &mut FxHashMap<DagId, u64>) -> Option<u64> {
+    fn max_completion_bytes(&self, id: TermId, depths: &mut FxHashMap<DawgId, u64>) -> Option<u64> {
         let mut most = 0;
         let mut rest = id;
         loop {
             let (head, tail) = self.head_and_tail(rest);
-            let after = u64::from(self.facts(tail).min_len);
-            most = most.max(self.farthest_in(head, depths)? + after);
-            if tail == rest || matches!(self.get(tail), Term::Epsilon) {
+            let after = u64::from(self.properties(tail).min_len);
+            most = most.max(self.head_completion_bytes(head, depths)? + after);
+            if tail == rest || matches!(self.get(tail), TermNode::Epsilon) {
                 return Some(most);
             }
             rest = tail;
         }
     }
 
-    fn farthest_in(&self, head: TermId, depths: &mut FxHashMap<DagId, u64>) -> Option<u64> {
+    fn head_completion_bytes(
+        &self,
+        head: TermId,
+        depths: &mut FxHashMap<DawgId, u64>,
+    ) -> Option<u64> {
         match self.get(head) {
-            Term::Epsilon => Some(0),
-            Term::Dag(dag) => Some(self.depth(*dag, depths)),
-            Term::Alt(list) => {
-                list.iter().try_fold(0, |most, &id| Some(self.farthest(id, depths)?.max(most)))
-            }
-            &Term::Repeat { body, min, .. } => {
-                let others = u64::from(self.facts(body).min_len) * u64::from(min);
-                Some(self.farthest(body, depths)? + others)
+            TermNode::Epsilon => Some(0),
+            TermNode::Dawg(dag) => Some(self.longest_word(*dag, depths)),
+            TermNode::Alt(list) => list
+                .iter()
+                .try_fold(0, |most, &id| Some(self.max_completion_bytes(id, depths)?.max(most))),
+            &TermNode::Repeat { body, min, .. } => {
+                let others = u64::from(self.properties(body).min_len) * u64::from(min);
+                Some(self.max_completion_bytes(body, depths)? + others)
             }
             _ => None,
         }
     }
 
     /// Bytes of the longest text of an acyclic automaton.
-    fn depth(&self, dag: DagId, depths: &mut FxHashMap<DagId, u64>) -> u64 {
+    fn longest_word(&self, dag: DawgId, depths: &mut FxHashMap<DawgId, u64>) -> u64 {
         if let Some(&known) = depths.get(&dag) {
             return known;
         }
-        let edges = self.dags.edges(dag).iter();
-        let depth = edges.map(|&(_, _, next)| 1 + self.depth(next, depths)).max().unwrap_or(0);
+        let edges = self.dawgs.edges(dag).iter();
+        let depth =
+            edges.map(|&(_, _, next)| 1 + self.longest_word(next, depths)).max().unwrap_or(0);
         depths.insert(dag, depth);
         depth
     }
@@ -201,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_within_the_horizon_are_allowed_alike() {
+    fn saturated_states_allow_the_same_strings_up_to_the_token_length() {
         for pattern in
             ["(a+b)*", "(ab?c{3}){2,}|é*", "(foo|aaaaab)+", "a{4}b*", ".*bbbb", "(a+b){0,30}a+"]
         {
@@ -228,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn far_counts_are_forgotten() {
+    fn large_counters_are_dropped() {
         let machine = machine("([a-z]+ )*[a-z]+", 300).unwrap();
         let near = machine.near(machine.start(), 100).unwrap();
         let long = after(&machine, near, &[b'a'; 2]).unwrap();

@@ -8,21 +8,21 @@ use crate::machine::Machine;
 
 /// A machine, made anew in a child of a fork that cannot have it.
 #[derive(Debug)]
-pub(crate) struct Lasting {
-    given: Arc<Automaton>,
-    instead: AtomicPtr<Automaton>,
+pub(crate) struct ForkSafeAutomaton {
+    original: Arc<Automaton>,
+    replacement: AtomicPtr<Automaton>,
 }
 
-impl Lasting {
-    pub(crate) fn new(given: Arc<Automaton>) -> Lasting {
-        Lasting { given, instead: AtomicPtr::default() }
+impl ForkSafeAutomaton {
+    pub(crate) fn new(given: Arc<Automaton>) -> ForkSafeAutomaton {
+        ForkSafeAutomaton { original: given, replacement: AtomicPtr::default() }
     }
 
     /// The machine to ask one question; its states mean nothing to the next.
     pub(crate) fn get(&self) -> &Automaton {
-        let known = self.instead.load(Ordering::Acquire);
+        let known = self.replacement.load(Ordering::Acquire);
         // SAFETY: what was published is freed with this value at the earliest.
-        let machine = unsafe { known.as_ref() }.unwrap_or(&self.given);
+        let machine = unsafe { known.as_ref() }.unwrap_or(&self.original);
         if !machine.is_abandoned() {
             return machine;
         }
@@ -30,7 +30,7 @@ impl Lasting {
         let Ok(Some(made)) = machine.renewed() else { return machine };
         let made = Box::into_raw(Box::new(made));
         let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
-        match self.instead.compare_exchange(known, made, done, failed) {
+        match self.replacement.compare_exchange(known, made, done, failed) {
             // SAFETY: as above. What was there before is leaked.
             Ok(_) => unsafe { &*made },
             Err(other) => {
@@ -43,9 +43,9 @@ impl Lasting {
     }
 }
 
-impl Drop for Lasting {
+impl Drop for ForkSafeAutomaton {
     fn drop(&mut self) {
-        let instead = *self.instead.get_mut();
+        let instead = *self.replacement.get_mut();
         if !instead.is_null() {
             // SAFETY: it comes from a box, and nobody else has it.
             drop(unsafe { Box::from_raw(instead) });

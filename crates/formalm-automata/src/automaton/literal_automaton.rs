@@ -11,16 +11,16 @@ use crate::charset::CharSet;
 use crate::error::Error;
 use crate::expression::Expression;
 use crate::machine::Machine;
-use crate::terms::dawg::{DagId, Dags, END};
+use crate::terms::dawg::{DawgId, Dawgs, END};
 
 /// Bytes of texts that are listed, beyond which a machine with limits has to read them.
-const LISTED: usize = 1 << 20;
+const MAX_LITERAL_BYTES: usize = 1 << 20;
 
 /// The machine of one word, or of texts that are listed.
 #[derive(Clone, Debug)]
 pub struct Word {
-    dags: Arc<Dags>,
-    start: DagId,
+    dags: Arc<Dawgs>,
+    start: DawgId,
     class_starts: Box<[u8]>,
     /// Its part of the memory that all take.
     bytes: usize,
@@ -28,11 +28,11 @@ pub struct Word {
 
 /// The machines of the languages that are words, `None` for others.
 pub fn words<'a>(languages: impl Iterator<Item = &'a Expression>) -> Vec<Option<Word>> {
-    let mut dags = Dags::new();
-    let starts: Vec<Option<DagId>> = languages.map(|one| word(one, &mut dags)).collect();
+    let mut dags = Dawgs::new();
+    let starts: Vec<Option<DawgId>> = languages.map(|one| literal_node(one, &mut dags)).collect();
     let count = starts.iter().flatten().count().max(1);
     let (bytes, dags) = (dags.memory_bytes() / count, Arc::new(dags));
-    let machine = |start: DagId| {
+    let machine = |start: DawgId| {
         let (dags, class_starts) = (Arc::clone(&dags), dags.class_starts(start));
         Word { dags, start, class_starts, bytes }
     };
@@ -40,17 +40,17 @@ pub fn words<'a>(languages: impl Iterator<Item = &'a Expression>) -> Vec<Option<
 }
 
 /// The automaton of a language, if it is a word.
-fn word(language: &Expression, dags: &mut Dags) -> Option<DagId> {
-    if let Some(texts) = language.listed_texts() {
-        if texts.iter().map(Vec::len).sum::<usize>() > LISTED {
+fn literal_node(language: &Expression, dags: &mut Dawgs) -> Option<DawgId> {
+    if let Some(texts) = language.as_literals() {
+        if texts.iter().map(Vec::len).sum::<usize>() > MAX_LITERAL_BYTES {
             return None;
         }
         let mut texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
         texts.sort_unstable();
         texts.dedup();
-        return dags.texts(&texts);
+        return dags.words(&texts);
     }
-    let characters: Vec<&CharSet> = language.characters()?;
+    let characters: Vec<&CharSet> = language.as_class_sequence()?;
     characters.into_iter().rev().try_fold(END, |end, set| dags.class_before(set, end))
 }
 
@@ -65,7 +65,7 @@ impl Word {
     /// Whether the text read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
-        self.dags.is_accepting(DagId(state.0))
+        self.dags.is_accepting(DawgId(state.0))
     }
 }
 
@@ -76,7 +76,7 @@ impl Machine for Word {
 
     #[inline]
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        Ok(self.dags.step(DagId(state.0), byte).map(|next| StateId(next.0)))
+        Ok(self.dags.step(DawgId(state.0), byte).map(|next| StateId(next.0)))
     }
 
     #[inline]
@@ -86,14 +86,14 @@ impl Machine for Word {
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         let mut bytes = ByteSet::default();
-        for &(low, high, _) in self.dags.edges(DagId(state.0)) {
+        for &(low, high, _) in self.dags.edges(DawgId(state.0)) {
             (low..=high).for_each(|byte| bytes.insert(byte));
         }
         Ok(bytes)
     }
 
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        let mut here = DagId(state.0);
+        let mut here = DawgId(state.0);
         let mut text = Vec::new();
         while self.dags.min_len(here) > 0 {
             let rest = self.dags.min_len(here) - 1;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn words_read_what_automata_read() {
+    fn literal_automata_agree_with_derivative_automata() {
         let texts = [&b"ab"[..], b"abc", b"\xff", b"ab"].map(<[u8]>::to_vec).to_vec();
         let all = [
             pattern("a", false),
@@ -166,12 +166,12 @@ mod tests {
     }
 
     #[test]
-    fn other_languages_are_no_words() {
+    fn other_languages_have_no_literal_automaton() {
         let others = ["a*", "a|bc", "(?=a)b", "[^\\s\\S]", "a[^\\s\\S]", "a?", "(?>a)"];
         let all: Vec<Expression> = others.iter().map(|one| pattern(one, false)).collect();
         assert!(words(all.iter()).iter().all(Option::is_none));
         assert!(words([Expression::texts(Vec::new())].iter())[0].is_none());
-        let long = Expression::texts(vec![vec![b'a'; LISTED], vec![b'b']]);
+        let long = Expression::texts(vec![vec![b'a'; MAX_LITERAL_BYTES], vec![b'b']]);
         assert!(words([long].iter())[0].is_none());
         let parsed = parse("a", Dialect::Python, Flags::default()).unwrap();
         assert!(words([Expression::lexeme(parsed)].iter())[0].is_none());

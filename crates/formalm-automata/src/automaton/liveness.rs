@@ -6,57 +6,57 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashSet;
 
 use crate::automaton::transition_table::DEAD;
-use crate::automaton::{Automaton, BARREN, Core, LIVE, StateId, check};
+use crate::automaton::{Automaton, AutomatonCore, LIVE, NOT_LIVE, StateId, check};
 use crate::error::{Error, Resource};
 use crate::runtime::interrupt;
-use crate::terms::{Term, TermId, Terms};
+use crate::terms::{TermArena, TermId, TermNode};
 
 /// States that one search looks at where there is no end of them.
-const MAX_SEEN: u64 = 6_000;
+const MAX_SEARCH_STATES: u64 = 6_000;
 
 /// States after which a search that goes deep looks for those that miss the least, if it is known
 /// that something is missing.
-const DEEP: usize = 128;
+const DEPTH_FIRST_STATES: usize = 128;
 
 /// Successors that a search looks at before it asks whether it is still wanted: milliseconds, and a
 /// tenth of a second where terms are huge.
-const POLLED: usize = 1 << 10;
+const SUCCESSORS_PER_POLL: usize = 1 << 10;
 
 /// How deep a guess looks into a term.
-const DEPTH: usize = 8;
+const ESTIMATE_DEPTH: usize = 8;
 
 /// Terms that a guess looks at.
-const TERMS: usize = 512;
+const ESTIMATE_TERMS: usize = 512;
 
 /// What a state misses, with what orders those that miss as much.
-type Rank = (u32, i64);
+type SearchRank = (u32, i64);
 
 /// States of a search that have successors to look at, each with its next class.
-enum Open {
+enum SearchFrontier {
     /// The deepest one is the last.
-    Deep(Vec<(u32, usize)>),
+    DepthFirst(Vec<(u32, usize)>),
     /// Those that seem to miss the least come first.
-    Near(BinaryHeap<Reverse<(Rank, u32, usize)>>),
+    BestFirst(BinaryHeap<Reverse<(SearchRank, u32, usize)>>),
     /// The same, but all successors of a state are looked at before others are.
-    Whole((u32, usize), BinaryHeap<Reverse<(Rank, u32, usize)>>),
+    BestFirstByState((u32, usize), BinaryHeap<Reverse<(SearchRank, u32, usize)>>),
 }
 
-impl Open {
+impl SearchFrontier {
     /// The next state and its next class; the class behind that is the next one then.
     fn next(&mut self, classes: usize) -> Option<(u32, usize)> {
         loop {
             let (state, at) = match self {
-                Open::Deep(list) => {
+                SearchFrontier::DepthFirst(list) => {
                     let (state, next) = list.last_mut()?;
                     *next += 1;
                     (*state, *next - 1)
                 }
-                Open::Near(list) => {
+                SearchFrontier::BestFirst(list) => {
                     let Reverse((_, state, next)) = &mut *list.peek_mut()?;
                     *next += 1;
                     (*state, *next - 1)
                 }
-                Open::Whole((state, next), _) => {
+                SearchFrontier::BestFirstByState((state, next), _) => {
                     *next += 1;
                     (*state, *next - 1)
                 }
@@ -65,9 +65,9 @@ impl Open {
                 return Some((state, at));
             }
             match self {
-                Open::Deep(list) => drop(list.pop()),
-                Open::Near(list) => drop(list.pop()),
-                Open::Whole(now, list) => {
+                SearchFrontier::DepthFirst(list) => drop(list.pop()),
+                SearchFrontier::BestFirst(list) => drop(list.pop()),
+                SearchFrontier::BestFirstByState(now, list) => {
                     let Reverse((_, state, next)) = list.pop()?;
                     *now = (state, next);
                 }
@@ -84,30 +84,30 @@ impl Automaton {
     /// that seem to miss the least: beside a large count, depth alone reads on until it runs out.
     /// Where there is no end of states they come first at once, as depth alone would not end, and
     /// not more than some are looked at.
-    pub(crate) fn decide(&self, root: u32) -> Result<bool, Error> {
+    pub(crate) fn search_liveness(&self, root: u32) -> Result<bool, Error> {
         let mut lock = self.lock();
-        if let Some(live) = self.decided(&lock, root) {
+        if let Some(live) = self.liveness_from_term(&lock, root) {
             return Ok(live);
         }
-        let mut open = match self.endless {
-            true => Open::Near(BinaryHeap::from([Reverse(((0, 0), root, 0))])),
-            false => Open::Deep(vec![(root, 0)]),
+        let mut open = match self.many_states {
+            true => SearchFrontier::BestFirst(BinaryHeap::from([Reverse(((0, 0), root, 0))])),
+            false => SearchFrontier::DepthFirst(vec![(root, 0)]),
         };
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([root]);
         let mut edges: Vec<(u32, u32)> = Vec::new();
         let mut looked_at = 0;
         while let Some((state, at)) = open.next(self.classes.len()) {
             looked_at += 1;
-            if looked_at % POLLED == 0 && interrupt::is_asked() {
+            if looked_at % SUCCESSORS_PER_POLL == 0 && interrupt::is_interruptible() {
                 // States keep their numbers whatever others add meanwhile.
                 drop(lock);
-                interrupt::ask()?;
+                interrupt::check_interrupt()?;
                 lock = self.lock();
             }
             let core = &mut *lock;
-            let next = self.fill_locked(core, state, at)?;
+            let next = self.fill_row_locked(core, state, at)?;
             let flags = self.flags.get(next as usize);
-            if next == DEAD || flags & BARREN != 0 {
+            if next == DEAD || flags & NOT_LIVE != 0 {
                 continue;
             }
             edges.push((next, state));
@@ -119,21 +119,24 @@ impl Automaton {
                 continue;
             }
             match &mut open {
-                Open::Deep(list) => {
+                SearchFrontier::DepthFirst(list) => {
                     list.push((next, 0));
-                    if seen.len() == DEEP && self.rank(core, root, 0).0 > 0 {
+                    if seen.len() == DEPTH_FIRST_STATES && self.rank(core, root, 0).0 > 0 {
                         let list = std::mem::take(list).into_iter();
                         let list =
                             list.map(|(one, at)| Reverse((self.rank(core, one, 0), one, at)));
-                        open = Open::Whole((next, self.classes.len()), list.collect());
+                        open = SearchFrontier::BestFirstByState(
+                            (next, self.classes.len()),
+                            list.collect(),
+                        );
                     }
                 }
-                Open::Whole(_, list) => {
+                SearchFrontier::BestFirstByState(_, list) => {
                     list.push(Reverse((self.rank(core, next, seen.len()), next, 0)));
                 }
-                Open::Near(list) => {
-                    check(Resource::States, seen.len() as u64, MAX_SEEN)?;
-                    match self.decided(core, next) {
+                SearchFrontier::BestFirst(list) => {
+                    check(Resource::States, seen.len() as u64, MAX_SEARCH_STATES)?;
+                    match self.liveness_from_term(core, next) {
                         Some(true) => {
                             self.mark_live(next, &mut edges);
                             return Ok(true);
@@ -151,22 +154,25 @@ impl Automaton {
         seen.sort_unstable();
         for &state in &seen {
             let flags = self.flags.get(state as usize);
-            self.flags.set(state as usize, flags | BARREN);
+            self.flags.set(state as usize, flags | NOT_LIVE);
         }
         Ok(false)
     }
 
     /// What a state misses; of those that miss as much, the latest come first.
-    fn rank(&self, core: &Core, state: u32, count: usize) -> Rank {
+    fn rank(&self, core: &AutomatonCore, state: u32, count: usize) -> SearchRank {
         let term = self.term(core, StateId(state));
-        (core.terms.missing(term, DEPTH, &mut { TERMS }), -(count as i64))
+        (
+            core.terms.estimated_missing_bytes(term, ESTIMATE_DEPTH, &mut { ESTIMATE_TERMS }),
+            -(count as i64),
+        )
     }
 
     /// Whether a state is live where its term tells; it is marked then.
-    fn decided(&self, core: &Core, state: u32) -> Option<bool> {
-        let live = core.terms.decided(self.term(core, StateId(state)))?;
+    fn liveness_from_term(&self, core: &AutomatonCore, state: u32) -> Option<bool> {
+        let live = core.terms.nonempty_shortcut(self.term(core, StateId(state)))?;
         let flags = self.flags.get(state as usize);
-        self.flags.set(state as usize, flags | if live { LIVE } else { BARREN });
+        self.flags.set(state as usize, flags | if live { LIVE } else { NOT_LIVE });
         Some(live)
     }
 
@@ -187,23 +193,23 @@ impl Automaton {
     }
 }
 
-impl Terms {
+impl TermArena {
     /// About how many bytes the texts of a term miss at least: a guess that guides a search.
-    fn missing(&self, id: TermId, depth: usize, left: &mut usize) -> u32 {
-        let least = self.facts(id).min_len;
+    fn estimated_missing_bytes(&self, id: TermId, depth: usize, left: &mut usize) -> u32 {
+        let least = self.properties(id).min_len;
         let (Some(depth), Some(fewer)) = (depth.checked_sub(1), left.checked_sub(1)) else {
             return least;
         };
         *left = fewer;
-        let mut missing = |one: &TermId| self.missing(*one, depth, left);
+        let mut missing = |one: &TermId| self.estimated_missing_bytes(*one, depth, left);
         let guess = match self.get(id) {
-            Term::Recognized(at) => self.recognizers.missing(*at),
-            Term::Cat(first, rest) => {
+            TermNode::Custom(at) => self.recognizers.missing(*at),
+            TermNode::Cat(first, rest) => {
                 let first = missing(first);
                 first.saturating_add(missing(rest))
             }
-            Term::Alt(list) => list.iter().map(missing).min().unwrap_or(0),
-            Term::And(list) => list.iter().map(missing).max().unwrap_or(0),
+            TermNode::Alt(list) => list.iter().map(missing).min().unwrap_or(0),
+            TermNode::And(list) => list.iter().map(missing).max().unwrap_or(0),
             _ => 0,
         };
         guess.max(least)

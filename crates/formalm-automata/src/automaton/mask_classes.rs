@@ -15,8 +15,8 @@ use std::sync::{Arc, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
-use crate::automaton::transition_table::{DEAD, Index, Rows, UNKNOWN};
-use crate::automaton::{Automaton, Core, StateId, check};
+use crate::automaton::transition_table::{DEAD, StateIndex, TransitionRows, UNKNOWN};
+use crate::automaton::{Automaton, AutomatonCore, StateId, check};
 use crate::byte_set::ByteSet;
 use crate::charset::{CharSet, Cover, WIDE_PARTS};
 use crate::error::{Error, Resource};
@@ -26,8 +26,8 @@ use crate::machine::{Keys, Machine, Purpose};
 use crate::runtime::Chunks;
 use crate::runtime::Lock;
 use crate::spelling::Escapes;
-use crate::terms::dawg::ClassFacts;
-use crate::terms::{EMPTY, EPSILON, Term, TermId, Terms, UNBOUNDED};
+use crate::terms::dawg::CharClassCover;
+use crate::terms::{EMPTY, EPSILON, TermArena, TermId, TermNode, UNBOUNDED};
 
 /// Identifies a key of one [`Viability`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,17 +69,17 @@ pub struct Repetition {
 #[derive(Debug)]
 pub struct Viability {
     automaton: Arc<Automaton>,
-    horizon: u32,
-    rows: Rows,
+    max_token_len: u32,
+    rows: TransitionRows,
     /// Key of each state, where known.
     keys: Chunks,
-    grown: Lock<Grown>,
+    tables: Lock<ClassTables>,
 }
 
 #[derive(Debug, Default)]
-struct Grown {
-    index: Index,
-    normal: FxHashMap<TermId, TermId>,
+struct ClassTables {
+    index: StateIndex,
+    normal_forms: FxHashMap<TermId, TermId>,
 }
 
 impl Viability {
@@ -87,29 +87,29 @@ impl Viability {
     pub fn new(automaton: Arc<Automaton>, horizon: usize) -> Viability {
         Viability {
             automaton,
-            horizon: u32::try_from(horizon).unwrap_or(UNBOUNDED - 2).min(UNBOUNDED - 2),
-            rows: Rows::default(),
+            max_token_len: u32::try_from(horizon).unwrap_or(UNBOUNDED - 2).min(UNBOUNDED - 2),
+            rows: TransitionRows::default(),
             keys: Chunks::default(),
-            grown: Lock::new(Grown::default()),
+            tables: Lock::new(ClassTables::default()),
         }
     }
 
-    fn grown(&self) -> MutexGuard<'_, Grown> {
-        self.grown.lock()
+    fn lock_tables(&self) -> MutexGuard<'_, ClassTables> {
+        self.tables.lock()
     }
 
     /// `(facts, class, min, max, tail)` of a key that is one counter over one class.
-    fn counter(&self, key: KeyId) -> Option<(ClassFacts, CharSet, u32, u32, TermId)> {
+    fn class_counter(&self, key: KeyId) -> Option<(CharClassCover, CharSet, u32, u32, TermId)> {
         if !self.automaton.is_pure() || !self.automaton.is_text() {
             return None;
         }
-        let term = self.grown().index.term(key.0);
+        let term = self.lock_tables().index.term(key.0);
         let terms = &self.automaton.lock().terms;
         let (head, tail) = terms.head_and_tail(term);
         let (body, min, max) = terms.repetition(head)?;
         match terms.get(body) {
-            Term::Dag(dag) => {
-                let (facts, set) = (terms.dags.class_facts(*dag)?, terms.dags.class_set(*dag)?);
+            TermNode::Dawg(dag) => {
+                let (facts, set) = (terms.dawgs.class_cover(*dag)?, terms.dawgs.class_set(*dag)?);
                 Some((facts, set.clone(), min, max, tail))
             }
             _ => None,
@@ -117,31 +117,38 @@ impl Viability {
     }
 
     fn fill(&self, key: u32, class: usize) -> Result<u32, Error> {
-        let grown = &mut self.grown();
+        let grown = &mut self.lock_tables();
         let core = &mut self.automaton.lock();
         let classes = &self.automaton.classes;
         let term = grown.index.term(key);
         let byte = classes.representatives()[class];
         let next = core.derive(term, byte)?;
         let next = self.intern(grown, core, next)?;
-        self.rows.set(classes, key, core.terms.span(term, byte), next);
+        self.rows.set(classes, key, core.terms.byte_span(term, byte), next);
         Ok(next)
     }
 
-    fn intern(&self, grown: &mut Grown, core: &mut Core, term: TermId) -> Result<u32, Error> {
+    fn intern(
+        &self,
+        grown: &mut ClassTables,
+        core: &mut AutomatonCore,
+        term: TermId,
+    ) -> Result<u32, Error> {
         if term == EMPTY {
             return Ok(DEAD);
         }
         // Inside a character only the tail can change, and tails are few.
         let (head, tail) = match *core.terms.get(term) {
-            Term::Cat(head, tail) if matches!(core.terms.get(head), Term::Dag(_)) => (head, tail),
+            TermNode::Cat(head, tail) if matches!(core.terms.get(head), TermNode::Dawg(_)) => {
+                (head, tail)
+            }
             _ => (EPSILON, term),
         };
-        let normal = match grown.normal.get(&tail) {
+        let normal = match grown.normal_forms.get(&tail) {
             Some(&normal) => normal,
             None => {
-                let normal = core.terms.normal(tail, self.horizon);
-                grown.normal.insert(tail, normal);
+                let normal = core.terms.normal_form(tail, self.max_token_len);
+                grown.normal_forms.insert(tail, normal);
                 normal
             }
         };
@@ -170,7 +177,7 @@ impl Keys for Viability {
         }
         match self.keys.get(state.0 as usize) {
             UNKNOWN => {
-                let grown = &mut self.grown();
+                let grown = &mut self.lock_tables();
                 let core = &mut self.automaton.lock();
                 let term = self.automaton.term(core, state);
                 let key = self.intern(grown, core, term)?;
@@ -197,20 +204,20 @@ impl Keys for Viability {
     }
 
     fn memory_bytes(&self) -> usize {
-        let grown = self.grown();
+        let grown = self.lock_tables();
         self.rows.memory_bytes()
             + self.keys.memory_bytes()
             + grown.index.memory_bytes()
-            + grown.normal.len() * 16
+            + grown.normal_forms.len() * 16
     }
 
     fn is_abandoned(&self) -> bool {
-        self.grown.is_abandoned() || self.automaton.is_abandoned()
+        self.tables.is_abandoned() || self.automaton.is_abandoned()
     }
 
     fn renewed(&self) -> Result<Option<Viability>, Error> {
         let automaton = self.automaton.renewed()?;
-        Ok(automaton.map(|one| Viability::new(Arc::new(one), self.horizon as usize)))
+        Ok(automaton.map(|one| Viability::new(Arc::new(one), self.max_token_len as usize)))
     }
 }
 
@@ -241,12 +248,12 @@ impl Steps for Viability {
     }
 
     fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        let Some((facts, class, min, max, tail)) = self.counter(key) else { return Ok(None) };
+        let Some((facts, class, min, max, tail)) = self.class_counter(key) else { return Ok(None) };
         let has_wide = facts.wide != [Cover::None; WIDE_PARTS];
         let exit = match tail {
             EPSILON => None,
             tail => {
-                let grown = &mut self.grown();
+                let grown = &mut self.lock_tables();
                 let core = &mut self.automaton.lock();
                 Some(KeyId(self.intern(grown, core, tail)?))
             }
@@ -274,14 +281,15 @@ impl Steps for Viability {
     }
 }
 
-impl Terms {
+impl TermArena {
     /// The term with everything forgotten that no text of `horizon` bytes can tell.
-    fn normal(&mut self, id: TermId, horizon: u32) -> TermId {
+    fn normal_form(&mut self, id: TermId, horizon: u32) -> TermId {
         let list = match self.get(id) {
-            Term::Alt(list) => list.to_vec(),
+            TermNode::Alt(list) => list.to_vec(),
             _ => vec![id],
         };
-        let mut seen: Vec<TermId> = list.iter().map(|&id| self.saturated(id, horizon)).collect();
+        let mut seen: Vec<TermId> =
+            list.iter().map(|&id| self.saturate_alternative(id, horizon)).collect();
         seen.sort_unstable();
         seen.dedup();
         if seen.len() > 1 {
@@ -292,7 +300,8 @@ impl Terms {
         while at < seen.len() {
             let loops = seen[at];
             if let Some(class) = self.loop_class(loops) {
-                let absorbed = |terms: &Terms, id: TermId| terms.facts(id).alphabet.within(class);
+                let absorbed =
+                    |terms: &TermArena, id: TermId| terms.properties(id).alphabet.within(class);
                 let before = seen[..at].iter().filter(|&&id| absorbed(self, id)).count();
                 seen.retain(|&id| id == loops || !absorbed(self, id));
                 at -= before;
@@ -303,24 +312,24 @@ impl Terms {
     }
 
     /// The class of a term that can go on over that class for as long as the horizon sees.
-    fn loop_class(&self, id: TermId) -> Option<ClassFacts> {
+    fn loop_class(&self, id: TermId) -> Option<CharClassCover> {
         let (head, _) = self.head_and_tail(id);
         let (body, _, max) = self.repetition(head)?;
         match self.get(body) {
-            Term::Dag(dag) if max == UNBOUNDED => self.dags.class_facts(*dag),
+            TermNode::Dawg(dag) if max == UNBOUNDED => self.dawgs.class_cover(*dag),
             _ => None,
         }
     }
 
     /// One alternative with its counters saturated and its tail cut off behind the horizon.
-    fn saturated(&mut self, id: TermId, horizon: u32) -> TermId {
+    fn saturate_alternative(&mut self, id: TermId, horizon: u32) -> TermId {
         let mut heads = Vec::new();
         let mut length = 0u32;
         let mut rest = id;
         while rest != EPSILON && length <= horizon {
             let (head, tail) = self.head_and_tail(rest);
-            let head = self.saturated_head(head, horizon);
-            length = length.saturating_add(self.facts(head).min_len);
+            let head = self.saturate_counter(head, horizon);
+            length = length.saturating_add(self.properties(head).min_len);
             heads.push(head);
             rest = tail;
         }
@@ -333,7 +342,7 @@ impl Terms {
         heads.into_iter().rev().fold(EPSILON, |tail, head| self.cat(head, tail))
     }
 
-    fn saturated_head(&mut self, head: TermId, horizon: u32) -> TermId {
+    fn saturate_counter(&mut self, head: TermId, horizon: u32) -> TermId {
         match self.repetition(head) {
             Some((body, min, max)) => {
                 let max = if max > horizon { UNBOUNDED } else { max };

@@ -16,7 +16,7 @@ mod union_split;
 
 use std::sync::{Arc, MutexGuard};
 
-use crate::automaton::transition_table::{ByteClasses, DEAD, Index, Rows, UNKNOWN};
+use crate::automaton::transition_table::{ByteClasses, DEAD, StateIndex, TransitionRows, UNKNOWN};
 use crate::byte_set::{ByteSet, byte_classes};
 use crate::error::{Error, Resource};
 use crate::expression::Expression;
@@ -24,10 +24,10 @@ use crate::machine::{Machine, part};
 use crate::runtime::Chunks;
 use crate::runtime::interrupt;
 use crate::runtime::{Lock, Survey};
-use crate::terms::derivative::Work;
-use crate::terms::{EMPTY, TermId, Terms};
+use crate::terms::derivative::StepMeter;
+use crate::terms::{EMPTY, TermArena, TermId};
 
-pub use counter_abstraction::Near;
+pub use counter_abstraction::Saturated;
 pub use literal_automaton::{Word, words};
 pub use mask_classes::{KeyId, Repetition, Viability};
 
@@ -69,8 +69,8 @@ impl Default for Limits {
 
 impl Limits {
     /// What building the states may cost in steps.
-    pub(crate) fn work(self) -> Work {
-        Work { steps: 0, allowed: self.states.saturating_mul(STEPS_PER_STATE) }
+    pub(crate) fn work(self) -> StepMeter {
+        StepMeter { steps: 0, allowed: self.states.saturating_mul(STEPS_PER_STATE) }
     }
 }
 
@@ -79,16 +79,16 @@ const STEPS_PER_STATE: u64 = 400;
 
 const ACCEPTING: u32 = 1;
 /// Marks a successor that is known to lead to a member.
-const SURE: u32 = 1 << 31;
+const KNOWN_LIVE: u32 = 1 << 31;
 pub(crate) const LIVE: u32 = 2;
-pub(crate) const BARREN: u32 = 4;
+pub(crate) const NOT_LIVE: u32 = 4;
 
 /// What changes while the machine grows; behind one lock, which known rows never take.
 #[derive(Debug)]
-pub(crate) struct Core {
-    pub(crate) terms: Terms,
-    pub(crate) work: Work,
-    index: Index,
+pub(crate) struct AutomatonCore {
+    pub(crate) terms: TermArena,
+    pub(crate) work: StepMeter,
+    index: StateIndex,
 }
 
 /// A lazy deterministic automaton over bytes; shared freely between threads.
@@ -96,21 +96,21 @@ pub(crate) struct Core {
 pub struct Automaton {
     /// What it was built from, to build it again.
     expression: Expression,
-    core: Lock<Core>,
+    core: Lock<AutomatonCore>,
     pub(crate) classes: ByteClasses,
-    rows: Rows,
+    rows: TransitionRows,
     pub(crate) flags: Chunks,
     start: StateId,
     /// Every state is live, because every term is pure.
     pure: bool,
     /// Every member is valid UTF-8.
-    text: bool,
+    utf8: bool,
     /// It has more states than are worth keeping.
-    pub(crate) endless: bool,
+    pub(crate) many_states: bool,
     limits: Limits,
     /// How often recognizers had lost their states when it was made, see [`Machine::is_abandoned`].
     losses: u32,
-    survey: Survey,
+    fork_check: Survey,
 }
 
 impl Automaton {
@@ -137,28 +137,29 @@ impl Automaton {
     ///
     /// [`Error::Limit`] if finding out, or the language itself, takes more than `limits`.
     pub fn of(expression: &Expression, limits: Limits) -> Result<Option<Automaton>, Error> {
-        let mut terms = Terms::new();
+        let mut terms = TermArena::new();
         let mut work = limits.work();
-        let start = expression.lower(&mut terms, &mut work).map_err(|error| work.spent(error))?;
+        let start =
+            expression.lower(&mut terms, &mut work).map_err(|error| work.limit_error(error))?;
         terms.lowered = Default::default();
         let classes = byte_classes(&terms, start);
-        let pure = terms.facts(start).pure;
+        let pure = terms.properties(start).pure;
         let endless = terms.recognizers.is_unbounded();
         let losses = terms.recognizers.losses();
-        let core = Core { terms, work, index: Index::default() };
+        let core = AutomatonCore { terms, work, index: StateIndex::default() };
         let mut automaton = Automaton {
             expression: expression.clone(),
             core: Lock::new(core),
             classes,
-            rows: Rows::default(),
+            rows: TransitionRows::default(),
             flags: Chunks::default(),
             start: StateId(DEAD),
             pure,
-            text: expression.is_text(),
-            endless,
+            utf8: expression.is_text(),
+            many_states: endless,
             limits,
             losses,
-            survey: Survey::new(),
+            fork_check: Survey::new(),
         };
         let first = automaton.intern(&mut automaton.lock(), start)?;
         automaton.start = StateId(first);
@@ -170,7 +171,7 @@ impl Automaton {
     /// and grows on its own; `None` if it has no more states than are worth keeping.
     pub fn copy(&self) -> Option<Automaton> {
         let core = self.lock();
-        let terms = core.terms.copy()?;
+        let terms = core.terms.independent_copy()?;
         let flags = Chunks::default();
         let numbers = DEAD + 1..;
         for number in numbers.take(core.index.len()) {
@@ -180,19 +181,19 @@ impl Automaton {
         let losses = terms.recognizers.losses();
         Some(Automaton {
             expression: self.expression.clone(),
-            core: Lock::new(Core { terms, work, index }),
+            core: Lock::new(AutomatonCore { terms, work, index }),
             classes: self.classes.clone(),
-            rows: Rows::sparse(),
+            rows: TransitionRows::sparse(),
             flags,
             losses,
-            survey: Survey::new(),
+            fork_check: Survey::new(),
             ..*self
         })
     }
 
     /// Whether a machine of the language has more states than are worth keeping.
     pub fn is_unbounded(&self) -> bool {
-        self.endless
+        self.many_states
     }
 
     /// Bytes at which a new class starts; bytes of one class are never told apart.
@@ -219,14 +220,14 @@ impl Automaton {
         if self.is_accepting(state) {
             return Ok(Vec::new());
         }
-        match self.told_shortest(state) {
+        match self.shortest_from_term(state) {
             Some(text) => Ok(text),
-            None => self.searched_within(state, allowed),
+            None => self.search_shortest(state, allowed),
         }
     }
 
     /// The same where it is written down without a search.
-    fn told_shortest(&self, state: StateId) -> Option<Vec<u8>> {
+    fn shortest_from_term(&self, state: StateId) -> Option<Vec<u8>> {
         if !self.pure {
             return None;
         }
@@ -241,7 +242,7 @@ impl Automaton {
 
     /// Whether every member is valid UTF-8.
     pub fn is_text(&self) -> bool {
-        self.text
+        self.utf8
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -249,40 +250,40 @@ impl Automaton {
     }
 
     /// The term of a state.
-    pub(crate) fn term(&self, core: &Core, state: StateId) -> TermId {
+    pub(crate) fn term(&self, core: &AutomatonCore, state: StateId) -> TermId {
         core.index.term(state.0)
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, AutomatonCore> {
         // A panic while the lock was held leaves at worst a row unfilled.
         self.core.lock()
     }
 
-    fn fill(&self, state: u32, class: usize) -> Result<u32, Error> {
-        self.fill_locked(&mut self.lock(), state, class)
+    fn fill_row(&self, state: u32, class: usize) -> Result<u32, Error> {
+        self.fill_row_locked(&mut self.lock(), state, class)
     }
 
-    pub(crate) fn fill_locked(
+    pub(crate) fn fill_row_locked(
         &self,
-        core: &mut Core,
+        core: &mut AutomatonCore,
         state: u32,
         class: usize,
     ) -> Result<u32, Error> {
         let known = self.rows.get(&self.classes, state, class);
         if known != UNKNOWN {
-            return Ok(known & !SURE);
+            return Ok(known & !KNOWN_LIVE);
         }
         let term = core.index.term(state);
         let byte = self.classes.representatives()[class];
         let next = core.derive(term, byte)?;
         let next = self.intern(core, next)?;
         let is_live = next != DEAD && self.flags.get(next as usize) & LIVE != 0;
-        let known = if is_live { next | SURE } else { next };
-        self.rows.set(&self.classes, state, core.terms.span(term, byte), known);
+        let known = if is_live { next | KNOWN_LIVE } else { next };
+        self.rows.set(&self.classes, state, core.terms.byte_span(term, byte), known);
         Ok(next)
     }
 
-    pub(crate) fn intern(&self, core: &mut Core, term: TermId) -> Result<u32, Error> {
+    pub(crate) fn intern(&self, core: &mut AutomatonCore, term: TermId) -> Result<u32, Error> {
         if term == EMPTY {
             return Ok(DEAD);
         }
@@ -294,7 +295,7 @@ impl Automaton {
         check(Resource::Bytes, bytes as u64, self.limits.bytes)?;
         let state = core.index.add(term);
         let nullable = core.terms.nullable(term, &[]);
-        let live = self.pure || nullable || core.terms.facts(term).pure;
+        let live = self.pure || nullable || core.terms.properties(term).pure;
         let flags = if nullable { ACCEPTING } else { 0 } | if live { LIVE } else { 0 };
         self.flags.set(state as usize, flags);
         Ok(state)
@@ -303,14 +304,14 @@ impl Automaton {
     /// A step that is not in the table yet, or of which it is not known whether it leads to a
     /// member.
     #[cold]
-    fn first_step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+    fn compute_step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let class = self.classes.of(byte);
-        let next = self.fill(state.0, class)?;
+        let next = self.fill_row(state.0, class)?;
         let live = next != DEAD && self.is_live(next)?;
         if self.rows.get(&self.classes, state.0, class) == next {
-            let known = if live { next | SURE } else { DEAD };
+            let known = if live { next | KNOWN_LIVE } else { DEAD };
             let core = &self.lock();
-            let span = core.terms.span(core.index.term(state.0), byte);
+            let span = core.terms.byte_span(core.index.term(state.0), byte);
             self.rows.set(&self.classes, state.0, span, known);
         }
         Ok(live.then_some(StateId(next)))
@@ -318,10 +319,10 @@ impl Automaton {
 
     fn is_live(&self, state: u32) -> Result<bool, Error> {
         let flags = self.flags.get(state as usize);
-        if flags & (LIVE | BARREN) != 0 {
+        if flags & (LIVE | NOT_LIVE) != 0 {
             return Ok(flags & LIVE != 0);
         }
-        self.decide(state)
+        self.search_liveness(state)
     }
 }
 
@@ -343,8 +344,8 @@ impl Machine for Automaton {
         let class = self.classes.of(byte);
         match self.rows.get(&self.classes, state.0, class) {
             DEAD => Ok(None),
-            next if next & SURE != 0 => Ok(Some(StateId(next & !SURE))),
-            _ => self.first_step(state, byte),
+            next if next & KNOWN_LIVE != 0 => Ok(Some(StateId(next & !KNOWN_LIVE))),
+            _ => self.compute_step(state, byte),
         }
     }
 
@@ -371,7 +372,7 @@ impl Machine for Automaton {
     }
 
     fn is_abandoned(&self) -> bool {
-        self.survey.finds_abandoned(|| {
+        self.fork_check.finds_abandoned(|| {
             self.core.is_abandoned() || self.lock().terms.recognizers.losses() != self.losses
         })
     }
@@ -385,14 +386,14 @@ impl Machine for Automaton {
     }
 }
 
-impl Core {
+impl AutomatonCore {
     /// The derivative of a term that depends on nothing around it.
     pub(crate) fn derive(&mut self, term: TermId, byte: u8) -> Result<TermId, Error> {
         self.terms.derivation.begin(self.work.steps);
         // Recognizers within may have machines of their own, and this one's lock is held.
         let work = || self.terms.derive(term, byte, &[], &mut self.work);
-        let derived = interrupt::without_asking(work);
-        derived.map_err(|error| self.work.spent(error))
+        let derived = interrupt::without_interrupts(work);
+        derived.map_err(|error| self.work.limit_error(error))
     }
 }
 

@@ -13,57 +13,63 @@ use rustc_hash::FxHashMap;
 use crate::automaton::{Automaton, StateId, check};
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
-use crate::terms::dawg::DagId;
-use crate::terms::{Term, TermId, Terms};
+use crate::terms::dawg::DawgId;
+use crate::terms::{TermArena, TermId, TermNode};
 
 /// Longer texts are searched, so that what they cost is counted.
-const BYTES: u32 = 1 << 16;
+const MAX_DIRECT_BYTES: u32 = 1 << 16;
 /// Terms within each other.
-const DEPTH: usize = 200;
+const MAX_TERM_DEPTH: usize = 200;
 
 /// Shortest texts of terms, where known.
-type Known = FxHashMap<TermId, Option<Rc<[u8]>>>;
+type KnownWords = FxHashMap<TermId, Option<Rc<[u8]>>>;
 
-impl Terms {
+impl TermArena {
     /// The shortest text of a pure term, the smallest of several; `None` if it is not told so.
     pub(crate) fn shortest(&self, id: TermId) -> Option<Vec<u8>> {
-        let facts = self.facts(id);
-        if !facts.pure || facts.min_len > BYTES {
+        let facts = self.properties(id);
+        if !facts.pure || facts.min_len > MAX_DIRECT_BYTES {
             return None;
         }
         let mut text = Vec::with_capacity(facts.min_len as usize);
-        self.write(id, &mut text, &mut Known::default(), DEPTH)?;
+        self.write_shortest(id, &mut text, &mut KnownWords::default(), MAX_TERM_DEPTH)?;
         Some(text)
     }
 
-    fn write(&self, id: TermId, text: &mut Vec<u8>, known: &mut Known, depth: usize) -> Option<()> {
+    fn write_shortest(
+        &self,
+        id: TermId,
+        text: &mut Vec<u8>,
+        known: &mut KnownWords,
+        depth: usize,
+    ) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         let mut id = id;
         loop {
             match *self.get(id) {
-                Term::Epsilon | Term::Full => return Some(()),
-                Term::Dag(node) => {
-                    self.write_leaf(node, text);
+                TermNode::Epsilon | TermNode::Full => return Some(()),
+                TermNode::Dawg(node) => {
+                    self.write_shortest_word(node, text);
                     return Some(());
                 }
                 // All shortest texts of the first are equally long, so the smallest goes in front.
-                Term::Cat(first, rest) => {
-                    self.write(first, text, known, depth)?;
+                TermNode::Cat(first, rest) => {
+                    self.write_shortest(first, text, known, depth)?;
                     id = rest;
                 }
-                Term::Alt(ref list) => {
-                    let least = self.facts(id).min_len;
+                TermNode::Alt(ref list) => {
+                    let least = self.properties(id).min_len;
                     let mut best: Option<Rc<[u8]>> = None;
-                    for &one in list.iter().filter(|&&one| self.facts(one).min_len == least) {
-                        let one = self.known(one, known, depth)?;
+                    for &one in list.iter().filter(|&&one| self.properties(one).min_len == least) {
+                        let one = self.known_shortest(one, known, depth)?;
                         best = Some(best.filter(|best| *best <= one).unwrap_or(one));
                     }
                     text.extend_from_slice(&best?);
                     return Some(());
                 }
-                Term::Repeat { body, min, .. } => {
-                    if self.facts(body).min_len > 0 && min > 0 {
-                        let one = self.known(body, known, depth)?;
+                TermNode::Repeat { body, min, .. } => {
+                    if self.properties(body).min_len > 0 && min > 0 {
+                        let one = self.known_shortest(body, known, depth)?;
                         (0..min).for_each(|_| text.extend_from_slice(&one));
                     }
                     return Some(());
@@ -73,20 +79,20 @@ impl Terms {
         }
     }
 
-    fn known(&self, id: TermId, known: &mut Known, depth: usize) -> Option<Rc<[u8]>> {
+    fn known_shortest(&self, id: TermId, known: &mut KnownWords, depth: usize) -> Option<Rc<[u8]>> {
         if let Some(text) = known.get(&id) {
             return text.clone();
         }
         let mut text = Vec::new();
-        let text = self.write(id, &mut text, known, depth).map(|()| text.into());
+        let text = self.write_shortest(id, &mut text, known, depth).map(|()| text.into());
         known.insert(id, text.clone());
         text
     }
 
-    fn write_leaf(&self, node: DagId, text: &mut Vec<u8>) {
+    fn write_shortest_word(&self, node: DawgId, text: &mut Vec<u8>) {
         let mut node = node;
-        while let Some(left) = self.dags.min_len(node).checked_sub(1) {
-            let next = self.dags.edges(node).iter().find(|one| self.dags.min_len(one.2) == left);
+        while let Some(left) = self.dawgs.min_len(node).checked_sub(1) {
+            let next = self.dawgs.edges(node).iter().find(|one| self.dawgs.min_len(one.2) == left);
             let Some(&(byte, _, next)) = next else { return };
             text.push(byte);
             node = next;
@@ -97,13 +103,13 @@ impl Terms {
 impl Automaton {
     /// The shortest continuation that makes the text a member, the smallest of several, searched
     /// state by state, with so much work on states that are new.
-    pub(crate) fn searched_within(&self, start: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
+    pub(crate) fn search_shortest(&self, start: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
         let begun = self.work();
         let checked = || {
             let needed = self.work() - begun;
             check(Resource::Steps, needed, allowed)
         };
-        let length = self.least_length(start, &checked)?;
+        let length = self.shortest_length(start, &checked)?;
         let mut text = Vec::with_capacity(length);
         // The states on the way, with how many classes of bytes were tried from each.
         let mut way = vec![(start, 0)];
@@ -124,7 +130,7 @@ impl Automaton {
             };
             *tried += 1;
             if let Some(next) = self.step(here, byte)?
-                && self.needs(next) < left
+                && self.search_bound(next) < left
                 && few.get(&next).is_none_or(|&few| few + 1 < left)
             {
                 text.push(byte);
@@ -135,14 +141,14 @@ impl Automaton {
     }
 
     /// Bytes of the shortest continuation; none of a state that leads to no member.
-    fn least_length(
+    fn shortest_length(
         &self,
         start: StateId,
         checked: &impl Fn() -> Result<(), Error>,
     ) -> Result<usize, Error> {
         let mut read = FxHashMap::from_iter([(start, 0)]);
         // By the bytes that members through a state have at least, with those read.
-        let mut open = BTreeMap::from([(self.needs(start), vec![(start, 0)])]);
+        let mut open = BTreeMap::from([(self.search_bound(start), vec![(start, 0)])]);
         while let Some(mut least) = open.first_entry() {
             let all = *least.key();
             let Some((here, length)) = least.get_mut().pop() else {
@@ -161,7 +167,7 @@ impl Automaton {
                 let before = read.entry(next).or_insert(usize::MAX);
                 if length + 1 < *before {
                     *before = length + 1;
-                    let all = all.max(length + 1 + self.needs(next));
+                    let all = all.max(length + 1 + self.search_bound(next));
                     open.entry(all).or_default().push((next, length + 1));
                 }
             }
@@ -170,27 +176,29 @@ impl Automaton {
     }
 
     /// Bytes that every continuation has at least.
-    fn needs(&self, state: StateId) -> usize {
+    fn search_bound(&self, state: StateId) -> usize {
         let core = self.lock();
-        core.terms.needs(self.term(&core, state)) as usize
+        core.terms.search_bound(self.term(&core, state)) as usize
     }
 }
 
-impl Terms {
+impl TermArena {
     /// Bytes that the texts of a term have at least, as recognizers find out for a search.
-    fn needs(&self, id: TermId) -> u32 {
+    fn search_bound(&self, id: TermId) -> u32 {
         let needs = match self.get(id) {
-            Term::Recognized(at) => self.recognizers.needs(*at),
-            &Term::Cat(head, tail) => match self.get(head) {
-                Term::Recognized(at) => {
-                    self.recognizers.needs(*at).saturating_add(self.facts(tail).min_len)
+            TermNode::Custom(at) => self.recognizers.needs(*at),
+            &TermNode::Cat(head, tail) => match self.get(head) {
+                TermNode::Custom(at) => {
+                    self.recognizers.needs(*at).saturating_add(self.properties(tail).min_len)
                 }
                 _ => 0,
             },
-            Term::And(list) => list.iter().map(|&one| self.needs(one)).max().unwrap_or(0),
+            TermNode::And(list) => {
+                list.iter().map(|&one| self.search_bound(one)).max().unwrap_or(0)
+            }
             _ => 0,
         };
-        needs.max(self.facts(id).min_len)
+        needs.max(self.properties(id).min_len)
     }
 }
 
@@ -208,11 +216,11 @@ mod tests {
     }
 
     /// States, each with its smallest shortest completion if it has one.
-    type Completed = Vec<(StateId, Option<Vec<u8>>)>;
+    type CompletedStates = Vec<(StateId, Option<Vec<u8>>)>;
 
     /// Every state that a text of the machine leads to, up to some, and what completes it by trying
     /// all bytes, the smallest first.
-    fn completed(automaton: &Automaton) -> Result<Completed, Error> {
+    fn completed(automaton: &Automaton) -> Result<CompletedStates, Error> {
         let mut states = vec![automaton.start()];
         for at in 0..60 {
             let Some(&state) = states.get(at) else { break };
@@ -246,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn shortest_texts_are_those_of_trying_all() -> Result<(), Error> {
+    fn shortest_completions_equal_breadth_first_search() -> Result<(), Error> {
         let patterns = [
             "",
             "a",
@@ -272,7 +280,7 @@ mod tests {
             let automaton = Automaton::new(&expression(pattern)?, Limits::default())?;
             for (state, expected) in completed(&automaton)? {
                 assert_eq!(
-                    Some(automaton.searched_within(state, u64::MAX)?),
+                    Some(automaton.search_shortest(state, u64::MAX)?),
                     expected,
                     "{pattern}"
                 );
@@ -283,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn so_are_those_of_conjunctions_and_complements() -> Result<(), Error> {
+    fn shortest_completions_of_intersections_equal_breadth_first_search() -> Result<(), Error> {
         let patterns = [
             ".*a.*",
             "(?s:.{3,7})",

@@ -49,24 +49,24 @@ impl ByteClasses {
 
 /// Rows of successors, read without a lock.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct TransitionRows {
     slots: Chunks,
     /// The slots of machines whose states are mostly read once, which would leave rows empty.
-    few: Option<Lock<FxHashMap<usize, u32>>>,
+    sparse: Option<Lock<FxHashMap<usize, u32>>>,
 }
 
-impl Rows {
+impl TransitionRows {
     /// Rows of which few slots are filled; they are read under a lock.
-    pub(crate) fn sparse() -> Rows {
-        Rows { slots: Chunks::default(), few: Some(Lock::default()) }
+    pub(crate) fn sparse() -> TransitionRows {
+        TransitionRows { slots: Chunks::default(), sparse: Some(Lock::default()) }
     }
 
     #[inline]
     pub(crate) fn get(&self, classes: &ByteClasses, state: u32, class: usize) -> u32 {
         let slot = state as usize * classes.len() + class;
-        match &self.few {
+        match &self.sparse {
             None => self.slots.get(slot),
-            Some(few) => locked(few).get(&slot).copied().unwrap_or(UNKNOWN),
+            Some(few) => lock_sparse(few).get(&slot).copied().unwrap_or(UNKNOWN),
         }
     }
 
@@ -74,33 +74,33 @@ impl Rows {
     pub(crate) fn set(&self, classes: &ByteClasses, state: u32, bytes: (u8, u8), next: u32) {
         for class in classes.of(bytes.0)..=classes.of(bytes.1) {
             let slot = state as usize * classes.len() + class;
-            match &self.few {
+            match &self.sparse {
                 None => self.slots.set(slot, next),
                 Some(few) => {
-                    locked(few).insert(slot, next);
+                    lock_sparse(few).insert(slot, next);
                 }
             }
         }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let few = self.few.as_ref().map_or(0, |few| locked(few).capacity() * 18);
+        let few = self.sparse.as_ref().map_or(0, |few| lock_sparse(few).capacity() * 18);
         self.slots.memory_bytes() + few
     }
 }
 
-fn locked(few: &Lock<FxHashMap<usize, u32>>) -> MutexGuard<'_, FxHashMap<usize, u32>> {
+fn lock_sparse(few: &Lock<FxHashMap<usize, u32>>) -> MutexGuard<'_, FxHashMap<usize, u32>> {
     few.lock()
 }
 
 /// Which term a state is. Numbers start at 2.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct StateIndex {
     ids: FxHashMap<TermId, u32>,
     terms: Vec<TermId>,
 }
 
-impl Index {
+impl StateIndex {
     pub(crate) fn find(&self, term: TermId) -> Option<u32> {
         self.ids.get(&term).copied()
     }

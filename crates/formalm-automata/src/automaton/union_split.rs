@@ -3,7 +3,7 @@
 use crate::automaton::{Automaton, StateId};
 use crate::error::Error;
 use crate::machine::Machine;
-use crate::terms::Term;
+use crate::terms::TermNode;
 
 /// With more alternatives they are not looked at one by one.
 const MAX_ALTERNATIVES: usize = 8;
@@ -23,12 +23,12 @@ impl Automaton {
         let list = {
             let core = &self.lock();
             match core.terms.get(self.term(core, state)) {
-                Term::Alt(list) if list.len() <= MAX_ALTERNATIVES => list.clone(),
+                TermNode::Alt(list) if list.len() <= MAX_ALTERNATIVES => list.clone(),
                 _ => return Ok(None),
             }
         };
         // Whether others have members alone may take a search.
-        if !list.iter().all(|&term| self.lock().terms.facts(term).pure) {
+        if !list.iter().all(|&term| self.lock().terms.properties(term).pure) {
             return Ok(None);
         }
         let (mut narrow, mut broad) = (Vec::new(), Vec::new());

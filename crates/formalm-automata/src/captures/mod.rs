@@ -9,16 +9,16 @@ mod split;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::automaton::fork_safe_automaton::Lasting;
+use crate::automaton::fork_safe_automaton::ForkSafeAutomaton;
 use crate::automaton::{Automaton, Limits};
 use crate::error::Error;
-use crate::expression::{Expression, Node};
+use crate::expression::{Expression, ExpressionNode};
 use crate::machine::Machine;
-use crate::syntax::capture_matcher::{Program, out_of_steps, spans};
+use crate::syntax::capture_matcher::{MatchProgram, group_spans, out_of_steps};
 use crate::terms::UNBOUNDED;
-use crate::terms::derivative::Work;
+use crate::terms::derivative::StepMeter;
 
-use split::{Division, divide};
+use split::{SplitRequest, split_string};
 
 pub use split::divided;
 
@@ -30,14 +30,14 @@ pub use split::divided;
 /// difference those of its left one.
 #[derive(Debug)]
 pub struct Grouping {
-    machine: Lasting,
-    part: Part,
+    machine: ForkSafeAutomaton,
+    part: CapturePart,
     groups: usize,
 }
 
 /// What the groups of a language captured in a member, by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Captured {
+pub struct CaptureGroups {
     /// Where each group begins and ends, in bytes; `None` if it took no part.
     pub spans: Vec<Option<Range<usize>>>,
     /// Whether the pattern of the group was matched against a piece of the text at all, unlike
@@ -47,29 +47,29 @@ pub struct Captured {
 
 /// An expression with what is needed to find its groups; `groups` are theirs.
 #[derive(Debug)]
-struct Part {
-    form: Form,
+struct CapturePart {
+    form: CaptureForm,
     groups: Range<usize>,
 }
 
 #[derive(Debug)]
-enum Form {
+enum CaptureForm {
     /// No groups.
     Plain,
-    Pattern(Program),
-    Union(Vec<(Member, Part)>),
-    Concat(Vec<(Member, Part)>),
+    Pattern(MatchProgram),
+    Union(Vec<(PartAutomaton, CapturePart)>),
+    Concat(Vec<(PartAutomaton, CapturePart)>),
     Repeat {
-        member: Member,
-        part: Box<Part>,
+        member: PartAutomaton,
+        part: Box<CapturePart>,
         least: usize,
         most: Option<usize>,
     },
-    All(Vec<Part>),
+    All(Vec<CapturePart>),
 }
 
 /// The machine of a part; none if the part has no member.
-pub(super) type Member = Option<Lasting>;
+pub(super) type PartAutomaton = Option<ForkSafeAutomaton>;
 
 impl Grouping {
     /// Prepares a language whose machine is `machine`.
@@ -83,8 +83,8 @@ impl Grouping {
         limits: Limits,
     ) -> Result<Grouping, Error> {
         let mut groups = 0;
-        let part = prepared(expression, limits, &mut groups)?;
-        Ok(Grouping { machine: Lasting::new(machine), part, groups })
+        let part = prepare_part(expression, limits, &mut groups)?;
+        Ok(Grouping { machine: ForkSafeAutomaton::new(machine), part, groups })
     }
 
     /// What the groups capture in a text; nothing at all if it is not a member.
@@ -94,20 +94,20 @@ impl Grouping {
     /// # Errors
     ///
     /// [`Error::Limit`] after `steps` steps, or when too much memory would be needed.
-    pub fn captured(&self, text: &[u8], steps: u64) -> Result<Option<Captured>, Error> {
-        let mut work = Work { steps: 0, allowed: steps };
+    pub fn captured(&self, text: &[u8], steps: u64) -> Result<Option<CaptureGroups>, Error> {
+        let mut work = StepMeter { steps: 0, allowed: steps };
         if !is_member(self.machine.get(), text, &mut work)? {
             return Ok(None);
         }
         let (spans, asked) = (vec![None; self.groups], vec![false; self.groups]);
-        let mut captured = Captured { spans, asked };
+        let mut captured = CaptureGroups { spans, asked };
         let good = self.part.find(text, 0, &mut work, &mut captured)?;
         Ok(good.then_some(captured))
     }
 }
 
 /// Whether the machine accepts the text.
-fn is_member(machine: &Automaton, text: &[u8], work: &mut Work) -> Result<bool, Error> {
+fn is_member(machine: &Automaton, text: &[u8], work: &mut StepMeter) -> Result<bool, Error> {
     work.steps = work.steps.saturating_add(text.len() as u64);
     if work.steps > work.allowed {
         return Err(out_of_steps(work));
@@ -117,72 +117,80 @@ fn is_member(machine: &Automaton, text: &[u8], work: &mut Work) -> Result<bool, 
 }
 
 /// Prepares an expression whose first group has the number `groups`, and counts its groups.
-fn prepared(expression: &Expression, limits: Limits, groups: &mut usize) -> Result<Part, Error> {
+fn prepare_part(
+    expression: &Expression,
+    limits: Limits,
+    groups: &mut usize,
+) -> Result<CapturePart, Error> {
     let first = *groups;
     if !expression.has_groups() {
-        return Ok(Part { form: Form::Plain, groups: first..first });
+        return Ok(CapturePart { form: CaptureForm::Plain, groups: first..first });
     }
-    let mut all = |list: &[Expression]| -> Result<Vec<(Member, Part)>, Error> {
-        list.iter().map(|one| Ok((member(one, limits)?, prepared(one, limits, groups)?))).collect()
+    let mut all = |list: &[Expression]| -> Result<Vec<(PartAutomaton, CapturePart)>, Error> {
+        list.iter()
+            .map(|one| Ok((part_automaton(one, limits)?, prepare_part(one, limits, groups)?)))
+            .collect()
     };
     let form = match expression.node() {
-        Node::Pattern(pattern) => {
+        ExpressionNode::Pattern(pattern) => {
             *groups += pattern.groups.len();
-            Form::Pattern(Program::new(pattern))
+            CaptureForm::Pattern(MatchProgram::new(pattern))
         }
-        Node::Union(list) => Form::Union(all(list)?),
-        Node::Concat(list) => Form::Concat(all(list)?),
-        Node::Repeat(one, least, most) => Form::Repeat {
-            member: member(one, limits)?,
-            part: Box::new(prepared(one, limits, groups)?),
+        ExpressionNode::Union(list) => CaptureForm::Union(all(list)?),
+        ExpressionNode::Concat(list) => CaptureForm::Concat(all(list)?),
+        ExpressionNode::Repeat(one, least, most) => CaptureForm::Repeat {
+            member: part_automaton(one, limits)?,
+            part: Box::new(prepare_part(one, limits, groups)?),
             least: *least as usize,
             most: (*most != UNBOUNDED).then_some(*most as usize),
         },
-        Node::Intersection(list) => {
+        ExpressionNode::Intersection(list) => {
             let parts: Result<_, Error> =
-                list.iter().map(|one| prepared(one, limits, groups)).collect();
-            Form::All(parts?)
+                list.iter().map(|one| prepare_part(one, limits, groups)).collect();
+            CaptureForm::All(parts?)
         }
-        Node::Difference(left, _) => Form::All(vec![prepared(left, limits, groups)?]),
-        Node::Lexeme(_)
-        | Node::Texts(_)
-        | Node::Recognized(_)
-        | Node::Complement(_)
-        | Node::Edits(..)
-        | Node::Rewrite { .. } => Form::Plain,
+        ExpressionNode::Difference(left, _) => {
+            CaptureForm::All(vec![prepare_part(left, limits, groups)?])
+        }
+        ExpressionNode::Lexeme(_)
+        | ExpressionNode::Literals(_)
+        | ExpressionNode::Custom(_)
+        | ExpressionNode::Complement(_)
+        | ExpressionNode::Edits(..)
+        | ExpressionNode::Rewrite { .. } => CaptureForm::Plain,
     };
-    Ok(Part { form, groups: first..*groups })
+    Ok(CapturePart { form, groups: first..*groups })
 }
 
-fn member(expression: &Expression, limits: Limits) -> Result<Member, Error> {
+fn part_automaton(expression: &Expression, limits: Limits) -> Result<PartAutomaton, Error> {
     match Automaton::new(expression, limits) {
-        Ok(machine) => Ok(Some(Lasting::new(Arc::new(machine)))),
+        Ok(machine) => Ok(Some(ForkSafeAutomaton::new(Arc::new(machine)))),
         Err(Error::Language { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-impl Part {
+impl CapturePart {
     /// Writes the spans of the groups in `text`, which begins at `offset` of the whole text, into
     /// `found`; whether the text is a member.
     fn find(
         &self,
         text: &[u8],
         offset: usize,
-        work: &mut Work,
-        found: &mut Captured,
+        work: &mut StepMeter,
+        found: &mut CaptureGroups,
     ) -> Result<bool, Error> {
         match &self.form {
-            Form::Plain => {}
-            Form::Pattern(program) => {
+            CaptureForm::Plain => {}
+            CaptureForm::Pattern(program) => {
                 let Ok(text) = std::str::from_utf8(text) else { return Ok(false) };
-                let Some(spans) = spans(program, text, work)? else { return Ok(false) };
+                let Some(spans) = group_spans(program, text, work)? else { return Ok(false) };
                 for (group, span) in self.groups.clone().zip(spans) {
                     found.spans[group] = span.map(|(start, end)| offset + start..offset + end);
                     found.asked[group] = true;
                 }
             }
-            Form::Union(operands) => {
+            CaptureForm::Union(operands) => {
                 for (machine, part) in operands {
                     if let Some(machine) = machine
                         && is_member(machine.get(), text, work)?
@@ -192,17 +200,17 @@ impl Part {
                 }
                 return Ok(false);
             }
-            Form::Concat(parts) => return find_each(parts, text, offset, work, found),
-            Form::Repeat { member, part, least, most } => {
-                let member = |_| machine_of(member);
-                let division = Division { least: *least, most: *most, member: &member };
-                let Some(ends) = divide(text, &division, work)? else { return Ok(false) };
+            CaptureForm::Concat(parts) => return find_each(parts, text, offset, work, found),
+            CaptureForm::Repeat { member, part, least, most } => {
+                let member = |_| as_machine(member);
+                let division = SplitRequest { least: *least, most: *most, member: &member };
+                let Some(ends) = split_string(text, &division, work)? else { return Ok(false) };
                 if let Some((&end, before)) = ends.split_last() {
                     let start = before.last().copied().unwrap_or(0);
                     return part.find(&text[start..end], offset + start, work, found);
                 }
             }
-            Form::All(parts) => {
+            CaptureForm::All(parts) => {
                 for part in parts {
                     if !part.find(text, offset, work, found)? {
                         return Ok(false);
@@ -214,21 +222,21 @@ impl Part {
     }
 }
 
-fn machine_of(member: &Member) -> Option<&dyn Machine> {
+fn as_machine(member: &PartAutomaton) -> Option<&dyn Machine> {
     member.as_ref().map(|machine| machine.get() as &dyn Machine)
 }
 
 /// Divides the text among the parts of a sequence, and finds the groups of each.
 fn find_each(
-    parts: &[(Member, Part)],
+    parts: &[(PartAutomaton, CapturePart)],
     text: &[u8],
     offset: usize,
-    work: &mut Work,
-    found: &mut Captured,
+    work: &mut StepMeter,
+    found: &mut CaptureGroups,
 ) -> Result<bool, Error> {
-    let member = |number: usize| machine_of(&parts[number].0);
-    let division = Division { least: parts.len(), most: Some(parts.len()), member: &member };
-    let Some(ends) = divide(text, &division, work)? else { return Ok(false) };
+    let member = |number: usize| as_machine(&parts[number].0);
+    let division = SplitRequest { least: parts.len(), most: Some(parts.len()), member: &member };
+    let Some(ends) = split_string(text, &division, work)? else { return Ok(false) };
     let mut start = 0;
     for ((_, part), end) in parts.iter().zip(ends) {
         if !part.find(&text[start..end], offset + start, work, found)? {

@@ -5,13 +5,13 @@ use rustc_hash::FxHashSet;
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::syntax::capture_matcher::{check_memory, out_of_steps};
-use crate::terms::derivative::Work;
+use crate::terms::derivative::StepMeter;
 
 /// What a list of ends takes beside its members, in words.
-const KEPT_BESIDE: usize = 3;
+const LIST_OVERHEAD_WORDS: usize = 3;
 
 /// How many pieces there are to be, and whose members they are.
-pub(super) struct Division<'a> {
+pub(super) struct SplitRequest<'a> {
     /// Fewest pieces.
     pub(super) least: usize,
     /// Most pieces.
@@ -37,17 +37,21 @@ pub fn divided(
 ) -> Result<Option<Vec<usize>>, Error> {
     let last = members.last().copied().flatten();
     let member = |number: usize| members.get(number).copied().unwrap_or(last);
-    divide(text, &Division { least, most, member: &member }, &mut Work { steps: 0, allowed: steps })
+    split_string(
+        text,
+        &SplitRequest { least, most, member: &member },
+        &mut StepMeter { steps: 0, allowed: steps },
+    )
 }
 
 /// Where each piece ends. Every piece in turn takes as much as it can so that the rest can still
 /// be divided; more pieces than needed are made only for what is left of the text.
 ///
 /// What cannot be divided is remembered, so that no rest is tried twice.
-pub(super) fn divide(
+pub(super) fn split_string(
     text: &[u8],
-    division: &Division,
-    work: &mut Work,
+    division: &SplitRequest,
+    work: &mut StepMeter,
 ) -> Result<Option<Vec<usize>>, Error> {
     let mut failed = FxHashSet::default();
     // For each piece the ends that it may have, the one tried at the end of the list. In front of
@@ -60,7 +64,7 @@ pub(super) fn divide(
             return Ok(Some(open[1..].iter().filter_map(|ends| ends.last().copied()).collect()));
         }
         let is_full = division.most.is_some_and(|most| count >= most);
-        if is_full || failed.contains(&(division.distinct(count), at)) {
+        if is_full || failed.contains(&(division.equivalent_count(count), at)) {
             open.last_mut().and_then(Vec::pop);
             continue;
         }
@@ -68,7 +72,7 @@ pub(super) fn divide(
             Some(machine) => ends_of(machine, text, at, count < division.least, work)?,
             None => Vec::new(),
         };
-        kept += ends.capacity() + KEPT_BESIDE;
+        kept += ends.capacity() + LIST_OVERHEAD_WORDS;
         check_memory((kept + failed.capacity() * 2) * size_of::<usize>())?;
         open.push(ends);
     }
@@ -78,21 +82,21 @@ pub(super) fn divide(
 /// The end to be tried next; pieces without one are taken back, and what led to them has failed.
 fn next_end<'a>(
     open: &'a mut Vec<Vec<usize>>,
-    division: &Division,
+    division: &SplitRequest,
     failed: &mut FxHashSet<(usize, usize)>,
     kept: &mut usize,
 ) -> Option<&'a usize> {
     while open.last()?.is_empty() {
-        *kept = kept.saturating_sub(open.pop()?.capacity() + KEPT_BESIDE);
+        *kept = kept.saturating_sub(open.pop()?.capacity() + LIST_OVERHEAD_WORDS);
         let end = open.last_mut()?.pop()?;
-        failed.insert((division.distinct(open.len() - 1), end));
+        failed.insert((division.equivalent_count(open.len() - 1), end));
     }
     open.last()?.last()
 }
 
-impl Division<'_> {
+impl SplitRequest<'_> {
     /// A count of pieces, those being equal that leave the same to do.
-    fn distinct(&self, count: usize) -> usize {
+    fn equivalent_count(&self, count: usize) -> usize {
         if self.most.is_some() { count } else { count.min(self.least) }
     }
 }
@@ -103,7 +107,7 @@ fn ends_of(
     text: &[u8],
     from: usize,
     may_be_empty: bool,
-    work: &mut Work,
+    work: &mut StepMeter,
 ) -> Result<Vec<usize>, Error> {
     let mut ends = Vec::new();
     let mut state = machine.start();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Captured, Grouping};
+use super::{CaptureGroups, Grouping};
 use crate::syntax::{Dialect, Flags, parse};
 use crate::{Automaton, Error, Expression, Limits, Resource};
 
@@ -30,7 +30,7 @@ fn check(language: &Expression, text: &str, expected: &[Option<&str>]) {
 }
 
 #[test]
-fn a_union_shows_its_first_operand_with_the_text() {
+fn a_union_captures_with_its_first_matching_operand() {
     let language =
         Expression::union(vec![pattern("(a+)"), texts(&["b"]), pattern("(b)|(a+)c?")]).unwrap();
     check(&language, "aa", &[Some("aa"), None, None]);
@@ -79,15 +79,15 @@ fn boolean_operations() {
 }
 
 #[test]
-fn members_that_are_no_text() {
+fn non_utf8_members_have_captures() {
     let language =
         Expression::concat(vec![Expression::texts(vec![vec![0xff]]), pattern("(a)")]).unwrap();
     let found = grouping(&language).captured(b"\xffa", STEPS).expect("limits");
-    assert_eq!(found, Some(Captured { spans: vec![Some(1..2)], asked: vec![true] }));
+    assert_eq!(found, Some(CaptureGroups { spans: vec![Some(1..2)], asked: vec![true] }));
 }
 
 #[test]
-fn groups_that_were_not_asked() {
+fn groups_of_unused_operands_are_not_marked_as_matched() {
     let word = pattern("(x)?(y)?").repeat(0, Some(1)).unwrap();
     let language = Expression::union(vec![pattern("(a)"), word]).unwrap();
     for (text, expected) in

@@ -16,4 +16,4 @@ pub use identity_classes::{Plainly, StateKeys};
 pub use intersection::Filtered;
 pub use position_automaton::{Composed, Letter};
 pub use prefixed::{Front, Prefixed, PrefixedKeys};
-pub use scratch_machine::{AHEAD_BYTES, Ahead, Lookahead, StepsAhead};
+pub use scratch_machine::{Ahead, Lookahead, SCRATCH_BYTES, ScratchMaskAutomaton};

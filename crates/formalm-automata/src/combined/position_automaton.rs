@@ -10,7 +10,9 @@ use std::sync::{Arc, MutexGuard};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::scratch_machine::Lookahead;
-use super::state_interner::{Item, States, live, shortest, way_of};
+use super::state_interner::{
+    PartState, StateInterner, class_of, live_bytes_by_step, shortest_by_distance,
+};
 use crate::automaton::StateId;
 use crate::byte_set::ByteSet;
 use crate::error::Error;
@@ -18,7 +20,7 @@ use crate::machine::{Doubts, Machine, alike};
 use crate::runtime::Lock;
 
 /// In place of a letter: nothing was read yet.
-const BEGINNING: u32 = u32::MAX;
+const START_POSITION: u32 = u32::MAX;
 
 /// One letter of the expression.
 #[derive(Debug)]
@@ -36,23 +38,23 @@ pub struct Letter<M> {
 pub struct Composed<M> {
     /// Most states.
     state_limit: u64,
-    letters: Vec<Letter<M>>,
+    positions: Vec<Letter<M>>,
     /// Bytes that are needed at least once a letter has ended.
-    rest: Vec<usize>,
+    min_bytes_after: Vec<usize>,
     /// Letters that it may begin with.
     first: Box<[u32]>,
     /// Whether the empty text is a member without any letter.
     empty: bool,
-    states: Arc<Lock<States>>,
+    states: Arc<Lock<StateInterner>>,
     /// Of a machine to look ahead with, what it looks ahead of.
-    of: Option<Of<M>>,
-    ahead: Lookahead<Composed<M>>,
+    origin: Option<ScratchOrigin<M>>,
+    scratch: Lookahead<Composed<M>>,
 }
 
 /// What a machine looks ahead of.
 #[derive(Debug)]
-struct Of<M> {
-    states: Arc<Lock<States>>,
+struct ScratchOrigin<M> {
+    states: Arc<Lock<StateInterner>>,
     /// The machines that letters have in place of those there.
     own: Vec<Arc<M>>,
 }
@@ -74,14 +76,23 @@ impl<M: Machine> Composed<M> {
         for letter in &letters {
             least.push(letter.machine.shortest(letter.machine.start())?.len());
         }
-        let rest = rests(&letters, &least);
-        let states = Arc::new(Lock::new(States::new(state_limit)));
+        let rest = min_bytes_after(&letters, &least);
+        let states = Arc::new(Lock::new(StateInterner::new(state_limit)));
         let (of, ahead) = (None, Lookahead::default());
         let first = Box::from(first);
-        let composed = Composed { state_limit, letters, rest, first, empty, states, of, ahead };
-        let mut items = vec![(BEGINNING, StateId::from_number(0))];
-        composed.begin(&composed.first, &mut items)?;
-        composed.lock().number(items)?;
+        let composed = Composed {
+            state_limit,
+            positions: letters,
+            min_bytes_after: rest,
+            first,
+            empty,
+            states,
+            origin: of,
+            scratch: ahead,
+        };
+        let mut items = vec![(START_POSITION, StateId::from_number(0))];
+        composed.add_starts(&composed.first, &mut items)?;
+        composed.lock().intern(items)?;
         Ok(composed)
     }
 
@@ -93,12 +104,12 @@ impl<M: Machine> Composed<M> {
     /// The letters in which a text may be, with the state of each.
     pub fn items(&self, state: StateId) -> Vec<(u32, StateId)> {
         let items = self.lock().items(state.number());
-        items.iter().filter(|item| item.0 != BEGINNING).copied().collect()
+        items.iter().filter(|item| item.0 != START_POSITION).copied().collect()
     }
 
     /// All letters; their indices are those of [`Composed::items`].
     pub fn letters(&self) -> &[Letter<M>] {
-        &self.letters
+        &self.positions
     }
 
     /// The state of texts that are in some letters; none, if there are none.
@@ -110,7 +121,7 @@ impl<M: Machine> Composed<M> {
         if items.is_empty() {
             return Ok(None);
         }
-        Ok(Some(StateId::from_number(self.lock().number(items.to_vec())?)))
+        Ok(Some(StateId::from_number(self.lock().intern(items.to_vec())?)))
     }
 
     /// The same of items of the machine that is looked ahead of.
@@ -119,7 +130,7 @@ impl<M: Machine> Composed<M> {
     ///
     /// [`Error::Limit`].
     pub fn entered_within(&self, items: &[(u32, StateId)]) -> Result<Option<StateId>, Error> {
-        self.state_within(&self.entered(items)?)
+        self.state_within(&self.import_items(items)?)
     }
 
     /// The state of texts that have just ended a letter and go on; none, if nothing may follow.
@@ -129,12 +140,12 @@ impl<M: Machine> Composed<M> {
     /// [`Error::Limit`].
     pub fn state_behind(&self, letter: u32) -> Result<Option<StateId>, Error> {
         let mut items = Vec::new();
-        self.begin(&self.letters[letter as usize].follows, &mut items)?;
+        self.add_starts(&self.positions[letter as usize].follows, &mut items)?;
         self.state_within(&items)
     }
 
     /// The state with another one of each letter.
-    fn each_letter(
+    fn map_positions(
         &self,
         state: StateId,
         another: impl Fn(&M, StateId) -> Result<StateId, Error>,
@@ -142,38 +153,38 @@ impl<M: Machine> Composed<M> {
         let items = self.lock().items(state.number());
         let mut others = Vec::with_capacity(items.len());
         for &(at, state) in items.iter() {
-            let letter = self.letters.get(at as usize);
+            let letter = self.positions.get(at as usize);
             others.push((at, letter.map_or(Ok(state), |one| another(&one.machine, state))?));
         }
         if others == items[..] {
             return Ok(state);
         }
-        self.lock().number(others).map(StateId::from_number)
+        self.lock().intern(others).map(StateId::from_number)
     }
 
-    fn lock(&self) -> MutexGuard<'_, States> {
+    fn lock(&self) -> MutexGuard<'_, StateInterner> {
         self.states.lock()
     }
 
     /// Whether this is a machine to look ahead with.
-    pub fn is_ahead(&self) -> bool {
-        self.of.is_some()
+    pub fn is_scratch(&self) -> bool {
+        self.origin.is_some()
     }
 
     /// The items of another machine's state in the machines of the letters here.
-    fn entered(&self, items: &[Item]) -> Result<Vec<Item>, Error> {
-        let enter = |&(at, state): &Item| {
-            let letter = self.letters.get(at as usize);
+    fn import_items(&self, items: &[PartState]) -> Result<Vec<PartState>, Error> {
+        let enter = |&(at, state): &PartState| {
+            let letter = self.positions.get(at as usize);
             Ok((at, letter.map_or(Ok(state), |one| one.machine.enter(state))?))
         };
         items.iter().map(enter).collect()
     }
 
     /// Adds the starts of letters, and of those behind letters that may be empty.
-    fn begin(&self, letters: &[u32], items: &mut Vec<Item>) -> Result<(), Error> {
+    fn add_starts(&self, letters: &[u32], items: &mut Vec<PartState>) -> Result<(), Error> {
         let mut open = letters.to_vec();
         while let Some(at) = open.pop() {
-            let letter = &self.letters[at as usize];
+            let letter = &self.positions[at as usize];
             let item = (at, letter.machine.start());
             if !items.contains(&item) {
                 items.push(item);
@@ -186,7 +197,7 @@ impl<M: Machine> Composed<M> {
     }
 
     /// The least over all letters of what `own` says they need, and of what follows.
-    fn least(
+    fn min_over_positions(
         &self,
         state: StateId,
         own: impl Fn(&M, StateId) -> Result<usize, Error>,
@@ -196,16 +207,16 @@ impl<M: Machine> Composed<M> {
         }
         let mut least = usize::MAX;
         let items = self.lock().items(state.number());
-        for &(at, state) in items.iter().filter(|item| item.0 != BEGINNING) {
-            let own = own(&self.letters[at as usize].machine, state)?;
-            least = least.min(own.saturating_add(self.rest[at as usize]));
+        for &(at, state) in items.iter().filter(|item| item.0 != START_POSITION) {
+            let own = own(&self.positions[at as usize].machine, state)?;
+            least = least.min(own.saturating_add(self.min_bytes_after[at as usize]));
         }
         Ok(least)
     }
 }
 
 /// Bytes needed at least behind each letter.
-fn rests<M>(letters: &[Letter<M>], least: &[usize]) -> Vec<usize> {
+fn min_bytes_after<M>(letters: &[Letter<M>], least: &[usize]) -> Vec<usize> {
     let mut rest: Vec<usize> =
         letters.iter().map(|one| if one.last { 0 } else { usize::MAX }).collect();
     let mut changed = true;
@@ -232,30 +243,30 @@ impl<M: Machine> Machine for Composed<M> {
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let items = {
             let states = self.lock();
-            if let Some(known) = states.known(state.number(), byte) {
+            if let Some(known) = states.successor(state.number(), byte) {
                 return Ok(known.map(StateId::from_number));
             }
             states.items(state.number())
         };
         let mut next = Vec::new();
-        for &(at, state) in items.iter().filter(|item| item.0 != BEGINNING) {
-            let letter = &self.letters[at as usize];
+        for &(at, state) in items.iter().filter(|item| item.0 != START_POSITION) {
+            let letter = &self.positions[at as usize];
             let Some(after) = letter.machine.step(state, byte)? else { continue };
             next.push((at, after));
             if letter.machine.is_accepting(after)? {
-                self.begin(&letter.follows, &mut next)?;
+                self.add_starts(&letter.follows, &mut next)?;
             }
         }
         let mut states = self.lock();
-        let number = if next.is_empty() { None } else { Some(states.number(next)?) };
-        states.keep(state.number(), byte, number);
+        let number = if next.is_empty() { None } else { Some(states.intern(next)?) };
+        states.set_successor(state.number(), byte, number);
         Ok(number.map(StateId::from_number))
     }
 
     fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
         let items = self.lock().items(state.number());
         for &(at, state) in &*items {
-            let accepting = match self.letters.get(at as usize) {
+            let accepting = match self.positions.get(at as usize) {
                 Some(letter) => letter.last && letter.machine.is_accepting(state)?,
                 None => self.empty,
             };
@@ -267,39 +278,39 @@ impl<M: Machine> Machine for Composed<M> {
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        if let Some(ahead) = self.ahead.of(self) {
+        if let Some(ahead) = self.scratch.of(self) {
             return ahead.machine.live_bytes(ahead.enter(state)?);
         }
-        live(|byte| self.step(state, byte))
+        live_bytes_by_step(|byte| self.step(state, byte))
     }
 
     fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
         let items = self.lock().items(state.number());
         let mut parts = Vec::with_capacity(items.len());
-        for &(at, state) in items.iter().filter(|item| item.0 != BEGINNING) {
-            parts.push(self.letters[at as usize].machine.ways(state)?);
+        for &(at, state) in items.iter().filter(|item| item.0 != START_POSITION) {
+            parts.push(self.positions[at as usize].machine.ways(state)?);
         }
         alike(|byte| {
-            let taken: Vec<_> = parts.iter().map(|ways| way_of(ways, byte)).collect();
+            let taken: Vec<_> = parts.iter().map(|ways| class_of(ways, byte)).collect();
             Ok(taken.iter().any(Option::is_some).then_some(taken))
         })
     }
 
     fn is_finite(&self) -> bool {
-        self.letters.iter().all(|one| one.machine.is_finite())
+        self.positions.iter().all(|one| one.machine.is_finite())
     }
 
     fn is_exact(&self) -> bool {
-        self.letters.iter().all(|one| one.machine.is_exact())
+        self.positions.iter().all(|one| one.machine.is_exact())
     }
 
     fn ahead(&self) -> Option<Composed<M>> {
-        if self.is_ahead() {
+        if self.is_scratch() {
             return None;
         }
         let mut own: Vec<(*const M, Arc<M>)> = Vec::new();
-        let mut letters = Vec::with_capacity(self.letters.len());
-        for letter in &self.letters {
+        let mut letters = Vec::with_capacity(self.positions.len());
+        for letter in &self.positions {
             let at = Arc::as_ptr(&letter.machine);
             let known = own.iter().find(|one| one.0 == at).map(|one| Arc::clone(&one.1));
             let machine = match known {
@@ -318,47 +329,48 @@ impl<M: Machine> Machine for Composed<M> {
         let base = self.lock();
         let composed = Composed {
             state_limit: self.state_limit,
-            letters,
-            rest: self.rest.clone(),
+            positions: letters,
+            min_bytes_after: self.min_bytes_after.clone(),
             first: self.first.clone(),
             empty: self.empty,
-            states: Arc::new(Lock::new(States::new(self.state_limit))),
-            of: Some(Of {
+            states: Arc::new(Lock::new(StateInterner::new(self.state_limit))),
+            origin: Some(ScratchOrigin {
                 states: Arc::clone(&self.states),
                 own: own.into_iter().map(|one| one.1).collect(),
             }),
-            ahead: Lookahead::default(),
+            scratch: Lookahead::default(),
         };
         let start =
-            composed.entered(&base.items(0)).and_then(|items| composed.lock().number(items));
+            composed.import_items(&base.items(0)).and_then(|items| composed.lock().intern(items));
         start.is_ok().then_some(composed)
     }
 
     fn enter(&self, state: StateId) -> Result<StateId, Error> {
-        let Some(of) = &self.of else { return Ok(state) };
+        let Some(of) = &self.origin else { return Ok(state) };
         let items = of.states.lock().items(state.number());
-        let items = self.entered(&items)?;
-        self.lock().number(items).map(StateId::from_number)
+        let items = self.import_items(&items)?;
+        self.lock().intern(items).map(StateId::from_number)
     }
 
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        if let Some(ahead) = self.ahead.of(self) {
+        if let Some(ahead) = self.scratch.of(self) {
             return ahead.machine.shortest(ahead.enter(state)?);
         }
-        let needs = |state| self.least(state, |one, state| Ok(one.shortest(state)?.len()));
-        shortest(state, needs, |state, byte| self.step(state, byte))
+        let needs =
+            |state| self.min_over_positions(state, |one, state| Ok(one.shortest(state)?.len()));
+        shortest_by_distance(state, needs, |state, byte| self.step(state, byte))
     }
 
     fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
-        self.least(state, |one, state| one.least_bytes(state))
+        self.min_over_positions(state, |one, state| one.least_bytes(state))
     }
 
     fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
-        self.each_letter(state, |one, state| one.completes_as(state))
+        self.map_positions(state, |one, state| one.completes_as(state))
     }
 
     fn forgetful(&self, state: StateId) -> Result<StateId, Error> {
-        self.each_letter(state, |one, state| one.forgetful(state))
+        self.map_positions(state, |one, state| one.forgetful(state))
     }
 
     fn doubts(
@@ -372,7 +384,7 @@ impl<M: Machine> Machine for Composed<M> {
         for (at, forgetful) in self.items(forgetful) {
             let mut same = before.iter().filter(|one| one.0 == at).map(|one| one.1);
             let state = same.next().filter(|_| same.next().is_none());
-            all.extend(self.letters[at as usize].machine.doubts(state, forgetful, text)?);
+            all.extend(self.positions[at as usize].machine.doubts(state, forgetful, text)?);
         }
         if all.is_empty() {
             return Ok(None);
@@ -381,36 +393,36 @@ impl<M: Machine> Machine for Composed<M> {
     }
 
     fn is_unsure(&self, token: &[u8]) -> bool {
-        self.letters.iter().any(|one| one.machine.is_unsure(token))
+        self.positions.iter().any(|one| one.machine.is_unsure(token))
     }
 
     fn memory_bytes(&self) -> usize {
-        let parts: usize = match &self.of {
+        let parts: usize = match &self.origin {
             Some(of) => of.own.iter().map(|one| one.memory_bytes()).sum(),
             None => {
                 let mut counted = FxHashSet::default();
-                let letters = self.letters.iter().map(|one| &one.machine);
+                let letters = self.positions.iter().map(|one| &one.machine);
                 let letters = letters.filter(|&one| counted.insert(Arc::as_ptr(one)));
                 letters.map(|one| one.memory_bytes()).sum()
             }
         };
-        self.lock().memory_bytes() + self.ahead.memory_bytes() + parts
+        self.lock().memory_bytes() + self.scratch.memory_bytes() + parts
     }
 
     fn is_abandoned(&self) -> bool {
-        let of = self.of.as_ref();
+        let of = self.origin.as_ref();
         self.states.is_abandoned()
             || of.is_some_and(|of| {
                 of.states.is_abandoned() || of.own.iter().any(|one| one.is_abandoned())
             })
-            || self.letters.iter().any(|one| one.machine.is_abandoned())
+            || self.positions.iter().any(|one| one.machine.is_abandoned())
     }
 
     /// Letters that share a machine share its successor.
     fn renewed(&self) -> Result<Option<Composed<M>>, Error> {
         let mut machines: FxHashMap<*const M, Arc<M>> = FxHashMap::default();
-        let mut letters = Vec::with_capacity(self.letters.len());
-        for Letter { machine, follows, last } in &self.letters {
+        let mut letters = Vec::with_capacity(self.positions.len());
+        for Letter { machine, follows, last } in &self.positions {
             let known = machines.get(&Arc::as_ptr(machine)).cloned();
             let renewed = match known {
                 Some(known) => known,

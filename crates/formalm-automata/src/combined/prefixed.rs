@@ -189,7 +189,7 @@ impl<K: Keys> PrefixedKeys<K> {
     }
 
     /// The key of a state by that of the machine behind the text.
-    fn key_by(
+    fn map_inner_class(
         &self,
         state: StateId,
         key: impl FnOnce(StateId) -> Result<KeyId, Error>,
@@ -209,11 +209,11 @@ impl<K: Keys> Keys for PrefixedKeys<K> {
     }
 
     fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        self.key_by(state, |state| self.keys.key(state))
+        self.map_inner_class(state, |state| self.keys.key(state))
     }
 
     fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
-        self.key_by(state, |state| self.keys.lasting_key(state))
+        self.map_inner_class(state, |state| self.keys.lasting_key(state))
     }
 
     fn known_key(&self, state: StateId) -> Option<KeyId> {
@@ -247,7 +247,7 @@ impl<K: Keys> Keys for PrefixedKeys<K> {
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         let start = self.keys.key(self.machine.rest.start());
-        self.keys.read(Behind { purpose, front: self.front(), start })
+        self.keys.read(PrefixedVisitor { purpose, front: self.front(), start })
     }
 
     fn mask_bytes(&self) -> usize {
@@ -260,28 +260,28 @@ impl<K: Keys> Keys for PrefixedKeys<K> {
 }
 
 /// A purpose, behind a text.
-struct Behind<'a, P> {
+struct PrefixedVisitor<'a, P> {
     purpose: P,
     front: &'a Front,
     start: Result<KeyId, Error>,
 }
 
-impl<P: Purpose> Purpose for Behind<'_, P> {
+impl<P: Purpose> Purpose for PrefixedVisitor<'_, P> {
     type Result = P::Result;
 
     fn read(self, steps: &impl Steps) -> P::Result {
-        self.purpose.read(&StepsBehind { steps, front: self.front, start: self.start })
+        self.purpose.read(&PrefixedMaskAutomaton { steps, front: self.front, start: self.start })
     }
 }
 
-struct StepsBehind<'a, S> {
+struct PrefixedMaskAutomaton<'a, S> {
     steps: &'a S,
     front: &'a Front,
     /// The machine's first key.
     start: Result<KeyId, Error>,
 }
 
-impl<S> StepsBehind<'_, S> {
+impl<S> PrefixedMaskAutomaton<'_, S> {
     /// The key of the machine behind the text.
     fn inner(&self, key: KeyId) -> Option<KeyId> {
         self.front.inner(key.number()).map(KeyId::from_number)
@@ -292,7 +292,7 @@ impl<S> StepsBehind<'_, S> {
     }
 }
 
-impl<S: Steps> Steps for StepsBehind<'_, S> {
+impl<S: Steps> Steps for PrefixedMaskAutomaton<'_, S> {
     type Lexemes = NoLexemes;
 
     const KNOWS_FEW: bool = S::KNOWS_FEW;

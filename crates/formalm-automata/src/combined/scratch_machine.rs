@@ -17,10 +17,10 @@ use crate::machine::{EndSteps, Machine};
 use crate::runtime::Lock;
 
 /// Memory of a machine to look ahead with, in bytes, beyond which the next question has a new one.
-pub const AHEAD_BYTES: usize = 8 << 20;
+pub const SCRATCH_BYTES: usize = 8 << 20;
 
 /// Keys from here on are states of the machine to look ahead with.
-const OWN: u32 = 1 << 30;
+const FIRST_SCRATCH_CLASS: u32 = 1 << 30;
 
 /// A place for a machine to look ahead with.
 #[derive(Debug)]
@@ -36,7 +36,8 @@ impl<M: Machine> Lookahead<M> {
     /// The machine to look ahead of another with; none if that one itself will do.
     pub fn of(&self, machine: &M) -> Option<Arc<Ahead<M>>> {
         let kept = &mut *self.0.lock();
-        if kept.as_ref().is_none_or(|one| one.is_abandoned() || one.memory_bytes() > AHEAD_BYTES) {
+        if kept.as_ref().is_none_or(|one| one.is_abandoned() || one.memory_bytes() > SCRATCH_BYTES)
+        {
             *kept = machine.ahead().map(|machine| Arc::new(Ahead::new(machine)));
         }
         kept.clone()
@@ -44,11 +45,11 @@ impl<M: Machine> Lookahead<M> {
 
     /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.kept().map_or(0, |one| one.memory_bytes())
+        self.current().map_or(0, |one| one.memory_bytes())
     }
 
     /// The machine of the last question.
-    pub(super) fn kept(&self) -> Option<Arc<Ahead<M>>> {
+    pub(super) fn current(&self) -> Option<Arc<Ahead<M>>> {
         self.0.lock().clone().filter(|one| !one.is_abandoned())
     }
 }
@@ -59,12 +60,12 @@ pub struct Ahead<M> {
     /// The machine.
     pub machine: Arc<M>,
     /// States of its own that were come to from states of the machine that it looks ahead of.
-    entered: Lock<FxHashMap<u32, u32>>,
+    imported: Lock<FxHashMap<u32, u32>>,
 }
 
 impl<M: Machine> Ahead<M> {
     fn new(machine: M) -> Ahead<M> {
-        Ahead { machine: Arc::new(machine), entered: Lock::new(FxHashMap::default()) }
+        Ahead { machine: Arc::new(machine), imported: Lock::new(FxHashMap::default()) }
     }
 
     /// The state that goes on as one of the machine that is looked ahead of.
@@ -77,27 +78,27 @@ impl<M: Machine> Ahead<M> {
     }
 
     fn is_abandoned(&self) -> bool {
-        self.entered.is_abandoned() || self.machine.is_abandoned()
+        self.imported.is_abandoned() || self.machine.is_abandoned()
     }
 
     fn memory_bytes(&self) -> usize {
-        let entered = self.entered.lock();
+        let entered = self.imported.lock();
         self.machine.memory_bytes() + entered.capacity() * 9
     }
 
     /// Reads on from states of the machine that is looked ahead of, as keys.
-    pub fn steps(&self) -> StepsAhead<'_, M> {
-        StepsAhead(self)
+    pub fn steps(&self) -> ScratchMaskAutomaton<'_, M> {
+        ScratchMaskAutomaton(self)
     }
 
     /// The key of a state of its own.
     pub fn own(&self, state: StateId) -> KeyId {
-        KeyId::from_number(OWN + state.number())
+        KeyId::from_number(FIRST_SCRATCH_CLASS + state.number())
     }
 
     /// Whether a key is a state of its own.
     pub fn is_own(&self, key: KeyId) -> bool {
-        key.number() >= OWN
+        key.number() >= FIRST_SCRATCH_CLASS
     }
 
     /// The key after a byte, always a state of its own.
@@ -111,33 +112,33 @@ impl<M: Machine> Ahead<M> {
     }
 
     fn state(&self, key: KeyId) -> Result<StateId, Error> {
-        if let Some(own) = key.number().checked_sub(OWN) {
+        if let Some(own) = key.number().checked_sub(FIRST_SCRATCH_CLASS) {
             return Ok(StateId::from_number(own));
         }
         let own = self.enter(StateId::from_number(key.number()))?;
-        let mut entered = self.entered.lock();
+        let mut entered = self.imported.lock();
         entered.entry(own.number()).or_insert(key.number());
         Ok(own)
     }
 
     fn key(&self, state: StateId) -> KeyId {
-        let entered = self.entered.lock();
+        let entered = self.imported.lock();
         let known = entered.get(&state.number()).copied();
-        KeyId::from_number(known.unwrap_or(OWN + state.number()))
+        KeyId::from_number(known.unwrap_or(FIRST_SCRATCH_CLASS + state.number()))
     }
 }
 
 /// States of a machine as keys, read ahead of it.
 #[derive(Debug)]
-pub struct StepsAhead<'a, M>(&'a Ahead<M>);
+pub struct ScratchMaskAutomaton<'a, M>(&'a Ahead<M>);
 
-impl<M: Machine> EndSteps for StepsAhead<'_, M> {
+impl<M: Machine> EndSteps for ScratchMaskAutomaton<'_, M> {
     fn is_end(&self, key: KeyId) -> Result<bool, Error> {
         self.0.machine.is_accepting(self.0.state(key)?)
     }
 }
 
-impl<M: Machine> Steps for StepsAhead<'_, M> {
+impl<M: Machine> Steps for ScratchMaskAutomaton<'_, M> {
     type Lexemes = NoLexemes;
 
     fn lexemes(&self) -> Option<&NoLexemes> {

@@ -9,10 +9,10 @@ use crate::byte_set::ByteSet;
 use crate::error::{Error, Resource};
 
 /// A part with one of its states.
-pub(super) type Item = (u32, StateId);
+pub(super) type PartState = (u32, StateId);
 
 /// Bytes behind which a state is known, before there is a place for each.
-const FEW: usize = 16;
+const MAX_SPARSE: usize = 16;
 
 /// Says of a byte that no member continues so.
 const DEAD: u32 = u32::MAX;
@@ -22,22 +22,22 @@ const UNKNOWN: u32 = u32::MAX - 1;
 /// What comes behind bytes, [`DEAD`] if nothing does. Along a text one byte is read from each state,
 /// and where its live bytes are asked for all of them are.
 #[derive(Debug)]
-enum Row {
-    Few(Vec<(u8, u32)>),
-    All(Box<[u32; 256]>),
+enum SuccessorRow {
+    Sparse(Vec<(u8, u32)>),
+    Dense(Box<[u32; 256]>),
 }
 
-impl Default for Row {
-    fn default() -> Row {
-        Row::Few(Vec::new())
+impl Default for SuccessorRow {
+    fn default() -> SuccessorRow {
+        SuccessorRow::Sparse(Vec::new())
     }
 }
 
-impl Row {
+impl SuccessorRow {
     fn get(&self, byte: u8) -> Option<Option<u32>> {
         let next = match self {
-            Row::Few(list) => list.iter().find(|one| one.0 == byte)?.1,
-            Row::All(all) => all[usize::from(byte)],
+            SuccessorRow::Sparse(list) => list.iter().find(|one| one.0 == byte)?.1,
+            SuccessorRow::Dense(all) => all[usize::from(byte)],
         };
         (next != UNKNOWN).then(|| Some(next).filter(|&next| next != DEAD))
     }
@@ -46,18 +46,18 @@ impl Row {
     fn set(&mut self, byte: u8, next: Option<u32>) -> usize {
         let next = next.unwrap_or(DEAD);
         match self {
-            Row::All(all) => all[usize::from(byte)] = next,
-            Row::Few(list) if list.len() < FEW => {
+            SuccessorRow::Dense(all) => all[usize::from(byte)] = next,
+            SuccessorRow::Sparse(list) if list.len() < MAX_SPARSE => {
                 list.push((byte, next));
                 return 8;
             }
-            Row::Few(list) => {
+            SuccessorRow::Sparse(list) => {
                 let mut all = Box::new([UNKNOWN; 256]);
                 for &(byte, next) in &*list {
                     all[usize::from(byte)] = next;
                 }
                 all[usize::from(byte)] = next;
-                *self = Row::All(all);
+                *self = SuccessorRow::Dense(all);
                 return 1024;
             }
         }
@@ -67,21 +67,27 @@ impl Row {
 
 /// States met so far: sorted lists of items. Successors are remembered too.
 #[derive(Debug)]
-pub(super) struct States {
-    items: Vec<Arc<[Item]>>,
-    ids: FxHashMap<Arc<[Item]>, u32>,
+pub(super) struct StateInterner {
+    items: Vec<Arc<[PartState]>>,
+    ids: FxHashMap<Arc<[PartState]>, u32>,
     /// By state, what comes behind bytes.
-    rows: Vec<Row>,
+    rows: Vec<SuccessorRow>,
     bytes: usize,
     limit: u64,
 }
 
-impl States {
-    pub(super) fn new(limit: u64) -> States {
-        States { items: Vec::new(), ids: FxHashMap::default(), rows: Vec::new(), bytes: 0, limit }
+impl StateInterner {
+    pub(super) fn new(limit: u64) -> StateInterner {
+        StateInterner {
+            items: Vec::new(),
+            ids: FxHashMap::default(),
+            rows: Vec::new(),
+            bytes: 0,
+            limit,
+        }
     }
 
-    pub(super) fn number(&mut self, mut items: Vec<Item>) -> Result<u32, Error> {
+    pub(super) fn intern(&mut self, mut items: Vec<PartState>) -> Result<u32, Error> {
         items.sort_unstable();
         items.dedup();
         if let Some(&known) = self.ids.get(&*items) {
@@ -92,23 +98,23 @@ impl States {
             return Err(Error::Limit { resource: Resource::States, needed, allowed: self.limit });
         }
         self.bytes += 64 + 8 * items.len();
-        let items: Arc<[Item]> = items.into();
+        let items: Arc<[PartState]> = items.into();
         self.items.push(Arc::clone(&items));
         self.ids.insert(items, needed as u32 - 1);
         Ok(needed as u32 - 1)
     }
 
-    pub(super) fn items(&self, state: u32) -> Arc<[Item]> {
+    pub(super) fn items(&self, state: u32) -> Arc<[PartState]> {
         Arc::clone(&self.items[state as usize])
     }
 
-    pub(super) fn known(&self, state: u32, byte: u8) -> Option<Option<u32>> {
+    pub(super) fn successor(&self, state: u32, byte: u8) -> Option<Option<u32>> {
         self.rows.get(state as usize)?.get(byte)
     }
 
-    pub(super) fn keep(&mut self, state: u32, byte: u8, next: Option<u32>) {
+    pub(super) fn set_successor(&mut self, state: u32, byte: u8, next: Option<u32>) {
         if self.rows.len() <= state as usize {
-            self.rows.resize_with(self.items.len(), Row::default);
+            self.rows.resize_with(self.items.len(), SuccessorRow::default);
         }
         self.bytes += self.rows[state as usize].set(byte, next);
     }
@@ -118,12 +124,12 @@ impl States {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.bytes + self.rows.len() * size_of::<Row>()
+        self.bytes + self.rows.len() * size_of::<SuccessorRow>()
     }
 }
 
 /// The bytes that lead on from a state.
-pub(super) fn live(
+pub(super) fn live_bytes_by_step(
     mut step: impl FnMut(u8) -> Result<Option<StateId>, Error>,
 ) -> Result<ByteSet, Error> {
     let mut live = ByteSet::default();
@@ -136,12 +142,12 @@ pub(super) fn live(
 }
 
 /// Which of a machine's ways a byte belongs to.
-pub(super) fn way_of(ways: &[ByteSet], byte: u8) -> Option<usize> {
+pub(super) fn class_of(ways: &[ByteSet], byte: u8) -> Option<usize> {
     ways.iter().position(|bytes| bytes.contains(byte))
 }
 
 /// The smallest of the shortest texts to a member, given how many bytes each state needs.
-pub(super) fn shortest(
+pub(super) fn shortest_by_distance(
     mut state: StateId,
     mut needs: impl FnMut(StateId) -> Result<usize, Error>,
     mut step: impl FnMut(StateId, u8) -> Result<Option<StateId>, Error>,

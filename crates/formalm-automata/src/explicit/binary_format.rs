@@ -1,11 +1,11 @@
 //! Graphs as bytes: a label, a version, sizes, then states and edges, little-endian.
 
-use super::{Edge, Graph, Poll};
+use super::{DfaEdge, Graph, Poll};
 
 const LABEL: &[u8; 12] = b"formalm-auto";
 const VERSION: u32 = 1;
 /// Bytes of an edge.
-const EDGE: usize = 12;
+const EDGE_BYTES: usize = 12;
 
 /// Why bytes are no saved graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,8 @@ pub enum Damage {
 impl Graph {
     /// The graph as bytes.
     pub fn save(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(24 + 5 * self.state_count() + EDGE * self.range_count());
+        let mut out =
+            Vec::with_capacity(24 + 5 * self.state_count() + EDGE_BYTES * self.range_count());
         out.extend_from_slice(LABEL);
         for number in [VERSION, self.state_count() as u32, self.range_count() as u32] {
             out.extend_from_slice(&number.to_le_bytes());
@@ -53,13 +54,14 @@ impl Graph {
             return Err(Damage::Version(head[0]));
         }
         let (states, edges) = (head[1] as usize, head[2] as usize);
-        if states == 0 || data.len() as u64 != 5 * states as u64 + EDGE as u64 * edges as u64 {
+        if states == 0 || data.len() as u64 != 5 * states as u64 + EDGE_BYTES as u64 * edges as u64
+        {
             return Err(Damage::Content);
         }
         let (accepting, data) = data.split_at(states);
         let (degrees, data) = data.split_at(4 * states);
         let graph = assemble(accepting, numbers(degrees), data).ok_or(Damage::Content)?;
-        let is_known = |edge: &Edge| edge.high < labels && (edge.target as usize) < states;
+        let is_known = |edge: &DfaEdge| edge.high < labels && (edge.target as usize) < states;
         if !graph.edges.iter().all(is_known) || !graph.is_ordered() {
             return Err(Damage::Content);
         }
@@ -90,8 +92,8 @@ fn assemble(flags: &[u8], degrees: impl Iterator<Item = u32>, edges: &[u8]) -> O
         offsets.push(end);
     }
     let numbers: Vec<u32> = numbers(edges).collect();
-    let edge = |part: &[u32]| Edge { low: part[0], high: part[1], target: part[2] };
-    let edges: Vec<Edge> = numbers.chunks_exact(3).map(edge).collect();
+    let edge = |part: &[u32]| DfaEdge { low: part[0], high: part[1], target: part[2] };
+    let edges: Vec<DfaEdge> = numbers.chunks_exact(3).map(edge).collect();
     (end == edges.len()).then_some(Graph { accepting, offsets, edges })
 }
 

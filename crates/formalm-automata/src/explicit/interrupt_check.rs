@@ -8,17 +8,17 @@ use crate::machine::Machine;
 use crate::runtime::{Patience, steps_taken};
 
 /// Steps between two questions; about a millisecond of work.
-const EVERY: u64 = 1 << 16;
+const STEPS_PER_POLL: u64 = 1 << 16;
 
 /// Bytes that are read without a look at the clock: tokens and the like.
-const BRIEF: usize = 8;
+const UNPOLLED_BYTES: usize = 8;
 /// Most bytes that are read in one go: a hundredth of a millisecond where states are known.
-const LONGEST_PIECE: usize = 1 << 12;
+const MAX_PIECE_BYTES: usize = 1 << 12;
 /// Time that a piece should take. An owner that is asked this often answers Ctrl-C at once, and the
 /// microsecond that it takes to ask does not count.
-const PIECE: Duration = Duration::from_millis(2);
+const PIECE_TIME: Duration = Duration::from_millis(2);
 /// Steps that a byte of a quick piece counts for.
-const STEPS_OF_A_BYTE: usize = 16;
+const STEPS_PER_BYTE: usize = 16;
 
 /// Counts steps of work and asks its owner now and then.
 pub struct Poll<'a> {
@@ -40,7 +40,7 @@ impl<'a> Poll<'a> {
     #[inline]
     pub fn tick(&mut self, steps: usize) -> Result<(), Error> {
         self.steps += steps as u64 + 1;
-        if self.steps < EVERY {
+        if self.steps < STEPS_PER_POLL {
             return Ok(());
         }
         self.ask()
@@ -72,11 +72,11 @@ impl<'a> Poll<'a> {
         text: &[u8],
         patience: Option<Patience>,
     ) -> Result<Result<StateId, usize>, Error> {
-        if text.len() <= BRIEF || !machine.is_exact() {
+        if text.len() <= UNPOLLED_BYTES || !machine.is_exact() {
             // What is kept of a parser is kept for every place where a walk rests.
             return machine.walk(state, text);
         }
-        let (mut state, mut at, mut size) = (state, 0, BRIEF);
+        let (mut state, mut at, mut size) = (state, 0, UNPOLLED_BYTES);
         while at < text.len() {
             let begun = Instant::now();
             let piece = &text[at..text.len().min(at + size)];
@@ -87,9 +87,9 @@ impl<'a> Poll<'a> {
             at += piece.len();
             patience.map_or(Ok(()), |patience| patience.check(steps_taken(), at))?;
             let taken = begun.elapsed();
-            if taken < PIECE {
-                size = (size * 2).min(LONGEST_PIECE);
-                self.tick(piece.len().saturating_mul(STEPS_OF_A_BYTE))?;
+            if taken < PIECE_TIME {
+                size = (size * 2).min(MAX_PIECE_BYTES);
+                self.tick(piece.len().saturating_mul(STEPS_PER_BYTE))?;
             } else {
                 size = (size / 4).max(1);
                 self.ask()?;

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::utf8_check::continuation;
+use super::utf8_check::continuation_bytes;
 use super::{Poll, Unit};
 use crate::automaton::{StateId, check};
 use crate::error::{Error, Resource};
@@ -22,22 +22,22 @@ pub enum Relation {
 }
 
 /// States of both machines after a text; `None` where no member goes on so.
-type Pair = (Option<StateId>, Option<StateId>);
+type ComparedStates = (Option<StateId>, Option<StateId>);
 
 /// A pair, where it came from, by which byte, and how many bytes its character still needs.
-struct Visit {
-    pair: Pair,
+struct ComparedVisit {
+    pair: ComparedStates,
     from: usize,
     byte: u8,
     left: u8,
 }
 
-struct Search<'a, A, B> {
+struct ComparisonSearch<'a, A, B> {
     left: Option<&'a A>,
     right: Option<&'a B>,
     relation: Relation,
     unit: Unit,
-    visits: Vec<Visit>,
+    visits: Vec<ComparedVisit>,
     seen: FxHashSet<(Option<StateId>, Option<StateId>)>,
     limit: u64,
 }
@@ -59,9 +59,9 @@ pub fn difference<A: Machine, B: Machine>(
     poll: &mut Poll<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
     let pair = (left.map(Machine::start), right.map(Machine::start));
-    let visits = vec![Visit { pair, from: 0, byte: 0, left: 0 }];
+    let visits = vec![ComparedVisit { pair, from: 0, byte: 0, left: 0 }];
     let seen = FxHashSet::from_iter([pair]);
-    let mut search = Search { left, right, relation, unit, visits, seen, limit };
+    let mut search = ComparisonSearch { left, right, relation, unit, visits, seen, limit };
     // Texts of one length at a time, smallest first.
     let mut level = vec![0];
     let patience = Patience::new(steps_taken());
@@ -88,7 +88,7 @@ fn is_member(machine: Option<&impl Machine>, state: Option<StateId>) -> Result<b
     }
 }
 
-impl<A: Machine, B: Machine> Search<'_, A, B> {
+impl<A: Machine, B: Machine> ComparisonSearch<'_, A, B> {
     fn differs(&self, at: usize) -> Result<bool, Error> {
         let (left, right) = self.visits[at].pair;
         let (left, right) = (is_member(self.left, left)?, is_member(self.right, right)?);
@@ -137,10 +137,10 @@ impl<A: Machine, B: Machine> Search<'_, A, B> {
         }
         check(Resource::States, self.seen.len() as u64, self.limit)?;
         let rest = match self.unit {
-            Unit::Characters => continuation(here.left, byte),
+            Unit::Characters => continuation_bytes(here.left, byte),
             Unit::Labels => 0,
         };
-        self.visits.push(Visit { pair: (left, right), from: at, byte, left: rest });
+        self.visits.push(ComparedVisit { pair: (left, right), from: at, byte, left: rest });
         Ok(Some(self.visits.len() - 1))
     }
 

@@ -79,7 +79,7 @@ fn next_layer(
     let mut next: Vec<(u32, BigUint)> = Vec::new();
     let mut bytes = 0;
     for (state, count) in layer {
-        for &(target, ways) in measured.onward(*state) {
+        for &(target, ways) in measured.unit_successors(*state) {
             poll.tick(2 * number_steps(count))?;
             bytes += number_bytes(count) + 8;
             check(Resource::Bytes, bytes, limit)?;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Edge, Graph, Poll, is_text};
+use super::{DfaEdge, Graph, Poll, is_text};
 use crate::error::Error;
 
 /// What a length counts.
@@ -46,22 +46,22 @@ impl Measured {
         let inside = (0..graph.state_count() as u32).map(|state| {
             graph.edges(state).first().is_some_and(|edge| (0x80..0xC0).contains(&edge.low))
         });
-        Ok(Measured::over(graph, inside.collect()))
+        Ok(Measured::with_inside_states(graph, inside.collect()))
     }
 
     /// A graph in labels.
     pub fn labels(graph: &Graph) -> Measured {
-        Measured::over(graph, vec![false; graph.state_count()])
+        Measured::with_inside_states(graph, vec![false; graph.state_count()])
     }
 
-    fn over(graph: &Graph, inside: Vec<bool>) -> Measured {
+    fn with_inside_states(graph: &Graph, inside: Vec<bool>) -> Measured {
         let count = graph.state_count();
         let mut measured = Measured { inside, onward: vec![Box::default(); count] };
         let mut waiting: Vec<u32> =
             (0..count as u32).filter(|&state| measured.inside[state as usize]).collect();
         // A character has at most three more bytes, so this ends after three rounds.
         while !waiting.is_empty() {
-            let is_ready = |edge: &Edge| {
+            let is_ready = |edge: &DfaEdge| {
                 let target = edge.target as usize;
                 !measured.inside[target] || !measured.onward[target].is_empty()
             };
@@ -111,7 +111,7 @@ impl Measured {
 
     /// Where the next character, or the rest of this one, leads, and in how many ways.
     #[inline]
-    pub(crate) fn onward(&self, state: u32) -> &[(u32, u64)] {
+    pub(crate) fn unit_successors(&self, state: u32) -> &[(u32, u64)] {
         &self.onward[state as usize]
     }
 
@@ -122,7 +122,7 @@ impl Measured {
             if !self.is_inside(state) {
                 return far[state as usize];
             }
-            let ways = self.onward(state).iter();
+            let ways = self.unit_successors(state).iter();
             ways.map(|&(target, _)| far[target as usize]).min().unwrap_or(u32::MAX)
         };
         let mut left = through(from);
@@ -145,7 +145,7 @@ impl Measured {
         let count = graph.state_count();
         let mut sources: Vec<Vec<u32>> = vec![Vec::new(); count];
         for state in (0..count as u32).filter(|&state| !self.is_inside(state)) {
-            for &(target, _) in self.onward(state) {
+            for &(target, _) in self.unit_successors(state) {
                 sources[target as usize].push(state);
             }
         }

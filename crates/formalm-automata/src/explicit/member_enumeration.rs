@@ -15,13 +15,13 @@ pub struct Members {
     last: Option<usize>,
     /// Most memory for `completes`, in bytes.
     limit: u64,
-    path: Vec<Visit>,
+    path: Vec<PathEntry>,
     labels: Vec<u32>,
 }
 
 /// A state on the way to the current member.
 #[derive(Debug)]
-struct Visit {
+struct PathEntry {
     state: u32,
     /// Characters that are still to begin.
     left: usize,
@@ -89,7 +89,7 @@ impl Members {
                 }
             }
             if has(&self.completes[self.length], 0) {
-                self.path.push(Visit { state: 0, left: self.length, edge: 0, label: 0 });
+                self.path.push(PathEntry { state: 0, left: self.length, edge: 0, label: 0 });
                 return Ok(true);
             }
             self.length += 1;
@@ -111,7 +111,7 @@ impl Members {
         let mut bits = vec![0u64; words];
         let shorter = self.completes.last();
         for state in 0..graph.state_count() as u32 {
-            let mut ways = measured.onward(state).iter();
+            let mut ways = measured.unit_successors(state).iter();
             let completes = !measured.is_inside(state)
                 && match shorter {
                     None => graph.is_accepting(state),
@@ -133,7 +133,7 @@ impl Members {
         let completes = &self.completes[left];
         while let Some(edge) = graph.edges(here.state).get(here.edge) {
             let label = here.label.max(edge.low);
-            let mut ways = measured.onward(edge.target).iter();
+            let mut ways = measured.unit_successors(edge.target).iter();
             let leads = if measured.is_inside(edge.target) {
                 ways.any(|&(target, _)| has(completes, target))
             } else {
@@ -143,7 +143,7 @@ impl Members {
                 here.label = label + 1;
                 let state = edge.target;
                 self.labels.push(label);
-                self.path.push(Visit { state, left, edge: 0, label: 0 });
+                self.path.push(PathEntry { state, left, edge: 0, label: 0 });
                 return true;
             }
             here.edge += 1;

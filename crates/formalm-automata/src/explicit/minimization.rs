@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Edge, Graph, Poll};
+use super::{DfaEdge, Graph, Poll};
 use crate::error::Error;
 
 const NONE: u32 = u32::MAX;
@@ -31,7 +31,8 @@ impl Graph {
 
     /// Which states reach an accepting one.
     fn live(&self) -> Vec<bool> {
-        let incoming = Incoming::new(self.state_count(), self.edges.iter().map(|edge| edge.target));
+        let incoming =
+            IncomingEdges::new(self.state_count(), self.edges.iter().map(|edge| edge.target));
         let sources: Vec<u32> = self.all_edges().map(|(source, _)| source).collect();
         let mut live = self.accepting.clone();
         let states = 0..self.state_count() as u32;
@@ -48,7 +49,7 @@ impl Graph {
     }
 
     /// One step per state and class of labels, sorted by class.
-    fn steps(&self, live: &[bool], poll: &mut Poll<'_>) -> Result<Vec<Step>, Error> {
+    fn steps(&self, live: &[bool], poll: &mut Poll<'_>) -> Result<Vec<ClassTransition>, Error> {
         let cuts = self.cuts();
         let classes = self.label_classes(&cuts, poll)?;
         let count = classes.iter().max().map_or(0, |&most| most as usize + 1);
@@ -61,7 +62,7 @@ impl Graph {
                 let class = classes[piece];
                 let first = std::mem::replace(&mut seen[class as usize], tail) != tail;
                 if first && live[edge.target as usize] {
-                    steps.push(Step { class, tail, head: edge.target });
+                    steps.push(ClassTransition { class, tail, head: edge.target });
                 }
             }
         }
@@ -106,16 +107,20 @@ impl Graph {
     }
 
     /// The block of equivalent states of each state.
-    fn blocks(&self, steps: &[Step], poll: &mut Poll<'_>) -> Result<Partition, Error> {
-        let mut blocks = Partition::whole(self.state_count());
+    fn blocks(
+        &self,
+        steps: &[ClassTransition],
+        poll: &mut Poll<'_>,
+    ) -> Result<RefinablePartition, Error> {
+        let mut blocks = RefinablePartition::whole(self.state_count());
         for state in 0..self.state_count() as u32 {
             if self.is_accepting(state) {
                 blocks.mark(state);
             }
         }
         blocks.split();
-        let mut bundles = Partition::runs(steps);
-        let incoming = Incoming::new(self.state_count(), steps.iter().map(|step| step.head));
+        let mut bundles = RefinablePartition::runs(steps);
+        let incoming = IncomingEdges::new(self.state_count(), steps.iter().map(|step| step.head));
         let (mut block, mut bundle) = (1, 0);
         while bundle < bundles.len() {
             for &step in bundles.members(bundle) {
@@ -137,7 +142,7 @@ impl Graph {
     }
 
     /// The graph of the blocks, breadth first.
-    fn renumbered(&self, live: &[bool], blocks: &Partition) -> Graph {
+    fn renumbered(&self, live: &[bool], blocks: &RefinablePartition) -> Graph {
         let mut graph = Graph { accepting: Vec::new(), offsets: vec![0], edges: Vec::new() };
         let mut numbers = vec![NONE; blocks.len()];
         numbers[blocks.set[0] as usize] = 0;
@@ -149,7 +154,7 @@ impl Graph {
                     *number = order.len() as u32;
                     order.push(edge.target);
                 }
-                graph.push(Edge { target: *number, ..*edge });
+                graph.push(DfaEdge { target: *number, ..*edge });
             }
             graph.close(self.is_accepting(state));
         }
@@ -159,14 +164,14 @@ impl Graph {
 
 /// All labels of `class` lead from `tail` to `head`.
 #[derive(Clone, Copy)]
-struct Step {
+struct ClassTransition {
     class: u32,
     tail: u32,
     head: u32,
 }
 
 /// Indices of the cuts inside an edge.
-fn pieces(cuts: &[u32], edge: &Edge) -> std::ops::Range<usize> {
+fn pieces(cuts: &[u32], edge: &DfaEdge) -> std::ops::Range<usize> {
     let from = cuts.partition_point(|&cut| cut < edge.low);
     from..from + cuts[from..].partition_point(|&cut| cut <= edge.high)
 }
@@ -182,13 +187,13 @@ fn compacted(classes: &mut [u32]) -> u32 {
 }
 
 /// Edges by the state they lead to.
-struct Incoming {
+struct IncomingEdges {
     offsets: Vec<u32>,
     edges: Vec<u32>,
 }
 
-impl Incoming {
-    fn new(states: usize, targets: impl Iterator<Item = u32> + Clone) -> Incoming {
+impl IncomingEdges {
+    fn new(states: usize, targets: impl Iterator<Item = u32> + Clone) -> IncomingEdges {
         let mut offsets = vec![0u32; states + 1];
         for target in targets.clone() {
             offsets[target as usize + 1] += 1;
@@ -202,7 +207,7 @@ impl Incoming {
             edges[free[target as usize] as usize] = edge as u32;
             free[target as usize] += 1;
         }
-        Incoming { offsets, edges }
+        IncomingEdges { offsets, edges }
     }
 
     fn of(&self, state: u32) -> &[u32] {
@@ -212,7 +217,7 @@ impl Incoming {
 }
 
 /// Numbers in disjoint sets that can be split by marking members.
-struct Partition {
+struct RefinablePartition {
     members: Vec<u32>,
     place: Vec<u32>,
     set: Vec<u32>,
@@ -222,9 +227,9 @@ struct Partition {
     touched: Vec<u32>,
 }
 
-impl Partition {
-    fn whole(count: usize) -> Partition {
-        Partition {
+impl RefinablePartition {
+    fn whole(count: usize) -> RefinablePartition {
+        RefinablePartition {
             members: (0..count as u32).collect(),
             place: (0..count as u32).collect(),
             set: vec![0; count],
@@ -235,8 +240,8 @@ impl Partition {
     }
 
     /// Steps sorted by class, one set for each class.
-    fn runs(steps: &[Step]) -> Partition {
-        let mut partition = Partition::whole(steps.len());
+    fn runs(steps: &[ClassTransition]) -> RefinablePartition {
+        let mut partition = RefinablePartition::whole(steps.len());
         partition.bounds.clear();
         for run in steps.chunk_by(|one, other| one.class == other.class) {
             let start = partition.bounds.last().map_or(0, |&(_, end)| end);

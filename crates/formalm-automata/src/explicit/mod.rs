@@ -39,7 +39,7 @@ use crate::runtime::{Patience, steps_taken};
 
 /// Labels `low..=high` lead to `target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Edge {
+pub struct DfaEdge {
     /// First label.
     pub low: u32,
     /// Last label.
@@ -48,7 +48,7 @@ pub struct Edge {
     pub target: u32,
 }
 
-impl Edge {
+impl DfaEdge {
     /// Number of labels.
     pub fn width(&self) -> u32 {
         self.high - self.low + 1
@@ -63,7 +63,7 @@ pub struct Graph {
     accepting: Vec<bool>,
     /// Where the edges of each state begin, and where the last ones end.
     offsets: Vec<usize>,
-    edges: Vec<Edge>,
+    edges: Vec<DfaEdge>,
 }
 
 /// Most states and edges of a graph that is written out.
@@ -133,7 +133,7 @@ impl Graph {
                     states.push(next);
                     states.len() as u32 - 1
                 });
-                graph.push(Edge { low: label, high: label, target });
+                graph.push(DfaEdge { low: label, high: label, target });
             }
             check(Resource::States, states.len() as u64, size.states)?;
             graph.close(is_accepting(state)?);
@@ -143,7 +143,7 @@ impl Graph {
     }
 
     /// Adds an edge to the state in the making.
-    pub(crate) fn push(&mut self, edge: Edge) {
+    pub(crate) fn push(&mut self, edge: DfaEdge) {
         let from = self.offsets.last().copied().unwrap_or(0);
         match self.edges[from..].last_mut() {
             Some(last) if last.target == edge.target && last.high + 1 == edge.low => {
@@ -177,13 +177,13 @@ impl Graph {
 
     /// The edges of a state, ascending.
     #[inline]
-    pub fn edges(&self, state: u32) -> &[Edge] {
+    pub fn edges(&self, state: u32) -> &[DfaEdge] {
         let at = state as usize;
         &self.edges[self.offsets[at]..self.offsets[at + 1]]
     }
 
     /// The edges of all states in order, ranges of labels counted once.
-    pub fn all_edges(&self) -> impl Iterator<Item = (u32, Edge)> + '_ {
+    pub fn all_edges(&self) -> impl Iterator<Item = (u32, DfaEdge)> + '_ {
         let states = 0..self.state_count() as u32;
         states.flat_map(|state| self.edges(state).iter().map(move |&edge| (state, edge)))
     }
@@ -264,6 +264,6 @@ impl Machine for Graph {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.edges.len() * size_of::<Edge>() + self.accepting.len() * (1 + size_of::<usize>())
+        self.edges.len() * size_of::<DfaEdge>() + self.accepting.len() * (1 + size_of::<usize>())
     }
 }

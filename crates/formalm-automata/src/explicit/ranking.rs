@@ -6,7 +6,7 @@
 use num_bigint::BigUint;
 
 use super::length_counts::{number_bytes, number_steps, totals};
-use super::{Edge, Graph, Measured, Poll};
+use super::{DfaEdge, Graph, Measured, Poll};
 use crate::automaton::check;
 use crate::error::{Error, Resource};
 
@@ -26,17 +26,17 @@ pub enum Span {
 pub struct Table {
     span: Span,
     /// By depth; a single one where the depth makes no difference.
-    layers: Vec<Layer>,
+    layers: Vec<CompletionLayer>,
 }
 
 /// Completions by state; only of states that a text of this depth can reach.
 #[derive(Debug)]
-struct Layer {
+struct CompletionLayer {
     states: Vec<u32>,
     values: Vec<BigUint>,
 }
 
-impl Layer {
+impl CompletionLayer {
     fn value(&self, state: u32) -> Option<&BigUint> {
         self.values.get(self.states.binary_search(&state).ok()?)
     }
@@ -61,10 +61,10 @@ impl Table {
             Span::Any => {
                 let Some(values) = totals(graph, limit, poll)? else { return Ok(None) };
                 let states = (0..graph.state_count() as u32).collect();
-                return Ok(Some(Table { span, layers: vec![Layer { states, values }] }));
+                return Ok(Some(Table { span, layers: vec![CompletionLayer { states, values }] }));
             }
         };
-        let mut table = Table { span, layers: reach(measured, length, limit, poll)? };
+        let mut table = Table { span, layers: reachable_layers(measured, length, limit, poll)? };
         let mut bytes = 0;
         for depth in (0..table.layers.len()).rev() {
             bytes = table.complete(depth, graph, measured, (bytes, limit), poll)?;
@@ -86,7 +86,7 @@ impl Table {
         let (layer, below) = (&mut before[depth], after.first());
         for &state in &layer.states {
             let mut value = BigUint::from(u32::from(stops && graph.is_accepting(state)));
-            for &(target, ways) in measured.onward(state) {
+            for &(target, ways) in measured.unit_successors(state) {
                 if let Some(more) = below.and_then(|below| below.value(target)) {
                     poll.tick(2 * number_steps(more))?;
                     value += more * ways;
@@ -127,7 +127,7 @@ impl Table {
         if !measured.is_inside(state) {
             return self.value(state, depth).cloned().unwrap_or_default();
         }
-        let ways = measured.onward(state).iter();
+        let ways = measured.unit_successors(state).iter();
         ways.filter_map(|&(target, ways)| Some(self.value(target, depth)? * ways)).sum()
     }
 
@@ -158,7 +158,7 @@ impl Table {
                 }
                 depth += 1;
             }
-            if let &[(target, ways)] = measured.onward(state)
+            if let &[(target, ways)] = measured.unit_successors(state)
                 && let Some(each) = self.value(target, depth)
             {
                 // One division for the whole character: what follows it is the same for all.
@@ -166,7 +166,7 @@ impl Table {
                 number -= &chosen * each;
                 poll.tick(4 * number_steps(each))?;
                 let chosen = u64::try_from(&chosen).unwrap_or(ways);
-                if spell(graph, measured, state, chosen, &mut labels).is_none() {
+                if spell_char(graph, measured, state, chosen, &mut labels).is_none() {
                     return Ok(None);
                 }
                 state = target;
@@ -188,12 +188,12 @@ impl Table {
     /// There is one whenever the number is below the completions of the state.
     fn choose<'g>(
         &self,
-        edges: &'g [Edge],
+        edges: &'g [DfaEdge],
         measured: &Measured,
         depth: usize,
         number: &mut BigUint,
         poll: &mut Poll<'_>,
-    ) -> Result<Option<&'g Edge>, Error> {
+    ) -> Result<Option<&'g DfaEdge>, Error> {
         for edge in edges {
             let all = self.through(measured, edge.target, depth) * edge.width();
             poll.tick(4 * number_steps(&all))?;
@@ -246,7 +246,7 @@ impl Table {
 
 /// Adds the labels of the character (or what is left of it) with a number among those that start
 /// at `state` and all lead to one state; `None` if there are not so many.
-fn spell(
+fn spell_char(
     graph: &Graph,
     measured: &Measured,
     mut state: u32,
@@ -256,7 +256,7 @@ fn spell(
     loop {
         let mut way = None;
         for edge in graph.edges(state) {
-            let rest = measured.onward(edge.target).first().map_or(1, |&(_, ways)| ways);
+            let rest = measured.unit_successors(edge.target).first().map_or(1, |&(_, ways)| ways);
             let each = if measured.is_inside(edge.target) { rest } else { 1 };
             if number < each * u64::from(edge.width()) {
                 way = Some((edge, each));
@@ -274,17 +274,17 @@ fn spell(
     }
 }
 
-fn is_on(edge: &Edge, label: u32) -> bool {
+fn is_on(edge: &DfaEdge, label: u32) -> bool {
     (edge.low..=edge.high).contains(&label)
 }
 
 /// The states that texts of each length up to `length` can reach.
-fn reach(
+fn reachable_layers(
     measured: &Measured,
     length: usize,
     limit: u64,
     poll: &mut Poll<'_>,
-) -> Result<Vec<Layer>, Error> {
+) -> Result<Vec<CompletionLayer>, Error> {
     let mut layers = Vec::new();
     let mut states = vec![0];
     let mut bytes = 0;
@@ -293,12 +293,12 @@ fn reach(
         check(Resource::Bytes, bytes, limit)?;
         let mut next: Vec<u32> = Vec::new();
         for &state in &states {
-            next.extend(measured.onward(state).iter().map(|&(target, _)| target));
+            next.extend(measured.unit_successors(state).iter().map(|&(target, _)| target));
         }
         poll.tick(4 * next.len())?;
         next.sort_unstable();
         next.dedup();
-        layers.push(Layer { states, values: Vec::new() });
+        layers.push(CompletionLayer { states, values: Vec::new() });
         states = next;
     }
     Ok(layers)

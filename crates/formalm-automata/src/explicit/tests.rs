@@ -32,16 +32,16 @@ fn measured(graph: &Graph, unit: Unit) -> Measured {
 }
 
 /// A table of successors, one row for each state, and the accepting states.
-type Rows = (Vec<[Option<usize>; LABELS as usize]>, Vec<bool>);
+type DfaRows = (Vec<[Option<usize>; LABELS as usize]>, Vec<bool>);
 
-fn rows() -> impl Strategy<Value = Rows> {
+fn rows() -> impl Strategy<Value = DfaRows> {
     (1usize..8).prop_flat_map(|states| {
         let row = prop::array::uniform3(prop::option::weighted(0.7, 0..states));
         (prop::collection::vec(row, states), prop::collection::vec(any::<bool>(), states))
     })
 }
 
-fn explored((rows, accepting): &Rows) -> Graph {
+fn explored((rows, accepting): &DfaRows) -> Graph {
     let successors = |state: usize, row: &mut Vec<(u32, usize)>| {
         // Any order will do.
         for label in (0..LABELS).rev() {
@@ -53,7 +53,7 @@ fn explored((rows, accepting): &Rows) -> Graph {
     patient(|poll| Graph::explore(0, successors, |state| Ok(accepting[state]), size, poll)).unwrap()
 }
 
-fn minimal(rows: &Rows) -> Graph {
+fn minimal(rows: &DfaRows) -> Graph {
     patient(|poll| explored(rows).minimized(poll)).unwrap()
 }
 

@@ -9,7 +9,7 @@ use crate::machine::Machine;
 
 /// Where a reader of UTF-8 may be: between characters, or how the current one must go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum Utf8State {
     Between,
     One,
     Two,
@@ -20,23 +20,25 @@ enum Place {
     AfterF4,
 }
 
-impl Place {
-    fn after(self, byte: u8) -> Option<Place> {
+impl Utf8State {
+    fn after(self, byte: u8) -> Option<Utf8State> {
         match (self, byte) {
-            (Place::Between, 0x00..=0x7F) | (Place::One, 0x80..=0xBF) => Some(Place::Between),
-            (Place::Between, 0xC2..=0xDF)
-            | (Place::Two, 0x80..=0xBF)
-            | (Place::AfterE0, 0xA0..=0xBF)
-            | (Place::AfterEd, 0x80..=0x9F) => Some(Place::One),
-            (Place::Between, 0xE0) => Some(Place::AfterE0),
-            (Place::Between, 0xED) => Some(Place::AfterEd),
-            (Place::Between, 0xE1..=0xEF)
-            | (Place::Three, 0x80..=0xBF)
-            | (Place::AfterF0, 0x90..=0xBF)
-            | (Place::AfterF4, 0x80..=0x8F) => Some(Place::Two),
-            (Place::Between, 0xF0) => Some(Place::AfterF0),
-            (Place::Between, 0xF1..=0xF3) => Some(Place::Three),
-            (Place::Between, 0xF4) => Some(Place::AfterF4),
+            (Utf8State::Between, 0x00..=0x7F) | (Utf8State::One, 0x80..=0xBF) => {
+                Some(Utf8State::Between)
+            }
+            (Utf8State::Between, 0xC2..=0xDF)
+            | (Utf8State::Two, 0x80..=0xBF)
+            | (Utf8State::AfterE0, 0xA0..=0xBF)
+            | (Utf8State::AfterEd, 0x80..=0x9F) => Some(Utf8State::One),
+            (Utf8State::Between, 0xE0) => Some(Utf8State::AfterE0),
+            (Utf8State::Between, 0xED) => Some(Utf8State::AfterEd),
+            (Utf8State::Between, 0xE1..=0xEF)
+            | (Utf8State::Three, 0x80..=0xBF)
+            | (Utf8State::AfterF0, 0x90..=0xBF)
+            | (Utf8State::AfterF4, 0x80..=0x8F) => Some(Utf8State::Two),
+            (Utf8State::Between, 0xF0) => Some(Utf8State::AfterF0),
+            (Utf8State::Between, 0xF1..=0xF3) => Some(Utf8State::Three),
+            (Utf8State::Between, 0xF4) => Some(Utf8State::AfterF4),
             _ => None,
         }
     }
@@ -49,11 +51,11 @@ impl Place {
 ///
 /// [`Error::Limit`] if more than `limit` pairs of states are met; [`Error::Interrupted`].
 pub fn is_text(machine: &impl Machine, limit: u64, poll: &mut Poll<'_>) -> Result<bool, Error> {
-    let start = (machine.start(), Place::Between);
-    let mut seen: FxHashSet<(StateId, Place)> = FxHashSet::from_iter([start]);
+    let start = (machine.start(), Utf8State::Between);
+    let mut seen: FxHashSet<(StateId, Utf8State)> = FxHashSet::from_iter([start]);
     let mut stack = vec![start];
     while let Some((state, place)) = stack.pop() {
-        if place != Place::Between && machine.is_accepting(state)? {
+        if place != Utf8State::Between && machine.is_accepting(state)? {
             return Ok(false);
         }
         poll.tick(256)?;
@@ -70,7 +72,7 @@ pub fn is_text(machine: &impl Machine, limit: u64, poll: &mut Poll<'_>) -> Resul
 }
 
 /// How many bytes of a character are to come after `byte`, where `left` were to come before it.
-pub(crate) fn continuation(left: u8, byte: u8) -> u8 {
+pub(crate) fn continuation_bytes(left: u8, byte: u8) -> u8 {
     match (left, byte) {
         (1.., _) => left - 1,
         (0, 0xC2..=0xDF) => 1,

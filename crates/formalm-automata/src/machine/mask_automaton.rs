@@ -9,7 +9,7 @@ use crate::machine::Lexemes;
 use crate::spelling::Escapes;
 
 /// Letters that must lead to one key for it to serve as reference.
-const LETTERS: usize = 14;
+const MIN_REFERENCE_LETTERS: usize = 14;
 
 /// Reads keys byte by byte, for one mask.
 ///
@@ -94,7 +94,7 @@ pub trait Steps {
             }
         }
         let most = counts.into_iter().max_by_key(|&(_, count)| count);
-        Ok(most.filter(|&(_, count)| count >= LETTERS).map(|(next, _)| next))
+        Ok(most.filter(|&(_, count)| count >= MIN_REFERENCE_LETTERS).map(|(next, _)| next))
     }
 
     /// How strings are spelled, if the key is inside of a string of JSON, between two characters,

@@ -12,19 +12,19 @@ use crate::machine::{Machine, exact_only};
 
 /// Draws that may come to nothing, one after the other: dead ends of machines that are not exact in
 /// what they show, completions beyond the limits.
-const TRIES: u64 = 16;
+const MAX_WALKS: u64 = 16;
 
 /// What a byte of a new state may cost, as against a step of other work.
-const STATE: usize = 64;
+const STEPS_PER_STATE: usize = 64;
 
 /// Weights of ways: of an end and of a single byte, of bytes that texts seldom have.
-const COMMON: u64 = 16;
-const SELDOM: u64 = 1;
+const COMMON_WEIGHT: u64 = 16;
+const RARE_WEIGHT: u64 = 1;
 /// Of a letter that is told apart from its fellows.
-const KNOWN: u64 = 640;
+const KEYWORD_WEIGHT: u64 = 640;
 
 /// So many bytes that go on alike are those of a text.
-const MANY: usize = 32;
+const MIN_TEXT_BYTES: usize = 32;
 
 /// A member, drawn with the numbers that follow from `seed`; bytes beyond `random_bytes` complete
 /// it by the shortest way.
@@ -40,10 +40,10 @@ pub fn random_member(
     poll: &mut Poll<'_>,
 ) -> Result<Vec<u8>, Error> {
     exact_only(machine, "random members", "draw from what a grammar or a schema says instead")?;
-    let mut numbers = Numbers(seed);
+    let mut numbers = SplitMix64(seed);
     let mut random_bytes = random_bytes;
-    for _ in 0..TRIES {
-        match attempt(machine, &mut numbers, random_bytes, poll) {
+    for _ in 0..MAX_WALKS {
+        match random_walk(machine, &mut numbers, random_bytes, poll) {
             Ok(Some(member)) => return Ok(member),
             Ok(None) => {}
             // The completion is too far away; nearer to the start there may be less to complete.
@@ -56,25 +56,25 @@ pub fn random_member(
         }
     }
     Err(Error::Language {
-        message: format!("{TRIES} random walks in a row came to a dead end"),
+        message: format!("{MAX_WALKS} random walks in a row came to a dead end"),
         span: None,
         hint: Some("the language is approximate: see its notes".to_owned()),
     })
 }
 
 /// One walk; `None` is a dead end.
-fn attempt(
+fn random_walk(
     machine: &impl Machine,
-    numbers: &mut Numbers,
+    numbers: &mut SplitMix64,
     random_bytes: usize,
     poll: &mut Poll<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
     let (mut text, mut state) = (Vec::new(), machine.start());
     while text.len() < random_bytes {
-        poll.tick(STATE)?;
-        match choice(machine, state, &text, numbers)? {
-            Some(Choice::End) => return Ok(Some(text)),
-            Some(Choice::Byte(byte, next)) => {
+        poll.tick(STEPS_PER_STATE)?;
+        match choose_step(machine, state, &text, numbers)? {
+            Some(WalkStep::End) => return Ok(Some(text)),
+            Some(WalkStep::Byte(byte, next)) => {
                 text.push(byte);
                 state = next;
             }
@@ -85,33 +85,33 @@ fn attempt(
         0 => machine.shortest(state)?,
         _ => machine.shortest_soon(state)?,
     };
-    poll.tick(rest.len() * STATE)?;
+    poll.tick(rest.len() * STEPS_PER_STATE)?;
     let ends = machine.is_completed(state, &rest)?;
     text.extend(rest);
     Ok(ends.then_some(text))
 }
 
 /// What a walk does next.
-enum Choice {
+enum WalkStep {
     End,
     Byte(u8, StateId),
 }
 
 /// Chooses among the ways from a state and an end of the text there; `None` is a dead end.
-fn choice(
+fn choose_step(
     machine: &impl Machine,
     state: StateId,
     text: &[u8],
-    numbers: &mut Numbers,
-) -> Result<Option<Choice>, Error> {
+    numbers: &mut SplitMix64,
+) -> Result<Option<WalkStep>, Error> {
     let ways = machine.ways(state)?;
     let mut ways: Vec<Vec<u8>> = ways.iter().map(|bytes| bytes.iter().collect()).collect();
-    let end = if machine.is_accepting(state)? { COMMON } else { 0 };
-    let open = ways.iter().any(|bytes| common(bytes) >= MANY);
+    let end = if machine.is_accepting(state)? { COMMON_WEIGHT } else { 0 };
+    let open = ways.iter().any(|bytes| common_count(bytes) >= MIN_TEXT_BYTES);
     let exponent = ends_in_exponent(text);
     let weight = |bytes: &[u8]| match bytes {
-        [_, ..] if exponent && bytes.iter().all(u8::is_ascii_digit) => SELDOM,
-        _ => weight(bytes, open),
+        [_, ..] if exponent && bytes.iter().all(u8::is_ascii_digit) => RARE_WEIGHT,
+        _ => class_weight(bytes, open),
     };
     loop {
         let total = end + ways.iter().map(|bytes| weight(bytes)).sum::<u64>();
@@ -120,7 +120,7 @@ fn choice(
         }
         let mut number = numbers.below(total);
         if number < end {
-            return Ok(Some(Choice::End));
+            return Ok(Some(WalkStep::End));
         }
         number -= end;
         let mut at = 0;
@@ -128,9 +128,9 @@ fn choice(
             number -= weight(&ways[at]);
             at += 1;
         }
-        let byte = among(&ways[at], numbers);
+        let byte = choose_byte(&ways[at], numbers);
         if let Some(next) = machine.step(state, byte)? {
-            return Ok(Some(Choice::Byte(byte, next)));
+            return Ok(Some(WalkStep::Byte(byte, next)));
         }
         ways[at].retain(|&one| one != byte);
     }
@@ -147,16 +147,16 @@ fn ends_in_exponent(text: &[u8]) -> bool {
 
 /// How often a way is taken: it grows with the digits of the number of its bytes. A single letter
 /// among many that go on alike is a word that the language knows, and taken most often.
-fn weight(bytes: &[u8], among_many: bool) -> u64 {
-    match (bytes, common(bytes)) {
+fn class_weight(bytes: &[u8], among_many: bool) -> u64 {
+    match (bytes, common_count(bytes)) {
         ([], _) => 0,
-        (_, 0) => SELDOM,
-        ([byte], _) if among_many && byte.is_ascii_alphanumeric() => KNOWN,
-        (_, common) => COMMON * u64::from(1 + common.ilog2()),
+        (_, 0) => RARE_WEIGHT,
+        ([byte], _) if among_many && byte.is_ascii_alphanumeric() => KEYWORD_WEIGHT,
+        (_, common) => COMMON_WEIGHT * u64::from(1 + common.ilog2()),
     }
 }
 
-fn common(bytes: &[u8]) -> usize {
+fn common_count(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| is_common(byte)).count()
 }
 
@@ -166,7 +166,7 @@ fn is_common(byte: u8) -> bool {
 }
 
 /// One of the bytes of a way: letters and digits most often.
-fn among(bytes: &[u8], numbers: &mut Numbers) -> u8 {
+fn choose_byte(bytes: &[u8], numbers: &mut SplitMix64) -> u8 {
     let often = |byte: u8| match byte {
         b' ' => 24,
         _ if byte.is_ascii_alphanumeric() => 8,
@@ -184,9 +184,9 @@ fn among(bytes: &[u8], numbers: &mut Numbers) -> u8 {
 }
 
 /// Random numbers of a seed (SplitMix64: Steele, Lea, Flood 2014).
-struct Numbers(u64);
+struct SplitMix64(u64);
 
-impl Numbers {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

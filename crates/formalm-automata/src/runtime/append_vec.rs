@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::runtime::Segment;
 
 /// Slots of the first chunk; each further chunk doubles.
-const FIRST: usize = 256;
+const FIRST_CHUNK_LEN: usize = 256;
 
 /// A growing table of `u32` slots, zero until set. Chunks never move, so readers need no lock.
 #[derive(Debug)]
@@ -22,9 +22,9 @@ impl Default for Chunks {
 impl Chunks {
     #[inline]
     fn locate(index: usize) -> (usize, usize) {
-        let shifted = index + FIRST;
-        let chunk = (shifted / FIRST).ilog2() as usize;
-        (chunk, shifted - (FIRST << chunk))
+        let shifted = index + FIRST_CHUNK_LEN;
+        let chunk = (shifted / FIRST_CHUNK_LEN).ilog2() as usize;
+        (chunk, shifted - (FIRST_CHUNK_LEN << chunk))
     }
 
     /// The slot, zero where nothing was set.
@@ -51,7 +51,8 @@ impl Chunks {
     pub fn set(&self, index: usize, value: u32) {
         let (chunk, offset) = Chunks::locate(index);
         if let Some(slots) = self.chunks.get(chunk) {
-            let slots = slots.get_or_init(FIRST << chunk, || zeros(FIRST << chunk));
+            let slots =
+                slots.get_or_init(FIRST_CHUNK_LEN << chunk, || zeros(FIRST_CHUNK_LEN << chunk));
             slots[offset].store(value, Ordering::Release);
         }
     }

@@ -29,9 +29,13 @@ pub fn watch() {
 fn register() {
     use std::ffi::c_int;
 
-    type Handler = Option<unsafe extern "C" fn()>;
+    type AtForkHandler = Option<unsafe extern "C" fn()>;
     unsafe extern "C" {
-        fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
+        fn pthread_atfork(
+            prepare: AtForkHandler,
+            parent: AtForkHandler,
+            child: AtForkHandler,
+        ) -> c_int;
     }
 
     /// Runs in the child, where almost nothing is safe; a store to an atomic is.

@@ -22,9 +22,9 @@ use crate::runtime::fork;
 const NEVER: u32 = u32::MAX;
 
 /// Somebody finds out whether the lock is abandoned.
-const ASKING: u64 = 0;
+const CHECKING: u64 = 0;
 /// The value in place, or another one in its stead, is in use.
-const USED: u64 = 1;
+const IN_USE: u64 = 1;
 /// The value is lost.
 const LOST: u64 = 2;
 
@@ -41,11 +41,11 @@ pub struct Lock<T> {
     /// See [`state_of`].
     state: AtomicU64,
     /// What is used instead of the value in place, once that was lost.
-    instead: AtomicPtr<Mutex<T>>,
+    replacement: AtomicPtr<Mutex<T>>,
     /// How often the value was lost.
     losses: AtomicU32,
     /// Makes another value.
-    anew: Option<fn() -> T>,
+    make_replacement: Option<fn() -> T>,
 }
 
 // SAFETY: it owns its values, as a mutex does, and hands them to one thread at a time.
@@ -65,10 +65,10 @@ impl<T> Lock<T> {
         Lock {
             ready_in: AtomicU32::new(now),
             mutex: ManuallyDrop::new(Mutex::new(value)),
-            state: AtomicU64::new(state_of(now, USED)),
-            instead: AtomicPtr::default(),
+            state: AtomicU64::new(state_of(now, IN_USE)),
+            replacement: AtomicPtr::default(),
             losses: AtomicU32::new(0),
-            anew,
+            make_replacement: anew,
         }
     }
 
@@ -116,17 +116,17 @@ impl<T> Lock<T> {
         let now = fork::epoch();
         loop {
             let known = self.state.load(Ordering::Acquire);
-            if known == state_of(now, USED) {
+            if known == state_of(now, IN_USE) {
                 return Some(self.mutex_in_use());
             } else if known == state_of(now, LOST) {
                 return None;
-            } else if known == state_of(now, ASKING) {
+            } else if known == state_of(now, CHECKING) {
                 // Another thread of this process is about to find out, and does not wait itself.
                 std::thread::sleep(Duration::from_micros(10));
                 continue;
             }
             let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
-            let asking = state_of(now, ASKING);
+            let asking = state_of(now, CHECKING);
             if self.state.compare_exchange(known, asking, done, failed).is_ok() {
                 let found = self.adopt(now);
                 self.state.store(state_of(now, found), Ordering::Release);
@@ -136,22 +136,22 @@ impl<T> Lock<T> {
 
     fn mutex_in_use(&self) -> &Mutex<T> {
         // SAFETY: what was published is freed with the lock.
-        unsafe { self.instead.load(Ordering::Acquire).as_ref() }.unwrap_or(&self.mutex)
+        unsafe { self.replacement.load(Ordering::Acquire).as_ref() }.unwrap_or(&self.mutex)
     }
 
     /// Finds out whether the value is in order. No other thread of this process is at it meanwhile.
     fn adopt(&self, now: u32) -> u64 {
         if is_free(self.mutex_in_use()) {
-            let is_in_place = self.instead.load(Ordering::Acquire).is_null();
+            let is_in_place = self.replacement.load(Ordering::Acquire).is_null();
             self.ready_in.store(if is_in_place { now } else { NEVER }, Ordering::Release);
-            return USED;
+            return IN_USE;
         }
         self.losses.fetch_add(1, Ordering::Relaxed);
-        let Some(anew) = self.anew else { return LOST };
+        let Some(anew) = self.make_replacement else { return LOST };
         let made = Box::into_raw(Box::new(Mutex::new(anew())));
         // A value that was lost is leaked.
-        self.instead.store(made, Ordering::Release);
-        USED
+        self.replacement.store(made, Ordering::Release);
+        IN_USE
     }
 }
 
@@ -170,7 +170,7 @@ impl<T: Default> Default for Lock<T> {
 
 impl<T> Drop for Lock<T> {
     fn drop(&mut self) {
-        let instead = *self.instead.get_mut();
+        let instead = *self.replacement.get_mut();
         if !is_free(self.mutex_in_use()) {
             return;
         }
@@ -233,9 +233,9 @@ mod tests {
 
     /// Tells when it is dropped.
     #[derive(Default)]
-    struct Told(Vec<u32>, Option<Arc<AtomicUsize>>);
+    struct DropCounter(Vec<u32>, Option<Arc<AtomicUsize>>);
 
-    impl Drop for Told {
+    impl Drop for DropCounter {
         fn drop(&mut self) {
             if let Some(dropped) = &self.1 {
                 dropped.fetch_add(1, Ordering::SeqCst);
@@ -246,11 +246,11 @@ mod tests {
     /// Lets a lock be as it is in a child of a fork.
     fn forked<T>(lock: &Lock<T>) {
         lock.ready_in.store(NEVER - 1, Ordering::SeqCst);
-        lock.state.store(state_of(NEVER - 1, USED), Ordering::SeqCst);
+        lock.state.store(state_of(NEVER - 1, IN_USE), Ordering::SeqCst);
     }
 
     #[test]
-    fn a_child_goes_on_with_what_nobody_held() {
+    fn a_child_keeps_values_that_no_thread_held() {
         for lock in [Lock::new(vec![1]), Lock::default()] {
             lock.lock().push(2);
             let before = lock.lock().clone();
@@ -262,9 +262,9 @@ mod tests {
     }
 
     #[test]
-    fn a_child_does_not_wait_for_what_a_thread_held() {
+    fn a_child_does_not_wait_for_a_lock_held_during_the_fork() {
         let dropped = Arc::new(AtomicUsize::new(0));
-        let lock = Lock::new(Told(vec![1], Some(Arc::clone(&dropped))));
+        let lock = Lock::new(DropCounter(vec![1], Some(Arc::clone(&dropped))));
         std::mem::forget(lock.lock());
         forked(&lock);
         assert!(lock.is_abandoned());
@@ -276,8 +276,8 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_that_a_thread_held_begins_anew() {
-        let lock = Lock::<Told>::default();
+    fn a_cache_held_during_the_fork_starts_empty() {
+        let lock = Lock::<DropCounter>::default();
         let dropped = Arc::new(AtomicUsize::new(0));
         lock.lock().1 = Some(Arc::clone(&dropped));
         std::mem::forget(lock.lock());
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_a_child_find_out_together() {
+    fn threads_of_a_child_check_a_lock_concurrently() {
         for _ in 0..50 {
             let lock = Lock::new(0);
             forked(&lock);

@@ -8,30 +8,30 @@ use std::cell::Cell;
 
 use crate::error::Error;
 
-type Ask = *mut dyn FnMut() -> bool;
+type InterruptCallback = *mut dyn FnMut() -> bool;
 
 thread_local! {
-    static ASK: Cell<Option<Ask>> = const { Cell::new(None) };
+    static ASK: Cell<Option<InterruptCallback>> = const { Cell::new(None) };
 }
 
 /// Does `work`, in which [`ask`] asks `wanted`. It must hold no lock that whoever is asked waits for.
 pub fn while_asking<T>(wanted: &mut dyn FnMut() -> bool, work: impl FnOnce() -> T) -> T {
     // SAFETY: the lifetime is forgotten only, and the pointer with it before this function returns.
-    let ask = unsafe { std::mem::transmute::<&mut dyn FnMut() -> bool, Ask>(wanted) };
-    let _restore = Restore(ASK.replace(Some(ask)));
+    let ask = unsafe { std::mem::transmute::<&mut dyn FnMut() -> bool, InterruptCallback>(wanted) };
+    let _restore = RestoreCallback(ASK.replace(Some(ask)));
     work()
 }
 
 /// Does `work`, in which nobody is asked.
-pub(crate) fn without_asking<T>(work: impl FnOnce() -> T) -> T {
-    let _restore = Restore(ASK.take());
+pub(crate) fn without_interrupts<T>(work: impl FnOnce() -> T) -> T {
+    let _restore = RestoreCallback(ASK.take());
     work()
 }
 
 /// Who is asked again when it is dropped.
-struct Restore(Option<Ask>);
+struct RestoreCallback(Option<InterruptCallback>);
 
-impl Drop for Restore {
+impl Drop for RestoreCallback {
     fn drop(&mut self) {
         ASK.set(self.0);
     }
@@ -39,12 +39,12 @@ impl Drop for Restore {
 
 /// Returns `true` if somebody is to be asked.
 #[inline]
-pub(crate) fn is_asked() -> bool {
+pub(crate) fn is_interruptible() -> bool {
     ASK.get().is_some()
 }
 
 /// Asks whether the work is still wanted, if anybody is to be asked.
-pub(crate) fn ask() -> Result<(), Error> {
+pub(crate) fn check_interrupt() -> Result<(), Error> {
     // It is not asked by itself.
     let Some(ask) = ASK.take() else { return Ok(()) };
     // SAFETY: `while_asking` lends it to this thread until it returns, and nobody else uses it.
@@ -65,10 +65,10 @@ mod tests {
             left > 0
         };
         let done = while_asking(&mut wanted, || {
-            assert!(is_asked());
-            (ask(), ask(), ask())
+            assert!(is_interruptible());
+            (check_interrupt(), check_interrupt(), check_interrupt())
         });
         assert_eq!(done, (Ok(()), Ok(()), Err(Error::Interrupted)));
-        assert!(!is_asked() && ask() == Ok(()));
+        assert!(!is_interruptible() && check_interrupt() == Ok(()));
     }
 }

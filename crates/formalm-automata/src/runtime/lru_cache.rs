@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 #[derive(Debug)]
 pub struct Recent<K, V> {
     known: FxHashMap<K, (V, u64)>,
-    questions: u64,
+    clock: u64,
 }
 
 impl<K, V> Default for Recent<K, V> {
     fn default() -> Recent<K, V> {
-        Recent { known: FxHashMap::default(), questions: 0 }
+        Recent { known: FxHashMap::default(), clock: 0 }
     }
 }
 
@@ -25,15 +25,15 @@ impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.questions += 1;
+        self.clock += 1;
         let (value, asked) = self.known.get_mut(key)?;
-        *asked = self.questions;
+        *asked = self.clock;
         Some(value.clone())
     }
 
     /// Keeps a value, as the one asked for last.
     pub fn insert(&mut self, key: K, value: V) {
-        self.known.insert(key, (value, self.questions));
+        self.known.insert(key, (value, self.clock));
     }
 
     /// Lets go of a key.

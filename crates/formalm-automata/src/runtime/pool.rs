@@ -13,7 +13,7 @@ use crate::runtime::fork::PerProcess;
 
 /// Most threads of a pool, unless the environment says otherwise. Beyond these a batch of masks gains
 /// nothing that can be measured, and a server has other work for its cores.
-const MOST_THREADS: usize = 8;
+const MAX_DEFAULT_THREADS: usize = 8;
 
 /// Variables of the environment that tell the number of threads, in the order in which they count.
 pub const VARIABLES: [&str; 2] = ["FORMALM_THREADS", "RAYON_NUM_THREADS"];
@@ -36,7 +36,7 @@ pub fn thread_count() -> usize {
     let asked = VARIABLES.iter().find_map(|name| threads_of(&std::env::var(name).ok()?));
     asked.unwrap_or_else(|| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        cores.min(MOST_THREADS)
+        cores.min(MAX_DEFAULT_THREADS)
     })
 }
 

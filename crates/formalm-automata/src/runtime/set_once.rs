@@ -73,7 +73,7 @@ impl<T> SetOnce<T> {
             }
             let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
             if self.maker.compare_exchange(maker, me, done, failed).is_ok() {
-                let _turn = Turn(&self.maker);
+                let _turn = MakerGuard(&self.maker);
                 // Another thread may have set it and given its turn back since the look above.
                 return match self.get() {
                     Some(value) => value,
@@ -101,9 +101,9 @@ impl<T> SetOnce<T> {
 }
 
 /// The turn of the thread that makes a value, given back if that panics.
-struct Turn<'a>(&'a AtomicU64);
+struct MakerGuard<'a>(&'a AtomicU64);
 
-impl Drop for Turn<'_> {
+impl Drop for MakerGuard<'_> {
     fn drop(&mut self) {
         self.0.store(NOBODY, Ordering::Release);
     }

@@ -6,9 +6,9 @@ use crate::automaton::check;
 use crate::error::{Error, Resource};
 
 /// Steps that any task may take: about a second of them.
-const ANY: u64 = 120_000_000;
+const BASE_STEPS: u64 = 120_000_000;
 /// Steps for each byte or state that was looked at: about a tenth of a millisecond.
-const EACH: u64 = 20_000;
+const STEPS_PER_ITEM: u64 = 20_000;
 
 thread_local! {
     static TAKEN: Cell<u64> = const { Cell::new(0) };
@@ -29,13 +29,13 @@ pub fn note_steps(steps: u64) {
 /// below that at each of many could go on for hours.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    before: u64,
+    steps_at_start: u64,
 }
 
 impl Patience {
     /// A task that begins when so many steps were taken, see [`steps_taken`].
     pub fn new(steps_taken: u64) -> Patience {
-        Patience { before: steps_taken }
+        Patience { steps_at_start: steps_taken }
     }
 
     /// Whether it may go on, having looked at some bytes or states.
@@ -44,7 +44,7 @@ impl Patience {
     ///
     /// [`Error::Limit`].
     pub fn check(&self, steps_taken: u64, looked_at: usize) -> Result<(), Error> {
-        let allowed = ANY.saturating_add(EACH.saturating_mul(looked_at as u64));
-        check(Resource::Steps, steps_taken.saturating_sub(self.before), allowed)
+        let allowed = BASE_STEPS.saturating_add(STEPS_PER_ITEM.saturating_mul(looked_at as u64));
+        check(Resource::Steps, steps_taken.saturating_sub(self.steps_at_start), allowed)
     }
 }

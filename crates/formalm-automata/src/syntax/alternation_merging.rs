@@ -4,18 +4,18 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashSet;
 
-use super::unresolved_items::{Atom, Item, Member};
+use super::unresolved_items::{CharAtom, ClassMember, UnresolvedItem};
 
 /// Replaces every `(?:…)` in a sequence by its content.
-pub(super) fn flatten(items: Vec<Item>) -> Vec<Item> {
-    if !items.iter().any(|item| matches!(item, Item::Plain(_))) {
+pub(super) fn flatten(items: Vec<UnresolvedItem>) -> Vec<UnresolvedItem> {
+    if !items.iter().any(|item| matches!(item, UnresolvedItem::Plain(_))) {
         return items;
     }
     let mut flat = Vec::with_capacity(items.len());
     for item in items {
         match item {
-            Item::Plain(content) if flat.is_empty() => flat = content,
-            Item::Plain(content) => flat.extend(content),
+            UnresolvedItem::Plain(content) if flat.is_empty() => flat = content,
+            UnresolvedItem::Plain(content) => flat.extend(content),
             other => flat.push(other),
         }
     }
@@ -23,11 +23,11 @@ pub(super) fn flatten(items: Vec<Item>) -> Vec<Item> {
 }
 
 /// Alternatives after [`merge`].
-pub(super) struct Merged {
+pub(super) struct MergedAlternatives {
     /// What all of them begin with.
-    pub(super) front: Vec<Item>,
+    pub(super) front: Vec<UnresolvedItem>,
     /// What follows, if it could not be joined to one class.
-    pub(super) rest: Option<Vec<Vec<Item>>>,
+    pub(super) rest: Option<Vec<Vec<UnresolvedItem>>>,
 }
 
 /// Joins alternatives as Python does where that can be seen: items that all alternatives begin
@@ -35,7 +35,7 @@ pub(super) struct Merged {
 ///
 /// This changes the language only through a quirk of case folding (see [`super::unicode::case_folding`]); it
 /// is done for its sake, and because a class is cheaper than alternatives.
-pub(super) fn merge(mut alternatives: Vec<Vec<Item>>) -> Merged {
+pub(super) fn merge(mut alternatives: Vec<Vec<UnresolvedItem>>) -> MergedAlternatives {
     let common = common_length(&alternatives);
     let mut front = Vec::new();
     for alternative in &mut alternatives {
@@ -43,15 +43,15 @@ pub(super) fn merge(mut alternatives: Vec<Vec<Item>>) -> Merged {
         front = std::mem::replace(alternative, rest);
     }
     if !alternatives.iter().all(|alternative| is_listed(alternative)) {
-        return Merged { front, rest: Some(alternatives) };
+        return MergedAlternatives { front, rest: Some(alternatives) };
     }
     let members = alternatives.into_iter().flatten().flat_map(listed_members);
-    front.push(Item::Atom(Atom::Set { negated: false, members: unique(members) }));
-    Merged { front, rest: None }
+    front.push(UnresolvedItem::Atom(CharAtom::Set { negated: false, members: unique(members) }));
+    MergedAlternatives { front, rest: None }
 }
 
 /// How many items all alternatives have in common at their beginning.
-fn common_length(alternatives: &[Vec<Item>]) -> usize {
+fn common_length(alternatives: &[Vec<UnresolvedItem>]) -> usize {
     let Some((first, others)) = alternatives.split_first() else { return 0 };
     let mut common = first.len();
     for other in others {
@@ -62,22 +62,25 @@ fn common_length(alternatives: &[Vec<Item>]) -> usize {
 }
 
 /// Python compares compound items by identity, so they are never the same.
-fn is_same(one: &Item, other: &Item) -> bool {
+fn is_same(one: &UnresolvedItem, other: &UnresolvedItem) -> bool {
     match (one, other) {
-        (Item::Atom(one), Item::Atom(other)) => one == other,
-        (Item::Anchor(one), Item::Anchor(other)) => one == other,
+        (UnresolvedItem::Atom(one), UnresolvedItem::Atom(other)) => one == other,
+        (UnresolvedItem::Anchor(one), UnresolvedItem::Anchor(other)) => one == other,
         _ => false,
     }
 }
 
-fn is_listed(alternative: &[Item]) -> bool {
-    matches!(alternative, [Item::Atom(Atom::Literal(_) | Atom::Set { negated: false, .. })])
+fn is_listed(alternative: &[UnresolvedItem]) -> bool {
+    matches!(
+        alternative,
+        [UnresolvedItem::Atom(CharAtom::Literal(_) | CharAtom::Set { negated: false, .. })]
+    )
 }
 
-fn listed_members(item: Item) -> Vec<Member> {
+fn listed_members(item: UnresolvedItem) -> Vec<ClassMember> {
     match item {
-        Item::Atom(Atom::Literal(code)) => vec![Member::Literal(code)],
-        Item::Atom(Atom::Set { members, .. }) => members,
+        UnresolvedItem::Atom(CharAtom::Literal(code)) => vec![ClassMember::Literal(code)],
+        UnresolvedItem::Atom(CharAtom::Set { members, .. }) => members,
         _ => Vec::new(),
     }
 }

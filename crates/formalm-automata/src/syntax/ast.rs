@@ -13,14 +13,14 @@ pub struct Pattern {
     /// The whole pattern, to be matched against a whole text.
     pub root: Node,
     /// Capturing groups in the order of their opening parentheses; group 1 is at index 0.
-    pub groups: Vec<Group>,
+    pub groups: Vec<CaptureGroup>,
     /// Whose rules decide what the groups capture.
     pub dialect: Dialect,
 }
 
 /// A capturing group. Groups do not change the language; their names and places are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct CaptureGroup {
     /// The name, if it has one.
     pub name: Option<String>,
     /// The whole group with its parentheses, in characters of the pattern.

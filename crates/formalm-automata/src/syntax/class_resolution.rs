@@ -2,19 +2,19 @@
 
 use super::unicode::case_folding::{close_over_case, python_ignoring_case};
 use super::unicode::properties::property;
-use super::unresolved_items::{Atom, Member, Perl};
+use super::unresolved_items::{CharAtom, ClassMember, PerlClass};
 use super::{Dialect, Flags};
 use crate::charset::CharSet;
 use crate::runtime::SetOnce;
 
 /// The characters that match `atom`.
-pub(super) fn resolve(atom: &Atom, dialect: Dialect, flags: Flags) -> CharSet {
+pub(super) fn resolve(atom: &CharAtom, dialect: Dialect, flags: Flags) -> CharSet {
     let (negated, members) = match atom {
-        Atom::Any if flags.dot_all => return CharSet::all(),
-        Atom::Any => return line_terminators(dialect).complement(),
-        Atom::Literal(code) => (false, &[Member::Literal(*code)][..]),
-        Atom::NotLiteral(code) => (true, &[Member::Literal(*code)][..]),
-        Atom::Set { negated, members } => (*negated, members.as_slice()),
+        CharAtom::Any if flags.dot_all => return CharSet::all(),
+        CharAtom::Any => return line_terminators(dialect).complement(),
+        CharAtom::Literal(code) => (false, &[ClassMember::Literal(*code)][..]),
+        CharAtom::NotLiteral(code) => (true, &[ClassMember::Literal(*code)][..]),
+        CharAtom::Set { negated, members } => (*negated, members.as_slice()),
     };
     let class = match dialect {
         _ if !flags.ignore_case => listed(members, dialect, flags),
@@ -24,7 +24,7 @@ pub(super) fn resolve(atom: &Atom, dialect: Dialect, flags: Flags) -> CharSet {
         Dialect::Python | Dialect::Python314 => {
             let others = listed(&non_literals(members), dialect, flags);
             // A class of several members treats astral letters differently, see there.
-            let alone = !matches!(atom, Atom::Set { .. });
+            let alone = !matches!(atom, CharAtom::Set { .. });
             python_ignoring_case(members, others, alone, flags.ascii)
         }
     };
@@ -47,26 +47,27 @@ fn joined(class: CharSet) -> CharSet {
     CharSet::from_ranges(apart.chain(whole))
 }
 
-fn non_literals(members: &[Member]) -> Vec<Member> {
-    let is_class = |member: &&Member| matches!(member, Member::Perl(..) | Member::Property(..));
+fn non_literals(members: &[ClassMember]) -> Vec<ClassMember> {
+    let is_class =
+        |member: &&ClassMember| matches!(member, ClassMember::Perl(..) | ClassMember::Property(..));
     members.iter().filter(is_class).cloned().collect()
 }
 
 /// The union of the members, case aside.
-fn listed(members: &[Member], dialect: Dialect, flags: Flags) -> CharSet {
-    if let [Member::Perl(perl, negated)] = members {
+fn listed(members: &[ClassMember], dialect: Dialect, flags: Flags) -> CharSet {
+    if let [ClassMember::Perl(perl, negated)] = members {
         return perl_class(*perl, *negated, dialect, flags);
     }
     let mut ranges = Vec::with_capacity(members.len());
     for member in members {
         match member {
-            Member::Literal(code) => ranges.extend(scalars(*code, *code)),
-            Member::Range(low, high) => ranges.extend(scalars(*low, *high)),
-            Member::Perl(perl, negated) => {
+            ClassMember::Literal(code) => ranges.extend(scalars(*code, *code)),
+            ClassMember::Range(low, high) => ranges.extend(scalars(*low, *high)),
+            ClassMember::Perl(perl, negated) => {
                 ranges.extend_from_slice(perl_class(*perl, *negated, dialect, flags).ranges());
             }
-            Member::Property(class, false) => ranges.extend_from_slice(class.ranges()),
-            Member::Property(class, true) => {
+            ClassMember::Property(class, false) => ranges.extend_from_slice(class.ranges()),
+            ClassMember::Property(class, true) => {
                 ranges.extend_from_slice(class.complement().ranges());
             }
         }
@@ -83,22 +84,24 @@ pub(super) fn scalars(low: u32, high: u32) -> impl Iterator<Item = (char, char)>
     })
 }
 
-fn perl_class(perl: Perl, negated: bool, dialect: Dialect, flags: Flags) -> CharSet {
+fn perl_class(perl: PerlClass, negated: bool, dialect: Dialect, flags: Flags) -> CharSet {
     let class = match (perl, dialect) {
-        (Perl::Word, _) => word(dialect, flags),
-        (Perl::Digit, Dialect::Python | Dialect::Python314) if !flags.ascii => {
+        (PerlClass::Word, _) => word(dialect, flags),
+        (PerlClass::Digit, Dialect::Python | Dialect::Python314) if !flags.ascii => {
             unicode_digit().clone()
         }
-        (Perl::Digit, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => {
+        (PerlClass::Digit, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => {
             unicode_digit().clone()
         }
-        (Perl::Digit, _) => CharSet::from_ranges([('0', '9')]),
-        (Perl::Space, Dialect::Python | Dialect::Python314) if flags.ascii => {
+        (PerlClass::Digit, _) => CharSet::from_ranges([('0', '9')]),
+        (PerlClass::Space, Dialect::Python | Dialect::Python314) if flags.ascii => {
             CharSet::from_ranges([('\t', '\r'), (' ', ' ')])
         }
-        (Perl::Space, Dialect::Python | Dialect::Python314) => python_space().clone(),
-        (Perl::Space, Dialect::Ecma) => ecma_space().clone(),
-        (Perl::Space, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => known("White_Space"),
+        (PerlClass::Space, Dialect::Python | Dialect::Python314) => python_space().clone(),
+        (PerlClass::Space, Dialect::Ecma) => ecma_space().clone(),
+        (PerlClass::Space, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => {
+            known("White_Space")
+        }
     };
     if negated { class.complement() } else { class }
 }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::ast::Node;
-use super::unresolved_items::{Anchor, Atom, Item};
+use super::unresolved_items::{AnchorKind, CharAtom, UnresolvedItem};
 use super::{Dialect, Flags, class_resolution};
 use crate::charset::CharSet;
 use crate::runtime::SetOnce;
@@ -13,18 +13,18 @@ static FOLDED: [SetOnce<CharSet>; 128] = [const { SetOnce::new() }; 128];
 
 /// Turns items into nodes and remembers the classes it has met, because folding one costs far
 /// more than reading it.
-pub(super) struct Lowering {
+pub(super) struct ItemLowering {
     dialect: Dialect,
-    classes: FxHashMap<(Atom, Flags), CharSet>,
+    classes: FxHashMap<(CharAtom, Flags), CharSet>,
 }
 
-impl Lowering {
-    pub(super) fn new(dialect: Dialect) -> Lowering {
-        Lowering { dialect, classes: FxHashMap::default() }
+impl ItemLowering {
+    pub(super) fn new(dialect: Dialect) -> ItemLowering {
+        ItemLowering { dialect, classes: FxHashMap::default() }
     }
 
     /// The node of a sequence under `flags`.
-    pub(super) fn node(&mut self, items: Vec<Item>, flags: Flags) -> Node {
+    pub(super) fn node(&mut self, items: Vec<UnresolvedItem>, flags: Flags) -> Node {
         let mut nodes: Vec<Node> = items.into_iter().map(|item| self.item(item, flags)).collect();
         match nodes.len() {
             0 => Node::Empty,
@@ -33,22 +33,24 @@ impl Lowering {
         }
     }
 
-    fn item(&mut self, item: Item, flags: Flags) -> Node {
+    fn item(&mut self, item: UnresolvedItem, flags: Flags) -> Node {
         match item {
-            Item::Atom(atom) => Node::Class(self.class(atom, flags)),
-            Item::Anchor(anchor) => self.anchor(anchor, flags),
+            UnresolvedItem::Atom(atom) => Node::Class(self.class(atom, flags)),
+            UnresolvedItem::Anchor(anchor) => self.anchor(anchor, flags),
             // Its content has been flattened, so this goes one level deep.
-            Item::Plain(items) => self.node(items, flags),
-            Item::Repeated(node) | Item::Look(node) | Item::Done(node) => node,
+            UnresolvedItem::Plain(items) => self.node(items, flags),
+            UnresolvedItem::Repeated(node)
+            | UnresolvedItem::Look(node)
+            | UnresolvedItem::Done(node) => node,
         }
     }
 
-    fn class(&mut self, atom: Atom, flags: Flags) -> CharSet {
-        if let (Atom::Literal(code), false) = (&atom, flags.ignore_case) {
+    fn class(&mut self, atom: CharAtom, flags: Flags) -> CharSet {
+        if let (CharAtom::Literal(code), false) = (&atom, flags.ignore_case) {
             return char::from_u32(*code).map(CharSet::single).unwrap_or_default();
         }
         let dialect = self.dialect;
-        if let Atom::Literal(code @ 0..128) = atom
+        if let CharAtom::Literal(code @ 0..128) = atom
             && dialect.is_python()
             && flags == (Flags { ignore_case: true, ..Flags::default() })
         {
@@ -64,20 +66,20 @@ impl Lowering {
         class
     }
 
-    fn anchor(&mut self, anchor: Anchor, flags: Flags) -> Node {
+    fn anchor(&mut self, anchor: AnchorKind, flags: Flags) -> Node {
         match anchor {
-            Anchor::TextStart => Node::TextStart,
-            Anchor::TextEnd => Node::TextEnd,
-            Anchor::Caret if flags.multi_line => {
+            AnchorKind::TextStart => Node::TextStart,
+            AnchorKind::TextEnd => Node::TextEnd,
+            AnchorKind::Caret if flags.multi_line => {
                 Node::Alternation(vec![Node::TextStart, self.beside_line_end(false)])
             }
-            Anchor::Caret => Node::TextStart,
-            Anchor::Dollar if flags.multi_line => {
+            AnchorKind::Caret => Node::TextStart,
+            AnchorKind::Dollar if flags.multi_line => {
                 Node::Alternation(vec![Node::TextEnd, self.beside_line_end(true)])
             }
-            Anchor::Dollar if self.dialect.is_python() => before_last_newline(),
-            Anchor::Dollar => Node::TextEnd,
-            Anchor::Boundary(negative) => Node::WordBoundary {
+            AnchorKind::Dollar if self.dialect.is_python() => before_last_newline(),
+            AnchorKind::Dollar => Node::TextEnd,
+            AnchorKind::Boundary(negative) => Node::WordBoundary {
                 negative,
                 word: class_resolution::word(self.dialect, flags),
                 empty_fails: self.dialect == Dialect::Python,

@@ -24,7 +24,7 @@ mod regex_source;
 mod unicode;
 mod unresolved_items;
 
-pub use ast::{Group, Node, Pattern};
+pub use ast::{CaptureGroup, Node, Pattern};
 pub(crate) use editable_regions::{check_region, class_of};
 pub use parser::{MAX_NESTING, parse};
 pub use quantifiers::MAX_REPETITION;
@@ -73,7 +73,7 @@ impl Dialect {
     }
 
     /// Whether it is one of those that pre-tokenizers are written in.
-    fn of_pre_tokenizers(self) -> bool {
+    fn is_pre_tokenizer_dialect(self) -> bool {
         matches!(self, Dialect::Oniguruma | Dialect::Fancy)
     }
 }

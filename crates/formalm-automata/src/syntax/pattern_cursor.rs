@@ -7,32 +7,32 @@ use crate::error::{Error, Span};
 /// The backslash never stands alone, not even inside comments and names; Python reads so, and
 /// ECMA patterns cannot tell the difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum PatternToken {
     /// A character other than the backslash.
     Char(char),
     /// A backslash and this character.
     Escape(char),
 }
 
-impl Token {
+impl PatternToken {
     /// The unescaped character, if it is one.
     pub(super) fn plain(self) -> Option<char> {
         match self {
-            Token::Char(character) => Some(character),
-            Token::Escape(_) => None,
+            PatternToken::Char(character) => Some(character),
+            PatternToken::Escape(_) => None,
         }
     }
 }
 
 /// The pattern's characters and how far they have been read.
-pub(super) struct Cursor {
+pub(super) struct PatternCursor {
     characters: Vec<char>,
     position: usize,
 }
 
-impl Cursor {
-    pub(super) fn new(pattern: &str) -> Cursor {
-        Cursor { characters: pattern.chars().collect(), position: 0 }
+impl PatternCursor {
+    pub(super) fn new(pattern: &str) -> PatternCursor {
+        PatternCursor { characters: pattern.chars().collect(), position: 0 }
     }
 
     /// Index of the next unread character.
@@ -51,15 +51,17 @@ impl Cursor {
     }
 
     /// The next token without reading it; none at the end and at a backslash that ends the text.
-    pub(super) fn peek(&self) -> Option<Token> {
+    pub(super) fn peek(&self) -> Option<PatternToken> {
         match self.characters.get(self.position)? {
-            '\\' => self.characters.get(self.position + 1).map(|&escaped| Token::Escape(escaped)),
-            &character => Some(Token::Char(character)),
+            '\\' => {
+                self.characters.get(self.position + 1).map(|&escaped| PatternToken::Escape(escaped))
+            }
+            &character => Some(PatternToken::Char(character)),
         }
     }
 
     /// Reads the next token.
-    pub(super) fn next(&mut self) -> Option<Token> {
+    pub(super) fn next(&mut self) -> Option<PatternToken> {
         let token = self.peek()?;
         self.position += if token.plain().is_some() { 1 } else { 2 };
         Some(token)
@@ -67,7 +69,7 @@ impl Cursor {
 
     /// Reads `character` if it is next and not escaped.
     pub(super) fn eat(&mut self, character: char) -> bool {
-        let found = self.peek() == Some(Token::Char(character));
+        let found = self.peek() == Some(PatternToken::Char(character));
         self.position += usize::from(found);
         found
     }
@@ -77,7 +79,7 @@ impl Cursor {
     pub(super) fn digits(&mut self, radix: u32, most: usize) -> (usize, u64) {
         let (mut count, mut value) = (0, 0u64);
         while count < most {
-            let digit = self.peek().and_then(Token::plain).and_then(|c| c.to_digit(radix));
+            let digit = self.peek().and_then(PatternToken::plain).and_then(|c| c.to_digit(radix));
             let Some(digit) = digit else { break };
             value = value.saturating_mul(u64::from(radix)).saturating_add(u64::from(digit));
             self.position += 1;
@@ -90,7 +92,7 @@ impl Cursor {
     pub(super) fn until(&mut self, terminator: char) -> Option<String> {
         let start = self.position;
         while let Some(token) = self.next() {
-            if token == Token::Char(terminator) {
+            if token == PatternToken::Char(terminator) {
                 return Some(self.characters[start..self.position - 1].iter().collect());
             }
         }

@@ -3,24 +3,24 @@
 use super::Dialect;
 use super::ast::Node;
 use super::dialects::oniguruma;
-use super::parser::Parser;
-use super::pattern_cursor::Cursor;
-use super::unresolved_items::Item;
+use super::parser::PatternParser;
+use super::pattern_cursor::PatternCursor;
+use super::unresolved_items::UnresolvedItem;
 use crate::error::{Error, Resource};
 
 /// The highest count in `{m,n}`. Machines unroll counts, so that a count is a size.
 pub const MAX_REPETITION: u64 = 100_000;
 
 /// How often, as `(min, max)`.
-pub(super) type Counts = (u32, Option<u32>);
+pub(super) type RepeatCounts = (u32, Option<u32>);
 
 /// The counts of a quantifier that begins with `first` (already read); none if a brace begins
 /// no quantifier and means itself. The cursor then stands behind that brace.
 pub(super) fn counts(
-    cursor: &mut Cursor,
+    cursor: &mut PatternCursor,
     dialect: Dialect,
     first: char,
-) -> Result<Option<Counts>, Error> {
+) -> Result<Option<RepeatCounts>, Error> {
     match first {
         '*' => Ok(Some((0, None))),
         '+' => Ok(Some((1, None))),
@@ -29,7 +29,7 @@ pub(super) fn counts(
     }
 }
 
-fn braces(cursor: &mut Cursor, dialect: Dialect) -> Result<Option<Counts>, Error> {
+fn braces(cursor: &mut PatternCursor, dialect: Dialect) -> Result<Option<RepeatCounts>, Error> {
     let after = cursor.position();
     let (low_digits, low) = cursor.digits(10, usize::MAX);
     let comma = cursor.eat(',');
@@ -73,21 +73,21 @@ fn limited(count: u64) -> Result<u32, Error> {
     }
 }
 
-impl Parser {
+impl PatternParser {
     /// Repeats the last item of the open sequence; the quantifier began at `start` and has been
     /// read except for its suffix.
     pub(super) fn repeat(
         &mut self,
         start: usize,
-        (min, max): Counts,
+        (min, max): RepeatCounts,
         braces: bool,
     ) -> Result<(), Error> {
         let node = match self.open.items.pop() {
-            None | Some(Item::Anchor(_)) => return Err(self.nothing_to_repeat(start)),
-            Some(Item::Look(_)) if self.dialect == Dialect::Ecma => {
+            None | Some(UnresolvedItem::Anchor(_)) => return Err(self.nothing_to_repeat(start)),
+            Some(UnresolvedItem::Look(_)) if self.dialect == Dialect::Ecma => {
                 return Err(self.nothing_to_repeat(start));
             }
-            Some(Item::Repeated(_)) => return Err(self.multiple_repeat(start)),
+            Some(UnresolvedItem::Repeated(_)) => return Err(self.multiple_repeat(start)),
             Some(item) => self.lowering.node(vec![item], self.open.flags),
         };
         let lazy = self.cursor.eat('?');
@@ -100,7 +100,7 @@ impl Parser {
         let possessive = !lazy && may_be_possessive && self.cursor.eat('+');
         let repeat = Node::Repeat { node: Box::new(node), min, max, lazy };
         let repeat = if possessive { Node::Atomic(Box::new(repeat)) } else { repeat };
-        self.open.items.push(Item::Repeated(repeat));
+        self.open.items.push(UnresolvedItem::Repeated(repeat));
         Ok(())
     }
 

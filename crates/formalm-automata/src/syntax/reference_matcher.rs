@@ -8,7 +8,7 @@ use super::Dialect;
 use super::ast::{Node, Pattern};
 
 /// What the groups captured so far; a way that is given up takes its own along.
-pub(crate) type Captures = Vec<Option<(usize, usize)>>;
+pub(crate) type ReferenceCaptures = Vec<Option<(usize, usize)>>;
 
 /// Whether the pattern matches the whole text.
 pub(crate) fn matches(pattern: &Pattern, text: &str) -> bool {
@@ -16,9 +16,9 @@ pub(crate) fn matches(pattern: &Pattern, text: &str) -> bool {
 }
 
 /// What the groups capture, in characters, when the pattern matches the whole text.
-pub(crate) fn captures(pattern: &Pattern, text: &str) -> Option<Captures> {
+pub(crate) fn captures(pattern: &Pattern, text: &str) -> Option<ReferenceCaptures> {
     let text: Vec<char> = text.chars().collect();
-    let whole = Text { text: &text, dialect: pattern.dialect, back: false };
+    let whole = ReferenceInput { text: &text, dialect: pattern.dialect, back: false };
     let mut found = None;
     whole.ends(&pattern.root, 0, &vec![None; pattern.groups.len()], &mut |end, captures| {
         found = (end == text.len()).then(|| captures.clone());
@@ -29,7 +29,7 @@ pub(crate) fn captures(pattern: &Pattern, text: &str) -> Option<Captures> {
 
 /// A text's characters and how they are read.
 #[derive(Clone, Copy)]
-struct Text<'a> {
+struct ReferenceInput<'a> {
     text: &'a [char],
     dialect: Dialect,
     /// From right to left.
@@ -37,11 +37,17 @@ struct Text<'a> {
 }
 
 /// Is told where a match ends and what was captured; `true` stops the search.
-type Then<'a> = &'a mut dyn FnMut(usize, &Captures) -> bool;
+type Continuation<'a> = &'a mut dyn FnMut(usize, &ReferenceCaptures) -> bool;
 
-impl Text<'_> {
+impl ReferenceInput<'_> {
     /// Offers the ends of matches of `node` that begin at `at`, best first.
-    fn ends(&self, node: &Node, at: usize, captures: &Captures, then: Then) -> bool {
+    fn ends(
+        &self,
+        node: &Node,
+        at: usize,
+        captures: &ReferenceCaptures,
+        then: Continuation,
+    ) -> bool {
         match node {
             Node::Empty => then(at, captures),
             Node::Class(class) if self.back => {
@@ -86,7 +92,12 @@ impl Text<'_> {
     }
 
     /// The best end of `node` by itself.
-    fn first(&self, node: &Node, at: usize, captures: &Captures) -> Option<(usize, Captures)> {
+    fn first(
+        &self,
+        node: &Node,
+        at: usize,
+        captures: &ReferenceCaptures,
+    ) -> Option<(usize, ReferenceCaptures)> {
         let mut first = None;
         self.ends(node, at, captures, &mut |end, captures| {
             first = Some((end, captures.clone()));
@@ -96,13 +107,19 @@ impl Text<'_> {
     }
 
     /// What is captured by looking for `node` ahead of `at` or behind it.
-    fn look(&self, node: &Node, ahead: bool, at: usize, captures: &Captures) -> Option<Captures> {
-        let forwards = Text { back: false, ..*self };
+    fn look(
+        &self,
+        node: &Node,
+        ahead: bool,
+        at: usize,
+        captures: &ReferenceCaptures,
+    ) -> Option<ReferenceCaptures> {
+        let forwards = ReferenceInput { back: false, ..*self };
         if ahead {
             return forwards.first(node, at, captures).map(|(_, captures)| captures);
         }
         if self.dialect == Dialect::Ecma {
-            let backwards = Text { back: true, ..*self };
+            let backwards = ReferenceInput { back: true, ..*self };
             return backwards.first(node, at, captures).map(|(_, captures)| captures);
         }
         // The width is fixed, so only one start can lead here.
@@ -112,7 +129,13 @@ impl Text<'_> {
         found.next().map(|(_, captures)| captures)
     }
 
-    fn sequence(&self, parts: &[Node], at: usize, captures: &Captures, then: Then) -> bool {
+    fn sequence(
+        &self,
+        parts: &[Node],
+        at: usize,
+        captures: &ReferenceCaptures,
+        then: Continuation,
+    ) -> bool {
         let split = if self.back { parts.split_last() } else { parts.split_first() };
         match split {
             None => then(at, captures),
@@ -131,8 +154,8 @@ impl Text<'_> {
         count: u32,
         last: Option<usize>,
         at: usize,
-        captures: &Captures,
-        then: Then,
+        captures: &ReferenceCaptures,
+        then: Continuation,
     ) -> bool {
         let Node::Repeat { node, min, max, lazy } = repeat else { return false };
         let is_empty = last == Some(at);
@@ -160,7 +183,7 @@ impl Text<'_> {
 }
 
 /// ECMAScript: an iteration begins without what the one before captured.
-fn forget(node: &Node, captures: &mut Captures) {
+fn forget(node: &Node, captures: &mut ReferenceCaptures) {
     match node {
         Node::Group { index, node } => {
             captures[*index as usize - 1] = None;

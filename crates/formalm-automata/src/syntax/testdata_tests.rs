@@ -6,12 +6,12 @@ use crate::error::{Error, Span};
 use crate::{Automaton, Expression, Limits, Machine};
 
 /// One table of the file: its kind and its keys with their values.
-struct Entry {
+struct TomlEntry {
     kind: &'static str,
     values: Vec<(String, Vec<String>)>,
 }
 
-impl Entry {
+impl TomlEntry {
     fn list(&self, key: &str) -> &[String] {
         self.values.iter().find(|(name, _)| name == key).map_or(&[], |(_, list)| list)
     }
@@ -38,12 +38,12 @@ impl Entry {
 
 /// Reads the little of TOML that the file uses: one line for a key, and strings, numbers, truth
 /// values and flat lists as values.
-fn entries() -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn entries() -> Vec<TomlEntry> {
+    let mut entries: Vec<TomlEntry> = Vec::new();
     for line in include_str!("../../../../testdata/regex.toml").lines() {
         match line {
-            "[[case]]" => entries.push(Entry { kind: "case", values: Vec::new() }),
-            "[[error]]" => entries.push(Entry { kind: "error", values: Vec::new() }),
+            "[[case]]" => entries.push(TomlEntry { kind: "case", values: Vec::new() }),
+            "[[error]]" => entries.push(TomlEntry { kind: "error", values: Vec::new() }),
             _ if line.starts_with('#') => {}
             _ => {
                 if let (Some(entry), Some((key, value))) =

@@ -10,13 +10,13 @@ use crate::charset::CharSet;
 
 /// One element of a sequence.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Item {
+pub(super) enum UnresolvedItem {
     /// One character.
-    Atom(Atom),
+    Atom(CharAtom),
     /// An anchor; it cannot be repeated.
-    Anchor(Anchor),
+    Anchor(AnchorKind),
     /// `(?:…)`: stands for its content unless a quantifier follows.
-    Plain(Vec<Item>),
+    Plain(Vec<UnresolvedItem>),
     /// Something with a quantifier, which takes no second one.
     Repeated(Node),
     /// A look-around; ECMA does not let it be repeated.
@@ -27,7 +27,7 @@ pub(super) enum Item {
 
 /// One character as written; code points may be surrogates, which no text contains.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Atom {
+pub(super) enum CharAtom {
     /// This character.
     Literal(u32),
     /// `[^x]`.
@@ -39,36 +39,36 @@ pub(super) enum Atom {
         /// `[^…]`.
         negated: bool,
         /// What is listed.
-        members: Vec<Member>,
+        members: Vec<ClassMember>,
     },
 }
 
-impl Atom {
+impl CharAtom {
     /// A class escape outside brackets.
-    pub(super) fn member(member: Member) -> Atom {
+    pub(super) fn member(member: ClassMember) -> CharAtom {
         match member {
-            Member::Literal(code) => Atom::Literal(code),
-            other => Atom::Set { negated: false, members: vec![other] },
+            ClassMember::Literal(code) => CharAtom::Literal(code),
+            other => CharAtom::Set { negated: false, members: vec![other] },
         }
     }
 }
 
 /// An element of a class.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Member {
+pub(super) enum ClassMember {
     /// A character.
     Literal(u32),
     /// From the first to the last, both included.
     Range(u32, u32),
     /// `\d`, `\s`, `\w`, or their negations.
-    Perl(Perl, bool),
+    Perl(PerlClass, bool),
     /// `\p{…}`, already looked up, or its negation.
     Property(Arc<CharSet>, bool),
 }
 
 /// The classes with a letter of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Perl {
+pub(super) enum PerlClass {
     /// `\d`
     Digit,
     /// `\s`
@@ -77,13 +77,13 @@ pub(super) enum Perl {
     Word,
 }
 
-impl Perl {
+impl PerlClass {
     /// The class of an escape letter, and whether the letter negates it.
-    pub(super) fn of(letter: char) -> Option<(Perl, bool)> {
+    pub(super) fn of(letter: char) -> Option<(PerlClass, bool)> {
         let perl = match letter.to_ascii_lowercase() {
-            'd' => Perl::Digit,
-            's' => Perl::Space,
-            'w' => Perl::Word,
+            'd' => PerlClass::Digit,
+            's' => PerlClass::Space,
+            'w' => PerlClass::Word,
             _ => return None,
         };
         Some((perl, letter.is_ascii_uppercase()))
@@ -92,7 +92,7 @@ impl Perl {
 
 /// Assertions without content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Anchor {
+pub(super) enum AnchorKind {
     /// `^`
     Caret,
     /// `$`

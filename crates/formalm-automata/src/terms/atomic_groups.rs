@@ -8,18 +8,18 @@
 
 use std::rc::Rc;
 
-use crate::terms::derivative::{Context, Exhausted, Work};
-use crate::terms::{EMPTY, FULL, MARK, Term, TermId, Terms};
+use crate::terms::derivative::{BudgetExhausted, LookBehindContext, StepMeter};
+use crate::terms::{EMPTY, FULL, MARK, TermArena, TermId, TermNode};
 
 /// A way through the group from here: the condition on the remaining text under which it is open,
 /// and what it reads next (`None`: it ends here).
-struct Thread {
+struct MatchThread {
     condition: TermId,
     next: Option<TermId>,
 }
 
 /// The threads of a run at one position.
-struct Split {
+struct SplitThreads {
     /// Conditions under which the group ends here.
     ends: Vec<TermId>,
     /// Threads that read on, by preference.
@@ -27,20 +27,20 @@ struct Split {
 }
 
 /// A way through the group that is still to be divided.
-struct Way {
+struct PendingThread {
     id: TermId,
     condition: TermId,
-    entered: Option<Rc<Entered>>,
+    entered: Option<Rc<EnteredRepetitions>>,
 }
 
 /// The repetitions entered since the last byte, innermost first.
-struct Entered {
+struct EnteredRepetitions {
     repetition: (TermId, TermId),
-    outside: Option<Rc<Entered>>,
+    outside: Option<Rc<EnteredRepetitions>>,
 }
 
-impl Entered {
-    fn has(mut entered: Option<&Rc<Entered>>, repetition: (TermId, TermId)) -> bool {
+impl EnteredRepetitions {
+    fn has(mut entered: Option<&Rc<EnteredRepetitions>>, repetition: (TermId, TermId)) -> bool {
         while let Some(one) = entered {
             if one.repetition == repetition {
                 return true;
@@ -51,17 +51,17 @@ impl Entered {
     }
 }
 
-impl Terms {
+impl TermArena {
     pub(crate) fn derive_run(
         &mut self,
         threads: &[TermId],
         tail: TermId,
         byte: u8,
-        context: Context,
-        work: &mut Work,
+        context: LookBehindContext,
+        work: &mut StepMeter,
         sum: &mut Vec<TermId>,
-    ) -> Result<(), Exhausted> {
-        let split = self.split(threads, context, work)?;
+    ) -> Result<(), BudgetExhausted> {
+        let split = self.split_threads(threads, context, work)?;
         for end in split.ends {
             let condition = self.derive(end, byte, context, work)?;
             if condition != EMPTY {
@@ -74,31 +74,31 @@ impl Terms {
         for thread in split.reading {
             next.push(self.derive(thread, byte, context, work)?);
         }
-        let run = self.run(next);
+        let run = self.atomic_run(next);
         let run = self.cat(run, tail);
         sum.push(run);
         Ok(())
     }
 
     /// The condition under which the group reads nothing.
-    pub(crate) fn zero_of_run(
+    pub(crate) fn empty_condition_of_run(
         &mut self,
         threads: &[TermId],
-        context: Context,
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
-        let split = self.split(threads, context, work)?;
+        context: LookBehindContext,
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
+        let split = self.split_threads(threads, context, work)?;
         Ok(self.alt(split.ends))
     }
 
-    fn split(
+    fn split_threads(
         &mut self,
         threads: &[TermId],
-        context: Context,
-        work: &mut Work,
-    ) -> Result<Split, Exhausted> {
-        let expanded = self.expand(threads, context, work)?;
-        let mut split = Split { ends: Vec::new(), reading: Vec::new() };
+        context: LookBehindContext,
+        work: &mut StepMeter,
+    ) -> Result<SplitThreads, BudgetExhausted> {
+        let expanded = self.expand_threads(threads, context, work)?;
+        let mut split = SplitThreads { ends: Vec::new(), reading: Vec::new() };
         // No thread so far has ended here.
         let mut open = FULL;
         for thread in expanded {
@@ -135,61 +135,61 @@ impl Terms {
     ///
     /// Depth first with a stack of its own: required iterations that read nothing can be as many
     /// as a pattern asks for.
-    fn expand(
+    fn expand_threads(
         &mut self,
         threads: &[TermId],
-        context: Context,
-        work: &mut Work,
-    ) -> Result<Vec<Thread>, Exhausted> {
+        context: LookBehindContext,
+        work: &mut StepMeter,
+    ) -> Result<Vec<MatchThread>, BudgetExhausted> {
         let mut found = Vec::new();
-        let start = |&id: &TermId| Way { id, condition: FULL, entered: None };
-        let mut stack: Vec<Way> = threads.iter().rev().map(start).collect();
+        let start = |&id: &TermId| PendingThread { id, condition: FULL, entered: None };
+        let mut stack: Vec<PendingThread> = threads.iter().rev().map(start).collect();
         while let Some(way) = stack.pop() {
             work.step()?;
             // Ways are pushed in order and turned round: the preferred one is popped first.
             let from = stack.len();
-            self.expand_way(way, context, work, &mut stack, &mut found)?;
+            self.expand_thread(way, context, work, &mut stack, &mut found)?;
             stack[from..].reverse();
         }
         Ok(found)
     }
 
     /// Pushes the ways that `way` divides into, or the thread that it is.
-    fn expand_way(
+    fn expand_thread(
         &mut self,
-        way: Way,
-        context: Context,
-        work: &mut Work,
-        ways: &mut Vec<Way>,
-        found: &mut Vec<Thread>,
-    ) -> Result<(), Exhausted> {
-        let Way { id, condition, entered } = way;
+        way: PendingThread,
+        context: LookBehindContext,
+        work: &mut StepMeter,
+        ways: &mut Vec<PendingThread>,
+        found: &mut Vec<MatchThread>,
+    ) -> Result<(), BudgetExhausted> {
+        let PendingThread { id, condition, entered } = way;
         let (head, tail) = self.head_and_tail(id);
-        let mut go = |id, condition, entered: &Option<Rc<Entered>>| {
-            ways.push(Way { id, condition, entered: entered.clone() });
+        let mut go = |id, condition, entered: &Option<Rc<EnteredRepetitions>>| {
+            ways.push(PendingThread { id, condition, entered: entered.clone() });
         };
         match self.get(head).clone() {
-            Term::Empty => {}
-            Term::Mark => found.push(Thread { condition, next: None }),
-            Term::And(list) => {
+            TermNode::Empty => {}
+            TermNode::Mark => found.push(MatchThread { condition, next: None }),
+            TermNode::And(list) => {
                 // A guarded thread: conditions, and the one member that has the mark.
                 let (marked, mut all): (Vec<_>, Vec<_>) =
-                    list.iter().partition(|&&id| self.facts(id).marked);
+                    list.iter().partition(|&&id| self.properties(id).marked);
                 all.push(condition);
                 let condition = self.and(all);
                 for id in marked {
                     go(id, condition, &entered);
                 }
             }
-            Term::Alt(list) | Term::Ordered(list) => {
+            TermNode::Alt(list) | TermNode::Ordered(list) => {
                 for &id in list.iter() {
                     go(self.cat(id, tail), condition, &entered);
                 }
             }
-            Term::Repeat { body, min, max, lazy } => {
+            TermNode::Repeat { body, min, max, lazy } => {
                 // Entering a repetition again means that an iteration read nothing. That counts
                 // while more are required, and ends the repetition when none are.
-                let again = Entered::has(entered.as_ref(), (body, tail));
+                let again = EnteredRepetitions::has(entered.as_ref(), (body, tail));
                 if again && min == 0 {
                     go(tail, condition, &entered);
                     return Ok(());
@@ -197,39 +197,39 @@ impl Terms {
                 if lazy && min == 0 {
                     go(tail, condition, &entered);
                 }
-                let rest = self.fewer(body, min, max, lazy);
+                let rest = self.decrement_repetition(body, min, max, lazy);
                 let rest = self.cat(rest, tail);
                 let inside = if again {
                     entered.clone()
                 } else {
                     let outside = entered.clone();
-                    Some(Rc::new(Entered { repetition: (body, tail), outside }))
+                    Some(Rc::new(EnteredRepetitions { repetition: (body, tail), outside }))
                 };
                 go(self.cat(body, rest), condition, &inside);
                 if !lazy && min == 0 {
                     go(tail, condition, &entered);
                 }
             }
-            Term::Assert(_) | Term::Behind { .. } => {
-                let here = self.zero(head, context, work)?;
+            TermNode::Assert(_) | TermNode::LookBehind { .. } => {
+                let here = self.empty_condition(head, context, work)?;
                 let condition = self.and(vec![condition, here]);
                 if condition != EMPTY {
                     go(tail, condition, &entered);
                 }
             }
-            Term::Atomic(_) | Term::Run(_) => {
+            TermNode::Atomic(_) | TermNode::AtomicRun(_) => {
                 // An atomic group inside another one. Its reading threads and its ends exclude
                 // each other, so their order does not matter.
                 let inner = match self.get(head).clone() {
-                    Term::Run(inner) => inner,
-                    Term::Atomic(body) => [self.cat(body, MARK)].into(),
+                    TermNode::AtomicRun(inner) => inner,
+                    TermNode::Atomic(body) => [self.cat(body, MARK)].into(),
                     _ => return Ok(()),
                 };
-                let split = self.split(&inner, context, work)?;
-                let run = self.run(split.reading);
+                let split = self.split_threads(&inner, context, work)?;
+                let run = self.atomic_run(split.reading);
                 if run != EMPTY {
                     let next = Some(self.cat(run, tail));
-                    found.push(Thread { condition, next });
+                    found.push(MatchThread { condition, next });
                 }
                 for end in split.ends {
                     let condition = self.and(vec![condition, end]);
@@ -238,7 +238,7 @@ impl Terms {
                     }
                 }
             }
-            _ => found.push(Thread { condition, next: Some(id) }),
+            _ => found.push(MatchThread { condition, next: Some(id) }),
         }
         Ok(())
     }

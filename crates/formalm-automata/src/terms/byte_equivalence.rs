@@ -1,48 +1,48 @@
 //! Bytes that a term does not tell apart.
 
-use crate::terms::{EPSILON, Term, TermId, Terms};
+use crate::terms::{EPSILON, TermArena, TermId, TermNode};
 
 /// Unions, intersections and runs of optional parts that are longer are not looked into.
-const LOOKED_AT: usize = 8;
+const MAX_PARTS: usize = 8;
 
 /// Terms that are looked at for a byte; beyond them every byte is taken to be told apart.
-const TERMS: usize = 64;
+const MAX_TERMS: usize = 64;
 
 fn join(one: (u8, u8), other: (u8, u8)) -> (u8, u8) {
     (one.0.max(other.0), one.1.min(other.1))
 }
 
-impl Terms {
+impl TermArena {
     /// Bytes around `byte` that have the same derivative, as far as that is quick to tell.
-    pub(crate) fn span(&self, id: TermId, byte: u8) -> (u8, u8) {
-        self.span_within(id, byte, &mut { TERMS })
+    pub(crate) fn byte_span(&self, id: TermId, byte: u8) -> (u8, u8) {
+        self.byte_span_limited(id, byte, &mut { MAX_TERMS })
     }
 
     /// The same, of at most as many terms as are left.
-    fn span_within(&self, id: TermId, byte: u8, left: &mut usize) -> (u8, u8) {
+    fn byte_span_limited(&self, id: TermId, byte: u8, left: &mut usize) -> (u8, u8) {
         let mut span = (0, 255);
         let mut rest = id;
-        for _ in 0..LOOKED_AT {
+        for _ in 0..MAX_PARTS {
             let Some(fewer) = left.checked_sub(1) else { break };
             *left = fewer;
             let (head, tail) = self.head_and_tail(rest);
-            let facts = self.facts(head);
+            let facts = self.properties(head);
             span = join(
                 span,
                 match self.get(head) {
-                    Term::Empty | Term::Epsilon | Term::Full => span,
-                    &Term::Dag(dag) => self.dags.span(dag, byte),
-                    &Term::Recognized(at) => self.recognized_span(at, byte),
-                    &Term::Repeat { body, .. } if self.facts(body).pure => {
-                        self.span_within(body, byte, left)
+                    TermNode::Empty | TermNode::Epsilon | TermNode::Full => span,
+                    &TermNode::Dawg(dag) => self.dawgs.byte_span(dag, byte),
+                    &TermNode::Custom(at) => self.custom_byte_span(at, byte),
+                    &TermNode::Repeat { body, .. } if self.properties(body).pure => {
+                        self.byte_span_limited(body, byte, left)
                     }
-                    Term::Alt(list) if list.len() <= LOOKED_AT && facts.pure => {
-                        self.span_of_all(list, byte, left)
+                    TermNode::Alt(list) if list.len() <= MAX_PARTS && facts.pure => {
+                        self.common_byte_span(list, byte, left)
                     }
-                    Term::And(list) if list.len() <= LOOKED_AT => {
-                        self.span_of_all(list, byte, left)
+                    TermNode::And(list) if list.len() <= MAX_PARTS => {
+                        self.common_byte_span(list, byte, left)
                     }
-                    &Term::Not(id) => self.span_within(id, byte, left),
+                    &TermNode::Not(id) => self.byte_span_limited(id, byte, left),
                     _ => return (byte, byte),
                 },
             );
@@ -55,7 +55,7 @@ impl Terms {
         (byte, byte)
     }
 
-    fn span_of_all(&self, list: &[TermId], byte: u8, left: &mut usize) -> (u8, u8) {
-        list.iter().fold((0, 255), |span, &id| join(span, self.span_within(id, byte, left)))
+    fn common_byte_span(&self, list: &[TermId], byte: u8, left: &mut usize) -> (u8, u8) {
+        list.iter().fold((0, 255), |span, &id| join(span, self.byte_span_limited(id, byte, left)))
     }
 }

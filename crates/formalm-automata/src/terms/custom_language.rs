@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::automaton::{Automaton, StateId};
 use crate::error::Error;
-use crate::terms::derivative::Exhausted;
-use crate::terms::{Term, TermId, Terms};
+use crate::terms::derivative::BudgetExhausted;
+use crate::terms::{TermArena, TermId, TermNode};
 
 /// A state of a few that others read most texts as.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub trait Recognizer: Debug + Send + Sync {
 
     /// A state that reads every character beyond ASCII, and what follows it, as `state` does.
     /// States inside of characters are as many as the states in front of them.
-    fn before_wide(&self, state: u32) -> u32 {
+    fn merge_before_non_ascii(&self, state: u32) -> u32 {
         state
     }
 
@@ -129,12 +129,12 @@ pub trait Recognizer: Debug + Send + Sync {
 
 /// The recognizers of an arena of terms: as they were given, and as this arena grows them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recognizers(Vec<(Arc<dyn Recognizer>, Arc<dyn Recognizer>)>);
+pub(crate) struct RecognizerTable(Vec<(Arc<dyn Recognizer>, Arc<dyn Recognizer>)>);
 
 /// A place in the text of a recognizer, perhaps inside a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Recognized {
-    which: u32,
+pub(crate) struct RecognizerPosition {
+    recognizer: u32,
     pub(crate) state: u32,
     /// Bytes of the present character that are still to come, and its bits so far; where these do
     /// not matter any more, [`ANY`], and the state is the one behind the character.
@@ -144,47 +144,47 @@ pub(crate) struct Recognized {
     pub(crate) least: u32,
 }
 
-impl Recognized {
+impl RecognizerPosition {
     /// Whether no character has begun.
-    pub(crate) fn is_between(self) -> bool {
+    pub(crate) fn is_char_boundary(self) -> bool {
         self.left == 0
     }
 }
 
 /// Stands for the bits of characters that all lead to one state.
-pub(crate) const ANY: u32 = u32::MAX;
+pub(crate) const ANY_CHAR: u32 = u32::MAX;
 
-impl Recognizers {
-    pub(crate) fn of(&self, at: Recognized) -> &dyn Recognizer {
-        &*self.0[at.which as usize].1
+impl RecognizerTable {
+    pub(crate) fn of(&self, at: RecognizerPosition) -> &dyn Recognizer {
+        &*self.0[at.recognizer as usize].1
     }
 
     /// Whether the text read so far is a member.
-    pub(crate) fn is_accepting(&self, at: Recognized) -> bool {
-        at.left == 0 && self.0[at.which as usize].1.is_accepting(at.state)
+    pub(crate) fn is_accepting(&self, at: RecognizerPosition) -> bool {
+        at.left == 0 && self.0[at.recognizer as usize].1.is_accepting(at.state)
     }
 
     /// ASCII bytes that occur in texts.
-    pub(crate) fn letters(&self, at: Recognized) -> u128 {
-        self.0[at.which as usize].1.letters()
+    pub(crate) fn letters(&self, at: RecognizerPosition) -> u128 {
+        self.0[at.recognizer as usize].1.letters()
     }
 
     /// Bytes that a text misses at least.
-    pub(crate) fn least(&self, at: Recognized) -> u32 {
-        u32::from(at.left) + self.0[at.which as usize].1.least(at.state)
+    pub(crate) fn least(&self, at: RecognizerPosition) -> u32 {
+        u32::from(at.left) + self.0[at.recognizer as usize].1.least(at.state)
     }
 
     /// The same for a search of the shortest text.
-    pub(crate) fn needs(&self, at: Recognized) -> u32 {
+    pub(crate) fn needs(&self, at: RecognizerPosition) -> u32 {
         match at.left {
-            0 => self.0[at.which as usize].1.needs(at.state),
+            0 => self.0[at.recognizer as usize].1.needs(at.state),
             _ => self.least(at),
         }
     }
 
     /// About how many bytes a text misses.
-    pub(crate) fn missing(&self, at: Recognized) -> u32 {
-        u32::from(at.left) + self.0[at.which as usize].1.missing(at.state)
+    pub(crate) fn missing(&self, at: RecognizerPosition) -> u32 {
+        u32::from(at.left) + self.0[at.recognizer as usize].1.missing(at.state)
     }
 
     /// Whether one of them has more states than are worth keeping.
@@ -194,8 +194,9 @@ impl Recognizers {
 
     /// The same recognizers with their states so far, growing on their own; `None` if none of
     /// them has more states than are worth keeping.
-    pub(crate) fn copy(&self) -> Option<Recognizers> {
-        self.is_unbounded().then(|| Recognizers(self.0.iter().map(grown_apart).collect()))
+    pub(crate) fn copy(&self) -> Option<RecognizerTable> {
+        self.is_unbounded()
+            .then(|| RecognizerTable(self.0.iter().map(with_independent_copy).collect()))
     }
 
     /// How often any of them lost its states.
@@ -203,13 +204,17 @@ impl Recognizers {
         self.0.iter().map(|(given, grown)| given.losses() + grown.losses()).sum()
     }
 
-    fn step(&self, at: Recognized, byte: u8) -> Option<Recognized> {
-        if at.bits == ANY {
+    fn step(&self, at: RecognizerPosition, byte: u8) -> Option<RecognizerPosition> {
+        if at.bits == ANY_CHAR {
             let (left, is_last) = (at.left - 1, at.left == 1);
-            let bits = if is_last { 0 } else { ANY };
-            return (0x80..=0xBF).contains(&byte).then_some(Recognized { left, bits, ..at });
+            let bits = if is_last { 0 } else { ANY_CHAR };
+            return (0x80..=0xBF).contains(&byte).then_some(RecognizerPosition {
+                left,
+                bits,
+                ..at
+            });
         }
-        let recognizer = &self.0[at.which as usize].1;
+        let recognizer = &self.0[at.recognizer as usize].1;
         let (left, bits, least) = match (at.left, byte) {
             (0, 0..=0x7F) => (0, u32::from(byte), 0),
             (0, 0xC2..=0xDF) => (1, u32::from(byte & 0x1F), 0x80),
@@ -221,27 +226,29 @@ impl Recognizers {
         if left == 0 {
             let state =
                 recognizer.step(at.state, char::from_u32(bits).filter(|_| bits >= least)?)?;
-            return Some(Recognized { state, left: 0, bits: 0, least: 0, ..at });
+            return Some(RecognizerPosition { state, left: 0, bits: 0, least: 0, ..at });
         }
-        let state = if at.left == 0 { recognizer.before_wide(at.state) } else { at.state };
+        let state =
+            if at.left == 0 { recognizer.merge_before_non_ascii(at.state) } else { at.state };
         let first = (bits << (6 * left)).max(least);
         let last = ((bits + 1) << (6 * left)) - 1;
-        let ranges = characters(first, last);
+        let ranges = char_ranges(first, last);
         if let [Some((low, high)), None] | [None, Some((low, high))] = ranges
             && (u32::from(low), u32::from(high)) == (bits << (6 * left), last)
             && let Some(state) = recognizer.after_any(state, low, high)
         {
-            return Some(Recognized { state, left, bits: ANY, least: 0, ..at });
+            return Some(RecognizerPosition { state, left, bits: ANY_CHAR, least: 0, ..at });
         }
         let mut ranges = ranges.into_iter().flatten();
         let some = ranges.any(|(first, last)| recognizer.some_within(state, first, last));
-        let bits = if recognizer.counts_bytes() { alike(left, bits, least) } else { bits };
-        some.then_some(Recognized { state, left, bits, least, ..at })
+        let bits =
+            if recognizer.counts_bytes() { merge_equivalent_bits(left, bits, least) } else { bits };
+        some.then_some(RecognizerPosition { state, left, bits, least, ..at })
     }
 }
 
 /// The recognizer that was given, and one that grows on its own from where the arena's is.
-fn grown_apart(
+fn with_independent_copy(
     (given, grown): &(Arc<dyn Recognizer>, Arc<dyn Recognizer>),
 ) -> (Arc<dyn Recognizer>, Arc<dyn Recognizer>) {
     (Arc::clone(given), grown.copy().unwrap_or_else(|| Arc::clone(grown)))
@@ -249,7 +256,7 @@ fn grown_apart(
 
 /// The bits of a character that may end in the same bytes as one with these, of those that can be
 /// completed: what the second byte may be depends on the first, and nothing on the second.
-fn alike(left: u8, bits: u32, least: u32) -> u32 {
+fn merge_equivalent_bits(left: u8, bits: u32, least: u32) -> u32 {
     match (least, left) {
         (0x800, 2) if bits != 0 && bits != 0xD => 1,
         (0x1_0000, 3) if bits != 0 && bits != 4 => 1,
@@ -261,7 +268,7 @@ fn alike(left: u8, bits: u32, least: u32) -> u32 {
 }
 
 /// Numbers as ranges of characters: surrogates are none.
-fn characters(first: u32, last: u32) -> [Option<(char, char)>; 2] {
+fn char_ranges(first: u32, last: u32) -> [Option<(char, char)>; 2] {
     let range = |first: u32, last: u32| {
         let range = (char::from_u32(first)?, char::from_u32(last)?);
         (range.0 <= range.1).then_some(range)
@@ -269,38 +276,44 @@ fn characters(first: u32, last: u32) -> [Option<(char, char)>; 2] {
     [range(first, last.min(0xD7FF)), range(first.max(0xE000), last.min(u32::from(char::MAX)))]
 }
 
-impl Terms {
+impl TermArena {
     /// The language of a recognizer.
-    pub(crate) fn recognized(&mut self, recognizer: &Arc<dyn Recognizer>) -> TermId {
+    pub(crate) fn custom(&mut self, recognizer: &Arc<dyn Recognizer>) -> TermId {
         let list = &mut self.recognizers.0;
         let known = list.iter().position(|(given, _)| Arc::ptr_eq(given, recognizer));
         let which = known.unwrap_or_else(|| {
-            list.push(grown_apart(&(Arc::clone(recognizer), Arc::clone(recognizer))));
+            list.push(with_independent_copy(&(Arc::clone(recognizer), Arc::clone(recognizer))));
             list.len() - 1
         });
         let (state, which) = (list[which].1.start(), which as u32);
-        self.intern(Term::Recognized(Recognized { which, state, left: 0, bits: 0, least: 0 }))
+        self.intern(TermNode::Custom(RecognizerPosition {
+            recognizer: which,
+            state,
+            left: 0,
+            bits: 0,
+            least: 0,
+        }))
     }
 
     /// Bytes around one that lead to the same rest of a recognizer's language.
-    pub(crate) fn recognized_span(&self, at: Recognized, byte: u8) -> (u8, u8) {
-        if !at.is_between() || !byte.is_ascii() {
+    pub(crate) fn custom_byte_span(&self, at: RecognizerPosition, byte: u8) -> (u8, u8) {
+        if !at.is_char_boundary() || !byte.is_ascii() {
             return (byte, byte);
         }
-        self.recognizers.0[at.which as usize].1.span(at.state, byte)
+        self.recognizers.0[at.recognizer as usize].1.span(at.state, byte)
     }
 
     /// The rest of a recognizer's language after a byte.
-    pub(crate) fn derive_recognized(
+    pub(crate) fn derive_custom(
         &mut self,
-        at: Recognized,
+        at: RecognizerPosition,
         byte: u8,
-    ) -> Result<Option<TermId>, Exhausted> {
+    ) -> Result<Option<TermId>, BudgetExhausted> {
         let next = self.recognizers.step(at, byte);
         if self.recognizers.of(at).gave_up() {
-            return Err(Exhausted);
+            return Err(BudgetExhausted);
         }
-        Ok(next.map(|next| self.intern(Term::Recognized(next))))
+        Ok(next.map(|next| self.intern(TermNode::Custom(next))))
     }
 }
 
@@ -313,10 +326,10 @@ impl Automaton {
     /// [`Error::Limit`].
     pub fn like(&self, state: StateId) -> Result<Option<Like>, Error> {
         let core = &mut self.lock();
-        let (term, room) = core.terms.without_count(self.term(core, state));
-        let Term::Recognized(at) = *core.terms.get(term) else { return Ok(None) };
-        let (given, grown) = core.terms.recognizers.0[at.which as usize].clone();
-        let found = if at.is_between() { grown.like(at.state) } else { None };
+        let (term, room) = core.terms.without_char_limit(self.term(core, state));
+        let TermNode::Custom(at) = *core.terms.get(term) else { return Ok(None) };
+        let (given, grown) = core.terms.recognizers.0[at.recognizer as usize].clone();
+        let found = if at.is_char_boundary() { grown.like(at.state) } else { None };
         let Some(Resemblance { state, name, first, anywhere, most, far }) = found else {
             return Ok(None);
         };
@@ -328,18 +341,18 @@ impl Automaton {
                 None => return Ok(None),
             },
         };
-        let term = core.terms.intern(Term::Recognized(Recognized { state, ..at }));
+        let term = core.terms.intern(TermNode::Custom(RecognizerPosition { state, ..at }));
         let state = StateId::from_number(self.intern(core, term)?);
         Ok(Some((given, Resemblance { state, name, first, anywhere, most, far })))
     }
 }
 
-impl Terms {
+impl TermArena {
     /// Of "these texts, and at most so many characters" the texts, and how many.
-    fn without_count(&self, term: TermId) -> (TermId, Option<u32>) {
-        let Term::And(list) = self.get(term) else { return (term, None) };
+    fn without_char_limit(&self, term: TermId) -> (TermId, Option<u32>) {
+        let TermNode::And(list) = self.get(term) else { return (term, None) };
         match list[..] {
-            [one, other] => match (self.most_characters(one), self.most_characters(other)) {
+            [one, other] => match (self.max_any_chars(one), self.max_any_chars(other)) {
                 (Some(most), None) => (other, Some(most)),
                 (None, Some(most)) => (one, Some(most)),
                 _ => (term, None),

@@ -11,21 +11,21 @@ use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::charset::{CharSet, Cover, WIDE_PARTS};
-use crate::terms::FEW;
+use crate::terms::INITIAL_CAPACITY;
 
 /// A node of the acyclic automata of one [`Dags`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct DagId(pub(crate) u32);
+pub(crate) struct DawgId(pub(crate) u32);
 
 /// The node that accepts the empty text only.
-pub(crate) const END: DagId = DagId(0);
+pub(crate) const END: DawgId = DawgId(0);
 
 /// Inclusive byte range and the node it leads to; sorted, disjoint.
-type Edge = (u8, u8, DagId);
+type DawgEdge = (u8, u8, DawgId);
 
 /// What the texts below a node are made of; see [`Alphabet::within`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Alphabet {
+pub(crate) struct ByteAlphabet {
     /// ASCII bytes that occur.
     pub(crate) ascii: u128,
     /// Whether bytes of multi-byte characters occur.
@@ -33,24 +33,24 @@ pub(crate) struct Alphabet {
     /// Whether a text may start inside a character.
     pub(crate) inside: bool,
     /// Whether bytes may occur that no text of characters has there.
-    pub(crate) stray: bool,
+    pub(crate) invalid_utf8: bool,
 }
 
-impl Alphabet {
+impl ByteAlphabet {
     /// The letters of either.
-    pub(crate) fn join(self, other: Alphabet) -> Alphabet {
-        Alphabet {
+    pub(crate) fn join(self, other: ByteAlphabet) -> ByteAlphabet {
+        ByteAlphabet {
             ascii: self.ascii | other.ascii,
             wide: self.wide || other.wide,
             inside: self.inside || other.inside,
-            stray: self.stray || other.stray,
+            invalid_utf8: self.invalid_utf8 || other.invalid_utf8,
         }
     }
 
     /// Whether every text over these letters is one over the characters of `class`.
-    pub(crate) fn within(self, class: ClassFacts) -> bool {
+    pub(crate) fn within(self, class: CharClassCover) -> bool {
         !self.inside
-            && !self.stray
+            && !self.invalid_utf8
             && self.ascii & !class.ascii == 0
             && (!self.wide || class.wide == [Cover::Full; WIDE_PARTS])
     }
@@ -58,7 +58,7 @@ impl Alphabet {
 
 /// What is known of a node that stands for a set of single characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ClassFacts {
+pub(crate) struct CharClassCover {
     /// ASCII members.
     pub(crate) ascii: u128,
     /// How much of each part of the characters beyond ASCII is in it.
@@ -66,31 +66,31 @@ pub(crate) struct ClassFacts {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Node {
+struct DawgNode {
     accepting: bool,
-    edges: Box<[Edge]>,
+    edges: Box<[DawgEdge]>,
 }
 
 /// A set of hash-consed acyclic automata.
 #[derive(Clone, Debug)]
-pub(crate) struct Dags {
-    nodes: Vec<Node>,
+pub(crate) struct Dawgs {
+    nodes: Vec<DawgNode>,
     min_len: Vec<u32>,
-    alphabet: Vec<Alphabet>,
-    ids: FxHashMap<Node, DagId>,
-    classes: FxHashMap<DagId, (ClassFacts, CharSet)>,
+    alphabet: Vec<ByteAlphabet>,
+    ids: FxHashMap<DawgNode, DawgId>,
+    classes: FxHashMap<DawgId, (CharClassCover, CharSet)>,
     /// The nodes of classes by what they hold: a pattern names one class often.
-    sets: FxHashMap<CharSet, DagId>,
+    sets: FxHashMap<CharSet, DawgId>,
     edge_count: usize,
 }
 
-impl Dags {
-    pub(crate) fn new() -> Dags {
-        let mut dags = Dags {
-            nodes: Vec::with_capacity(FEW),
-            min_len: Vec::with_capacity(FEW),
-            alphabet: Vec::with_capacity(FEW),
-            ids: FxHashMap::with_capacity_and_hasher(FEW, FxBuildHasher),
+impl Dawgs {
+    pub(crate) fn new() -> Dawgs {
+        let mut dags = Dawgs {
+            nodes: Vec::with_capacity(INITIAL_CAPACITY),
+            min_len: Vec::with_capacity(INITIAL_CAPACITY),
+            alphabet: Vec::with_capacity(INITIAL_CAPACITY),
+            ids: FxHashMap::with_capacity_and_hasher(INITIAL_CAPACITY, FxBuildHasher),
             classes: FxHashMap::default(),
             sets: FxHashMap::default(),
             edge_count: 0,
@@ -100,13 +100,13 @@ impl Dags {
     }
 
     /// The automaton of one character of `set`, or `None` when the set is empty.
-    pub(crate) fn class(&mut self, set: &CharSet) -> Option<DagId> {
+    pub(crate) fn class(&mut self, set: &CharSet) -> Option<DawgId> {
         if let Some(&known) = self.sets.get(set) {
             return Some(known);
         }
         let id = self.class_before(set, END)?;
         let ascii = self.alphabet[id.0 as usize].ascii;
-        let facts = ClassFacts { ascii, wide: set.wide_cover() };
+        let facts = CharClassCover { ascii, wide: set.wide_cover() };
         self.classes.insert(id, (facts, set.clone()));
         self.sets.insert(set.clone(), id);
         Some(id)
@@ -114,7 +114,7 @@ impl Dags {
 
     /// The automaton of one character of `set` in front of another, or `None` when the set is
     /// empty.
-    pub(crate) fn class_before(&mut self, set: &CharSet, end: DagId) -> Option<DagId> {
+    pub(crate) fn class_before(&mut self, set: &CharSet, end: DawgId) -> Option<DawgId> {
         let last = set.ranges().last()?.1;
         if last.is_ascii() {
             let edge = |&(low, high): &(char, char)| (low as u8, high as u8, end);
@@ -129,8 +129,8 @@ impl Dags {
 
     /// Sequences of one class that share their first `depth` ranges. Equal or disjoint first
     /// ranges follow from the ranges of a set being disjoint.
-    fn class_node(&mut self, sequences: &[&[Utf8Range]], depth: usize, end: DagId) -> DagId {
-        let mut edges: Vec<Edge> = Vec::new();
+    fn class_node(&mut self, sequences: &[&[Utf8Range]], depth: usize, end: DawgId) -> DawgId {
+        let mut edges: Vec<DawgEdge> = Vec::new();
         let mut rest = sequences;
         while let Some(first) = rest.first() {
             if first.len() == depth {
@@ -146,7 +146,7 @@ impl Dags {
     }
 
     /// Bytes at which a new class of those starts that nothing below a node tells apart.
-    pub(crate) fn class_starts(&self, node: DagId) -> Box<[u8]> {
+    pub(crate) fn class_starts(&self, node: DawgId) -> Box<[u8]> {
         let mut starts = [false; 256];
         starts[0] = true;
         self.mark_starts(node, &mut vec![false; self.nodes.len()], &mut starts);
@@ -155,7 +155,7 @@ impl Dags {
 
     /// Marks bytes at which the edges below a node begin, or that follow their ends; `seen` are
     /// nodes below which all is marked.
-    pub(crate) fn mark_starts(&self, node: DagId, seen: &mut [bool], starts: &mut [bool; 256]) {
+    pub(crate) fn mark_starts(&self, node: DawgId, seen: &mut [bool], starts: &mut [bool; 256]) {
         let mut stack = vec![node];
         while let Some(node) = stack.pop() {
             if std::mem::replace(&mut seen[node.0 as usize], true) {
@@ -175,18 +175,18 @@ impl Dags {
     ///
     /// Incremental construction over sorted words (Daciuk et al., 2000): iterative, so a text may
     /// be as long as memory allows.
-    pub(crate) fn texts<T: AsRef<[u8]>>(&mut self, texts: &[T]) -> Option<DagId> {
-        let Ok(found) = self.texts_while(texts, || Ok::<_, Infallible>(()));
+    pub(crate) fn words<T: AsRef<[u8]>>(&mut self, texts: &[T]) -> Option<DawgId> {
+        let Ok(found) = self.words_checked(texts, || Ok::<_, Infallible>(()));
         found
     }
 
     /// Builds the automaton as [`Dags::texts`]; fails where `check`, called at each text, does.
-    pub(crate) fn texts_while<T: AsRef<[u8]>, E>(
+    pub(crate) fn words_checked<T: AsRef<[u8]>, E>(
         &mut self,
         texts: &[T],
         mut check: impl FnMut() -> Result<(), E>,
-    ) -> Result<Option<DagId>, E> {
-        let mut path: Vec<(bool, Vec<Edge>)> = vec![(false, Vec::new())];
+    ) -> Result<Option<DawgId>, E> {
+        let mut path: Vec<(bool, Vec<DawgEdge>)> = vec![(false, Vec::new())];
         let mut previous: &[u8] = &[];
         for text in texts {
             check()?;
@@ -203,7 +203,7 @@ impl Dags {
     }
 
     /// Interns the nodes of `path` below depth `keep`.
-    fn close(&mut self, path: &mut Vec<(bool, Vec<Edge>)>, word: &[u8], keep: usize) {
+    fn close(&mut self, path: &mut Vec<(bool, Vec<DawgEdge>)>, word: &[u8], keep: usize) {
         while path.len() > keep + 1 {
             let Some((accepting, edges)) = path.pop() else { return };
             let child = self.intern(accepting, edges);
@@ -214,7 +214,7 @@ impl Dags {
         }
     }
 
-    fn intern(&mut self, accepting: bool, mut edges: Vec<Edge>) -> DagId {
+    fn intern(&mut self, accepting: bool, mut edges: Vec<DawgEdge>) -> DawgId {
         edges.dedup_by(|next, kept| {
             let joins = kept.2 == next.2 && kept.1.checked_add(1) == Some(next.0);
             if joins {
@@ -222,14 +222,14 @@ impl Dags {
             }
             joins
         });
-        let node = Node { accepting, edges: edges.into_boxed_slice() };
+        let node = DawgNode { accepting, edges: edges.into_boxed_slice() };
         if let Some(&id) = self.ids.get(&node) {
             return id;
         }
-        let id = DagId(self.nodes.len() as u32);
+        let id = DawgId(self.nodes.len() as u32);
         let below = node.edges.iter().map(|edge| self.min_len[edge.2.0 as usize]);
         self.min_len.push(if accepting { 0 } else { below.min().unwrap_or(0).saturating_add(1) });
-        self.alphabet.push(self.letters(&node.edges));
+        self.alphabet.push(self.edge_alphabet(&node.edges));
         self.edge_count += node.edges.len();
         self.nodes.push(node.clone());
         self.ids.insert(node, id);
@@ -237,22 +237,22 @@ impl Dags {
     }
 
     /// The texts below a node other than the empty one; there is another.
-    pub(crate) fn without_empty(&mut self, node: DagId) -> DagId {
+    pub(crate) fn without_empty(&mut self, node: DawgId) -> DawgId {
         let edges = self.edges(node).to_vec();
         self.intern(false, edges)
     }
 
-    fn letters(&self, edges: &[Edge]) -> Alphabet {
-        let mut letters = Alphabet::default();
+    fn edge_alphabet(&self, edges: &[DawgEdge]) -> ByteAlphabet {
+        let mut letters = ByteAlphabet::default();
         for &(low, high, child) in edges {
             let below = self.alphabet[child.0 as usize];
-            letters = letters.join(Alphabet { inside: false, ..below });
+            letters = letters.join(ByteAlphabet { inside: false, ..below });
             letters.wide |= high >= 0x80;
             letters.inside |= high >= 0x80 && low < 0xC0;
             // A lead byte is followed by others of its character, an ASCII character is not.
-            let goes_on = |&(low, high, _): &Edge| low >= 0x80 && high < 0xC0;
+            let goes_on = |&(low, high, _): &DawgEdge| low >= 0x80 && high < 0xC0;
             let parted = self.is_accepting(child) || !self.edges(child).iter().all(goes_on);
-            letters.stray |= low < 0x80 && below.inside
+            letters.invalid_utf8 |= low < 0x80 && below.inside
                 || high >= 0xC0 && parted
                 || high >= 0xF5
                 || low <= 0xC1 && high >= 0xC0;
@@ -265,7 +265,7 @@ impl Dags {
     }
 
     /// The node after `byte`.
-    pub(crate) fn step(&self, node: DagId, byte: u8) -> Option<DagId> {
+    pub(crate) fn step(&self, node: DawgId, byte: u8) -> Option<DawgId> {
         let edges = self.edges(node);
         let after = edges.partition_point(|edge| edge.0 <= byte);
         let edge = edges[..after].last()?;
@@ -273,7 +273,7 @@ impl Dags {
     }
 
     /// The bytes around `byte` on which the node does the same.
-    pub(crate) fn span(&self, node: DagId, byte: u8) -> (u8, u8) {
+    pub(crate) fn byte_span(&self, node: DawgId, byte: u8) -> (u8, u8) {
         let edges = self.edges(node);
         let after = edges.partition_point(|edge| edge.0 <= byte);
         match edges[..after].last() {
@@ -285,30 +285,30 @@ impl Dags {
         }
     }
 
-    pub(crate) fn edges(&self, node: DagId) -> &[Edge] {
+    pub(crate) fn edges(&self, node: DawgId) -> &[DawgEdge] {
         &self.nodes[node.0 as usize].edges
     }
 
-    pub(crate) fn is_accepting(&self, node: DagId) -> bool {
+    pub(crate) fn is_accepting(&self, node: DawgId) -> bool {
         self.nodes[node.0 as usize].accepting
     }
 
     /// Length of the shortest text, in bytes.
-    pub(crate) fn min_len(&self, node: DagId) -> u32 {
+    pub(crate) fn min_len(&self, node: DawgId) -> u32 {
         self.min_len[node.0 as usize]
     }
 
-    pub(crate) fn alphabet(&self, node: DagId) -> Alphabet {
+    pub(crate) fn alphabet(&self, node: DawgId) -> ByteAlphabet {
         self.alphabet[node.0 as usize]
     }
 
     /// Whether every text below a node has an ASCII byte besides these, as far as the bytes tell
     /// that it begins with.
-    pub(crate) fn needs_other(&self, node: DagId, letters: u128) -> bool {
+    pub(crate) fn requires_ascii_outside(&self, node: DawgId, letters: u128) -> bool {
         let mut node = node;
         loop {
             let edges = self.edges(node);
-            let other = |&(low, high, _): &Edge| {
+            let other = |&(low, high, _): &DawgEdge| {
                 high < 0x80 && (low..=high).all(|byte| letters & 1 << byte == 0)
             };
             if self.is_accepting(node) || edges.is_empty() {
@@ -323,12 +323,12 @@ impl Dags {
     }
 
     /// Facts of a node made by [`Dags::class`].
-    pub(crate) fn class_facts(&self, node: DagId) -> Option<ClassFacts> {
+    pub(crate) fn class_cover(&self, node: DawgId) -> Option<CharClassCover> {
         self.classes.get(&node).map(|(facts, _)| *facts)
     }
 
     /// The characters of a node made by [`Dags::class`].
-    pub(crate) fn class_set(&self, node: DagId) -> Option<&CharSet> {
+    pub(crate) fn class_set(&self, node: DawgId) -> Option<&CharSet> {
         self.classes.get(&node).map(|(_, set)| set)
     }
 
@@ -339,7 +339,7 @@ impl Dags {
 
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.nodes.len() * 112 + 2 * self.edge_count * size_of::<Edge>()
+        self.nodes.len() * 112 + 2 * self.edge_count * size_of::<DawgEdge>()
     }
 }
 
@@ -347,14 +347,14 @@ impl Dags {
 mod tests {
     use super::*;
 
-    fn accepts(dags: &Dags, node: DagId, text: &[u8]) -> bool {
+    fn accepts(dags: &Dawgs, node: DawgId, text: &[u8]) -> bool {
         let end = text.iter().try_fold(node, |node, &byte| dags.step(node, byte));
         end.is_some_and(|node| dags.is_accepting(node))
     }
 
     #[test]
     fn a_class_accepts_the_encodings_of_its_members() {
-        let mut dags = Dags::new();
+        let mut dags = Dawgs::new();
         let set = CharSet::from_ranges([('a', 'f'), ('é', 'ÿ'), ('一', '龥'), ('😀', '😏')]);
         let node = dags.class(&set).unwrap();
         for character in ('\0'..='\u{FFFF}').step_by(7).chain('😀'..='😏').chain("aéÿ龥".chars())
@@ -365,25 +365,25 @@ mod tests {
     }
 
     #[test]
-    fn facts_tell_a_full_wide_part() {
-        let mut dags = Dags::new();
+    fn class_cover_distinguishes_full_and_partial_unicode_parts() {
+        let mut dags = Dawgs::new();
         let dot = dags.class(&CharSet::single('\n').complement()).unwrap();
-        let facts = dags.class_facts(dot).unwrap();
+        let facts = dags.class_cover(dot).unwrap();
         assert!(facts.wide == [Cover::Full; WIDE_PARTS] && facts.ascii == !(1 << 10));
         let latin = dags.class(&CharSet::from_ranges([('a', 'ÿ')])).unwrap();
-        assert_eq!(dags.class_facts(latin).unwrap().wide[0], Cover::Partial);
+        assert_eq!(dags.class_cover(latin).unwrap().wide[0], Cover::Partial);
     }
 
     #[test]
-    fn texts_are_accepted_and_suffixes_shared() {
-        let mut dags = Dags::new();
+    fn words_are_accepted_and_suffixes_are_shared() {
+        let mut dags = Dawgs::new();
         let words: [&[u8]; 5] = [b"", b"bake", b"baked", b"cake", b"caked"];
-        let node = dags.texts(&words).unwrap();
+        let node = dags.words(&words).unwrap();
         for word in words {
             assert!(accepts(&dags, node, word));
         }
         assert!(!accepts(&dags, node, b"bak") && !accepts(&dags, node, b"bakedd"));
         assert_eq!(dags.step(node, b'b'), dags.step(node, b'c'));
-        assert_eq!(dags.texts::<&[u8]>(&[]), None);
+        assert_eq!(dags.words::<&[u8]>(&[]), None);
     }
 }

@@ -1,80 +1,92 @@
 //! Whether conjunctions have members, where that is told without a search: of a recognizer's texts
 //! of bounded length, and where one needs a letter that another has not.
 
-use crate::terms::custom_language::{ANY, Recognized};
-use crate::terms::{Term, TermId, Terms};
+use crate::terms::custom_language::{ANY_CHAR, RecognizerPosition};
+use crate::terms::{TermArena, TermId, TermNode};
 
 /// How deep is looked into a term.
-const DEPTH: usize = 32;
+const MAX_TERM_DEPTH: usize = 32;
 
 /// Terms that are looked at in one question; nothing is told of more.
-const TERMS: usize = 1 << 14;
+const MAX_TERMS: usize = 1 << 14;
 
-impl Terms {
+impl TermArena {
     /// Whether a term has members, where that is told.
-    pub(crate) fn decided(&self, term: TermId) -> Option<bool> {
-        let Term::And(list) = self.get(term) else { return None };
-        if self.lacks_letter(list) { Some(false) } else { self.goes_on(list) }
+    pub(crate) fn nonempty_shortcut(&self, term: TermId) -> Option<bool> {
+        let TermNode::And(list) = self.get(term) else { return None };
+        if self.has_letter_conflict(list) {
+            Some(false)
+        } else {
+            self.custom_member_of_length(list)
+        }
     }
 
     /// Whether a text of one of these has a letter that one of the others has not.
-    fn lacks_letter(&self, list: &[TermId]) -> bool {
-        let mut left = TERMS;
+    fn has_letter_conflict(&self, list: &[TermId]) -> bool {
+        let mut left = MAX_TERMS;
         list.iter().any(|&other| {
-            let facts = self.facts(other);
+            let facts = self.properties(other);
             let letters = facts.alphabet.ascii;
-            let mut differs =
-                |&one: &TermId| one != other && self.needs_other(one, letters, DEPTH, &mut left);
+            let mut differs = |&one: &TermId| {
+                one != other && self.requires_ascii_outside(one, letters, MAX_TERM_DEPTH, &mut left)
+            };
             facts.pure && letters != !0 && list.iter().any(&mut differs)
         })
     }
 
     /// Whether every text has an ASCII byte besides these.
-    fn needs_other(&self, id: TermId, letters: u128, depth: usize, left: &mut usize) -> bool {
+    fn requires_ascii_outside(
+        &self,
+        id: TermId,
+        letters: u128,
+        depth: usize,
+        left: &mut usize,
+    ) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
         let Some(fewer) = left.checked_sub(1) else { return false };
         *left = fewer;
-        let mut needs_other = |&id: &TermId| self.needs_other(id, letters, depth, left);
+        let mut needs_other = |&id: &TermId| self.requires_ascii_outside(id, letters, depth, left);
         match self.get(id) {
-            Term::Dag(dag) => self.dags.needs_other(*dag, letters),
-            Term::Cat(head, tail) => needs_other(head) || needs_other(tail),
-            Term::Alt(list) => list.iter().all(&mut needs_other),
-            Term::And(list) => list.iter().any(&mut needs_other),
-            Term::Repeat { body, min, .. } => *min > 0 && needs_other(body),
+            TermNode::Dawg(dag) => self.dawgs.requires_ascii_outside(*dag, letters),
+            TermNode::Cat(head, tail) => needs_other(head) || needs_other(tail),
+            TermNode::Alt(list) => list.iter().all(&mut needs_other),
+            TermNode::And(list) => list.iter().any(&mut needs_other),
+            TermNode::Repeat { body, min, .. } => *min > 0 && needs_other(body),
             _ => false,
         }
     }
 
     /// Whether "these texts, and so many characters" has members, where a recognizer tells.
-    fn goes_on(&self, list: &[TermId]) -> Option<bool> {
+    fn custom_member_of_length(&self, list: &[TermId]) -> Option<bool> {
         let &[one, other] = list else { return None };
         let (at, count) = match (self.get(one), self.get(other)) {
-            (&Term::Recognized(at), _) => (at, other),
-            (_, &Term::Recognized(at)) => (at, one),
+            (&TermNode::Custom(at), _) => (at, other),
+            (_, &TermNode::Custom(at)) => (at, one),
             _ => return None,
         };
         let recognizer = self.recognizers.of(at);
-        if at.is_between() {
-            let (least, most) = self.characters(count)?;
+        if at.is_char_boundary() {
+            let (least, most) = self.any_char_counts(count)?;
             return recognizer.goes_on(at.state, least, most);
         }
-        let Term::Cat(rest, count) = *self.get(count) else { return None };
-        let (least, most) = self.characters(count)?;
+        let TermNode::Cat(rest, count) = *self.get(count) else { return None };
+        let (least, most) = self.any_char_counts(count)?;
         let (body, ..) = self.repetition(count)?;
-        let (&Term::Dag(rest), &Term::Dag(body)) = (self.get(rest), self.get(body)) else {
+        let (&TermNode::Dawg(rest), &TermNode::Dawg(body)) = (self.get(rest), self.get(body))
+        else {
             return None;
         };
         // The count reads whatever may complete the character.
-        let read = at.read()?.try_fold(body, |dag, byte| self.dags.step(dag, byte))?;
+        let read = at.bytes_read()?.try_fold(body, |dag, byte| self.dawgs.step(dag, byte))?;
         if read == rest { recognizer.goes_on_behind_wide(at.state, least, most) } else { None }
     }
 }
 
-impl Recognized {
+impl RecognizerPosition {
     /// The bytes of the present character that are read, where they are known.
-    fn read(self) -> Option<impl Iterator<Item = u8>> {
+    fn bytes_read(self) -> Option<impl Iterator<Item = u8>> {
         let (lead, length) = match self.least {
-            _ if self.bits == ANY => return None,
+            _ if self.bits == ANY_CHAR => return None,
             0x80 => (0xC0, 2),
             0x800 => (0xE0, 3),
             0x1_0000 => (0xF0, 4),
@@ -101,7 +113,10 @@ mod tests {
     }
 
     /// Whether a text is a member of both machines that go on from these states.
-    fn meet(one: (&Automaton, StateId), other: (&Automaton, StateId)) -> Result<bool, Error> {
+    fn have_common_completion(
+        one: (&Automaton, StateId),
+        other: (&Automaton, StateId),
+    ) -> Result<bool, Error> {
         let mut open = vec![(one.1, other.1)];
         let mut seen = HashSet::from([(one.1, other.1)]);
         while let Some((left, right)) = open.pop() {
@@ -121,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn conjunctions_go_on_where_a_text_is_in_both() -> Result<(), Error> {
+    fn intersections_are_viable_where_both_sides_have_a_common_completion() -> Result<(), Error> {
         let patterns = [
             "[0-9:.Zz+-]*",
             "[0-9]{4}-[0-9]{2}[Tt][0-9:]+[Zz]",
@@ -147,7 +162,9 @@ mod tests {
                         Ok::<_, Error>(read?.ok())
                     };
                     let expected = match (read(&left)?, read(&right)?) {
-                        (Some(one), Some(other)) => meet((&left, one), (&right, other))?,
+                        (Some(one), Some(other)) => {
+                            have_common_completion((&left, one), (&right, other))?
+                        }
                         _ => false,
                     };
                     let found = match &both {

@@ -24,11 +24,11 @@ use std::sync::Arc;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::expression::Expression;
-use crate::terms::custom_language::{Recognized, Recognizers};
-use crate::terms::dawg::{DagId, Dags, END};
-use crate::terms::derivative::Derivation;
-use crate::terms::term_properties::Facts;
-use crate::transduce::{Change, Images};
+use crate::terms::custom_language::{RecognizerPosition, RecognizerTable};
+use crate::terms::dawg::{DawgId, Dawgs, END};
+use crate::terms::derivative::DerivativeCache;
+use crate::terms::term_properties::TermProperties;
+use crate::transduce::{ImageKind, ImageTables};
 
 /// Identifies a term of one [`Terms`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,15 +48,15 @@ pub(crate) const UNBOUNDED: u32 = u32::MAX;
 
 /// One term. Lists are shared, so that a term can be taken apart while new ones are made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Term {
+pub(crate) enum TermNode {
     Empty,
     Epsilon,
     Full,
     Mark,
     /// A text of an acyclic automaton.
-    Dag(DagId),
+    Dawg(DawgId),
     /// What a recognizer has still to read.
-    Recognized(Recognized),
+    Custom(RecognizerPosition),
     /// A text of the first, then one of the second. The first is never a `Cat`.
     Cat(TermId, TermId),
     /// Any of these; sorted.
@@ -77,14 +77,14 @@ pub(crate) enum Term {
     /// The remaining text is one of these; reads nothing.
     Assert(TermId),
     /// Look-behind number `index` of the enclosing scope holds here (or does not).
-    Behind {
+    LookBehind {
         index: u32,
         negative: bool,
     },
     /// An atomic group.
     Atomic(TermId),
     /// An atomic group under way: threads by preference, each ending in `Mark`.
-    Run(Arc<[TermId]>),
+    AtomicRun(Arc<[TermId]>),
     /// A language whose assertions see its own text only.
     Scope {
         body: TermId,
@@ -93,48 +93,48 @@ pub(crate) enum Term {
     /// The texts that a change makes of those of another term.
     Image {
         rest: TermId,
-        change: Change,
+        change: ImageKind,
         /// The empty text belongs to it: kept, because telling takes work.
         nullable: bool,
     },
 }
 
 /// Terms that nearly every language has: room for them is made at once.
-pub(crate) const FEW: usize = 14;
+pub(crate) const INITIAL_CAPACITY: usize = 14;
 
 /// The arena of terms.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
-    terms: Vec<Term>,
-    facts: Vec<Facts>,
-    ids: FxHashMap<Term, TermId>,
-    pub(crate) dags: Dags,
-    pub(crate) recognizers: Recognizers,
+pub(crate) struct TermArena {
+    terms: Vec<TermNode>,
+    properties: Vec<TermProperties>,
+    ids: FxHashMap<TermNode, TermId>,
+    pub(crate) dawgs: Dawgs,
+    pub(crate) recognizers: RecognizerTable,
     /// Terms of expressions that stand at several places, by address, while one is lowered.
     pub(crate) lowered: FxHashMap<usize, (Expression, TermId)>,
     /// Derivatives by one byte that took many steps so far.
-    pub(crate) derivation: Derivation,
+    pub(crate) derivation: DerivativeCache,
     /// Every text, once that was asked for.
-    pub(crate) any_text: Option<TermId>,
-    pub(crate) images: Images,
+    pub(crate) any_string: Option<TermId>,
+    pub(crate) images: ImageTables,
     list_bytes: usize,
 }
 
-impl Terms {
-    pub(crate) fn new() -> Terms {
-        let mut terms = Terms {
-            terms: Vec::with_capacity(FEW),
-            facts: Vec::with_capacity(FEW),
-            ids: FxHashMap::with_capacity_and_hasher(FEW, FxBuildHasher),
-            dags: Dags::new(),
-            recognizers: Recognizers::default(),
+impl TermArena {
+    pub(crate) fn new() -> TermArena {
+        let mut terms = TermArena {
+            terms: Vec::with_capacity(INITIAL_CAPACITY),
+            properties: Vec::with_capacity(INITIAL_CAPACITY),
+            ids: FxHashMap::with_capacity_and_hasher(INITIAL_CAPACITY, FxBuildHasher),
+            dawgs: Dawgs::new(),
+            recognizers: RecognizerTable::default(),
             lowered: FxHashMap::default(),
-            derivation: Derivation::default(),
-            any_text: None,
-            images: Images::default(),
+            derivation: DerivativeCache::default(),
+            any_string: None,
+            images: ImageTables::default(),
             list_bytes: 0,
         };
-        for term in [Term::Empty, Term::Epsilon, Term::Full, Term::Mark] {
+        for term in [TermNode::Empty, TermNode::Epsilon, TermNode::Full, TermNode::Mark] {
             terms.intern(term);
         }
         terms
@@ -142,28 +142,28 @@ impl Terms {
 
     /// The same terms, whose recognizers grow on their own; `None` if these have no more states
     /// than are worth keeping.
-    pub(crate) fn copy(&self) -> Option<Terms> {
+    pub(crate) fn independent_copy(&self) -> Option<TermArena> {
         let recognizers = self.recognizers.copy()?;
-        Some(Terms { recognizers, ..self.clone() })
+        Some(TermArena { recognizers, ..self.clone() })
     }
 
-    pub(crate) fn get(&self, id: TermId) -> &Term {
+    pub(crate) fn get(&self, id: TermId) -> &TermNode {
         &self.terms[id.0 as usize]
     }
 
-    pub(crate) fn facts(&self, id: TermId) -> Facts {
-        self.facts[id.0 as usize]
+    pub(crate) fn properties(&self, id: TermId) -> TermProperties {
+        self.properties[id.0 as usize]
     }
 
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         // A map is filled to seven eighths, and has a byte for each place.
         let places = self.ids.capacity() * 8 / 7;
-        self.terms.capacity() * size_of::<Term>()
-            + self.facts.capacity() * size_of::<Facts>()
-            + places * (size_of::<(Term, TermId)>() + 1)
+        self.terms.capacity() * size_of::<TermNode>()
+            + self.properties.capacity() * size_of::<TermProperties>()
+            + places * (size_of::<(TermNode, TermId)>() + 1)
             + self.list_bytes
-            + self.dags.memory_bytes()
+            + self.dawgs.memory_bytes()
             + self.images.memory_bytes()
     }
 
@@ -172,23 +172,27 @@ impl Terms {
         self.terms.len()
     }
 
-    pub(crate) fn intern(&mut self, term: Term) -> TermId {
+    pub(crate) fn intern(&mut self, term: TermNode) -> TermId {
         if let Some(&id) = self.ids.get(&term) {
             return id;
         }
-        let facts = self.facts_of(&term);
-        if let Term::Alt(list) | Term::And(list) | Term::Ordered(list) | Term::Run(list) = &term {
+        let facts = self.compute_properties(&term);
+        if let TermNode::Alt(list)
+        | TermNode::And(list)
+        | TermNode::Ordered(list)
+        | TermNode::AtomicRun(list) = &term
+        {
             self.list_bytes += 16 + list.len() * size_of::<TermId>();
         }
         let id = TermId(self.terms.len() as u32);
         self.terms.push(term.clone());
-        self.facts.push(facts);
+        self.properties.push(facts);
         self.ids.insert(term, id);
         id
     }
 
-    pub(crate) fn dag(&mut self, dag: DagId) -> TermId {
-        if dag == END { EPSILON } else { self.intern(Term::Dag(dag)) }
+    pub(crate) fn dawg(&mut self, dag: DawgId) -> TermId {
+        if dag == END { EPSILON } else { self.intern(TermNode::Dawg(dag)) }
     }
 
     pub(crate) fn cat(&mut self, head: TermId, tail: TermId) -> TermId {
@@ -197,21 +201,21 @@ impl Terms {
             (EPSILON, other) | (other, EPSILON) => return other,
             _ => {}
         }
-        if let Term::Cat(first, rest) = *self.get(head) {
+        if let TermNode::Cat(first, rest) = *self.get(head) {
             return self.cat_deep(first, rest, tail);
         }
-        let facts = self.facts(head);
+        let facts = self.properties(head);
         if tail == FULL && facts.pure && facts.nullable {
             return FULL;
         }
-        self.intern(Term::Cat(head, tail))
+        self.intern(TermNode::Cat(head, tail))
     }
 
     /// `(first rest) tail`, re-associated to the right without recursion.
     fn cat_deep(&mut self, first: TermId, rest: TermId, tail: TermId) -> TermId {
         let mut heads = vec![first];
         let mut rest = rest;
-        while let Term::Cat(head, next) = *self.get(rest) {
+        while let TermNode::Cat(head, next) = *self.get(rest) {
             heads.push(head);
             rest = next;
         }
@@ -220,7 +224,7 @@ impl Terms {
     }
 
     pub(crate) fn repeat(&mut self, body: TermId, min: u32, max: u32, lazy: bool) -> TermId {
-        let facts = self.facts(body);
+        let facts = self.properties(body);
         // Iterations that read nothing make up for required ones; a lazy repetition keeps its
         // count, because it tries the body before it leaves.
         let min = if facts.pure && facts.nullable && !lazy { 0 } else { min };
@@ -230,7 +234,7 @@ impl Terms {
             (_, 1, 1) => return body,
             _ => {}
         }
-        self.intern(Term::Repeat { body, min, max, lazy })
+        self.intern(TermNode::Repeat { body, min, max, lazy })
     }
 
     pub(crate) fn ordered(&mut self, list: Vec<TermId>) -> TermId {
@@ -243,31 +247,31 @@ impl Terms {
         match kept[..] {
             [] => EMPTY,
             [only] => only,
-            _ => self.intern(Term::Ordered(kept.into())),
+            _ => self.intern(TermNode::Ordered(kept.into())),
         }
     }
 
-    pub(crate) fn run(&mut self, mut threads: Vec<TermId>) -> TermId {
+    pub(crate) fn atomic_run(&mut self, mut threads: Vec<TermId>) -> TermId {
         threads.retain(|&id| id != EMPTY);
         let mut seen = rustc_hash::FxHashSet::default();
         threads.retain(|&id| seen.insert(id));
-        if threads.is_empty() { EMPTY } else { self.intern(Term::Run(threads.into())) }
+        if threads.is_empty() { EMPTY } else { self.intern(TermNode::AtomicRun(threads.into())) }
     }
 
     pub(crate) fn and(&mut self, list: Vec<TermId>) -> TermId {
         let mut flat = Vec::with_capacity(list.len());
         for id in list {
             match self.get(id) {
-                Term::And(inner) => flat.extend_from_slice(inner),
+                TermNode::And(inner) => flat.extend_from_slice(inner),
                 _ => flat.push(id),
             }
         }
         flat.retain(|&id| id != FULL);
-        if self.excludes_texts(&flat) {
+        if self.excludes_all_strings(&flat) {
             return EMPTY;
         }
-        if flat.iter().any(|&id| Some(id) != self.any_text && self.is_text(id)) {
-            flat.retain(|&id| Some(id) != self.any_text);
+        if flat.iter().any(|&id| Some(id) != self.any_string && self.is_utf8(id)) {
+            flat.retain(|&id| Some(id) != self.any_string);
         }
         flat.sort_unstable();
         flat.dedup();
@@ -277,43 +281,43 @@ impl Terms {
         match flat[..] {
             [] => FULL,
             [only] => only,
-            _ => self.intern(Term::And(flat.into())),
+            _ => self.intern(TermNode::And(flat.into())),
         }
     }
 
     /// Whether texts are asked for, and none is left: what must not match takes them all.
-    fn excludes_texts(&self, list: &[TermId]) -> bool {
-        let Some(any) = self.any_text else { return false };
+    fn excludes_all_strings(&self, list: &[TermId]) -> bool {
+        let Some(any) = self.any_string else { return false };
         let takes_all = |id: &TermId| match self.get(*id) {
-            &Term::Not(inner) => match self.get(inner) {
-                Term::Alt(list) => list.contains(&any),
+            &TermNode::Not(inner) => match self.get(inner) {
+                TermNode::Alt(list) => list.contains(&any),
                 _ => inner == any,
             },
             _ => false,
         };
-        list.iter().any(takes_all) && list.iter().any(|&id| self.is_text(id))
+        list.iter().any(takes_all) && list.iter().any(|&id| self.is_utf8(id))
     }
 
     /// Whether a term certainly has only texts, between two characters.
-    pub(crate) fn is_text(&self, id: TermId) -> bool {
-        let Facts { pure, alphabet, .. } = self.facts(id);
-        let is_spelled = pure && !alphabet.inside && !alphabet.stray;
-        is_spelled || matches!(self.get(id), Term::Recognized(at) if at.is_between())
+    pub(crate) fn is_utf8(&self, id: TermId) -> bool {
+        let TermProperties { pure, alphabet, .. } = self.properties(id);
+        let is_spelled = pure && !alphabet.inside && !alphabet.invalid_utf8;
+        is_spelled || matches!(self.get(id), TermNode::Custom(at) if at.is_char_boundary())
     }
 
     fn has_opposites(&self, list: &[TermId]) -> bool {
         list.iter().any(|&id| match self.get(id) {
-            Term::Not(inner) => list.binary_search(inner).is_ok(),
+            TermNode::Not(inner) => list.binary_search(inner).is_ok(),
             _ => false,
         })
     }
 
     pub(crate) fn not(&mut self, id: TermId) -> TermId {
         match *self.get(id) {
-            Term::Empty => FULL,
-            Term::Full => EMPTY,
-            Term::Not(inner) => inner,
-            _ => self.intern(Term::Not(id)),
+            TermNode::Empty => FULL,
+            TermNode::Full => EMPTY,
+            TermNode::Not(inner) => inner,
+            _ => self.intern(TermNode::Not(id)),
         }
     }
 
@@ -321,39 +325,40 @@ impl Terms {
         match rest {
             FULL => EPSILON,
             EMPTY => EMPTY,
-            _ => self.intern(Term::Assert(rest)),
+            _ => self.intern(TermNode::Assert(rest)),
         }
     }
 
-    pub(crate) fn behind(&mut self, index: u32, negative: bool) -> TermId {
-        self.intern(Term::Behind { index, negative })
+    pub(crate) fn look_behind(&mut self, index: u32, negative: bool) -> TermId {
+        self.intern(TermNode::LookBehind { index, negative })
     }
 
     pub(crate) fn atomic(&mut self, body: TermId) -> TermId {
-        let plain = matches!(self.get(body), Term::Dag(_) | Term::Epsilon | Term::Empty);
-        if plain { body } else { self.intern(Term::Atomic(body)) }
+        let plain =
+            matches!(self.get(body), TermNode::Dawg(_) | TermNode::Epsilon | TermNode::Empty);
+        if plain { body } else { self.intern(TermNode::Atomic(body)) }
     }
 
     pub(crate) fn scope(&mut self, body: TermId, behinds: Arc<[TermId]>) -> TermId {
-        if !self.facts(body).contextual {
+        if !self.properties(body).contextual {
             return body;
         }
         let (mut body, mut all) = (body, Vec::new());
-        if let Term::Alt(list) = self.get(body)
-            && list.iter().any(|&one| !self.facts(one).contextual)
+        if let TermNode::Alt(list) = self.get(body)
+            && list.iter().any(|&one| !self.properties(one).contextual)
         {
             // Alternatives without look-around stay outside, where they are met as what they are.
-            let (inside, outside) = list.iter().partition(|&&one| self.facts(one).contextual);
+            let (inside, outside) = list.iter().partition(|&&one| self.properties(one).contextual);
             (body, all) = (self.alt(inside), outside);
         }
-        all.push(self.intern(Term::Scope { body, behinds }));
+        all.push(self.intern(TermNode::Scope { body, behinds }));
         self.alt(all)
     }
 
     /// Head and tail; the tail of a term that is no concatenation is `EPSILON`.
     pub(crate) fn head_and_tail(&self, id: TermId) -> (TermId, TermId) {
         match *self.get(id) {
-            Term::Cat(head, tail) => (head, tail),
+            TermNode::Cat(head, tail) => (head, tail),
             _ => (id, EPSILON),
         }
     }
@@ -361,31 +366,31 @@ impl Terms {
     /// `(body, min, max)` of a repetition.
     pub(crate) fn repetition(&self, id: TermId) -> Option<(TermId, u32, u32)> {
         match *self.get(id) {
-            Term::Repeat { body, min, max, .. } => Some((body, min, max)),
+            TermNode::Repeat { body, min, max, .. } => Some((body, min, max)),
             _ => None,
         }
     }
 
     /// Puts `tail` in the place of `Mark`.
     pub(crate) fn replace_mark(&mut self, id: TermId, tail: TermId) -> TermId {
-        if !self.facts(id).marked {
+        if !self.properties(id).marked {
             return id;
         }
         match self.get(id).clone() {
-            Term::Mark => tail,
-            Term::Cat(head, rest) => {
+            TermNode::Mark => tail,
+            TermNode::Cat(head, rest) => {
                 let rest = self.replace_mark(rest, tail);
                 self.cat(head, rest)
             }
-            Term::Alt(list) => {
+            TermNode::Alt(list) => {
                 let list = list.iter().map(|&id| self.replace_mark(id, tail)).collect();
                 self.alt(list)
             }
-            Term::Ordered(list) => {
+            TermNode::Ordered(list) => {
                 let list = list.iter().map(|&id| self.replace_mark(id, tail)).collect();
                 self.ordered(list)
             }
-            Term::And(list) => {
+            TermNode::And(list) => {
                 let list = list.iter().map(|&id| self.replace_mark(id, tail)).collect();
                 self.and(list)
             }

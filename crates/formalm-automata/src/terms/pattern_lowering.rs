@@ -4,21 +4,21 @@ use crate::charset::CharSet;
 use crate::expression::{EDGE, Expression};
 use crate::runtime::deadline::check_deadline;
 use crate::syntax::{Node, Pattern};
-use crate::terms::derivative::{Exhausted, Work};
-use crate::terms::{EMPTY, EPSILON, FULL, MARK, Term, TermId, Terms, UNBOUNDED};
-use crate::transduce::{EditsId, Rule, RulesId};
+use crate::terms::derivative::{BudgetExhausted, StepMeter};
+use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermArena, TermId, TermNode, UNBOUNDED};
+use crate::transduce::{EditsId, RewriteRule, RulesId};
 
 /// Lowers the nodes of one pattern; its look-behinds are numbered as they are met.
-struct Lowering<'a> {
-    terms: &'a mut Terms,
+struct PatternLowering<'a> {
+    terms: &'a mut TermArena,
     behinds: Vec<TermId>,
-    region: Option<Region<'a>>,
-    edge: Edge,
+    region: Option<EditRegion<'a>>,
+    edge: LexemeEdge,
 }
 
 /// What a pattern makes of the edge of a lexeme.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Edge {
+enum LexemeEdge {
     /// There is none: the text is the lexeme.
     Missing,
     /// It is ahead: what is read here ends before it.
@@ -28,28 +28,30 @@ enum Edge {
 }
 
 /// Groups in which edits are allowed.
-struct Region<'a> {
+struct EditRegion<'a> {
     groups: Vec<u32>,
     edits: EditsId,
-    work: &'a mut Work,
-    spent: Option<Exhausted>,
+    work: &'a mut StepMeter,
+    spent: Option<BudgetExhausted>,
 }
 
 /// The language of a pattern as a term that depends on nothing around it.
-pub(crate) fn pattern(terms: &mut Terms, pattern: &Pattern) -> TermId {
-    let mut lowering = Lowering { terms, behinds: Vec::new(), region: None, edge: Edge::Missing };
+pub(crate) fn pattern(terms: &mut TermArena, pattern: &Pattern) -> TermId {
+    let mut lowering =
+        PatternLowering { terms, behinds: Vec::new(), region: None, edge: LexemeEdge::Missing };
     let body = lowering.node(&pattern.root, false);
     let behinds = lowering.behinds.into();
     terms.scope(body, behinds)
 }
 
 /// The lexemes of a pattern with what follows them: see [`Expression::lexeme`].
-pub(crate) fn lexeme(terms: &mut Terms, pattern: &Pattern) -> TermId {
-    let mut lowering = Lowering { terms, behinds: Vec::new(), region: None, edge: Edge::Ahead };
+pub(crate) fn lexeme(terms: &mut TermArena, pattern: &Pattern) -> TermId {
+    let mut lowering =
+        PatternLowering { terms, behinds: Vec::new(), region: None, edge: LexemeEdge::Ahead };
     let body = lowering.node(&pattern.root, false);
     let behinds = lowering.behinds.into();
-    let edge = texts(terms, vec![vec![EDGE]]);
-    let others = texts(terms, (0..EDGE).map(|byte| vec![byte]).collect());
+    let edge = literals(terms, vec![vec![EDGE]]);
+    let others = literals(terms, (0..EDGE).map(|byte| vec![byte]).collect());
     let others = terms.repeat(others, 0, UNBOUNDED, false);
     let tail = terms.cat(edge, others);
     let body = terms.cat(body, tail);
@@ -61,14 +63,15 @@ pub(crate) fn lexeme(terms: &mut Terms, pattern: &Pattern) -> TermId {
 
 /// The language of a pattern with edits in its groups called `name`.
 pub(crate) fn edited_pattern(
-    terms: &mut Terms,
+    terms: &mut TermArena,
     pattern: &Pattern,
     name: &str,
     edits: EditsId,
-    work: &mut Work,
-) -> Result<TermId, Exhausted> {
-    let region = Some(Region { groups: pattern.groups_named(name), edits, work, spent: None });
-    let mut lowering = Lowering { terms, behinds: Vec::new(), region, edge: Edge::Missing };
+    work: &mut StepMeter,
+) -> Result<TermId, BudgetExhausted> {
+    let region = Some(EditRegion { groups: pattern.groups_named(name), edits, work, spent: None });
+    let mut lowering =
+        PatternLowering { terms, behinds: Vec::new(), region, edge: LexemeEdge::Missing };
     let body = lowering.node(&pattern.root, false);
     if let Some(spent) = lowering.region.and_then(|region| region.spent) {
         return Err(spent);
@@ -79,28 +82,28 @@ pub(crate) fn edited_pattern(
 
 /// Rules of rewriting as terms.
 pub(crate) fn rules(
-    terms: &mut Terms,
+    terms: &mut TermArena,
     rules: &[(String, Expression)],
     optional: bool,
-    work: &mut Work,
-) -> Result<RulesId, Exhausted> {
+    work: &mut StepMeter,
+) -> Result<RulesId, BudgetExhausted> {
     let mut lowered = Vec::with_capacity(rules.len());
     for (source, target) in rules {
         let target = target.lower(terms, work)?;
         let vanishes = terms.nullable(target, &[]);
         let target = if vanishes { without_empty(terms, target) } else { target };
-        lowered.push(Rule { source: source.clone().into_bytes(), target, vanishes });
+        lowered.push(RewriteRule { source: source.clone().into_bytes(), target, vanishes });
     }
     Ok(terms.rewrite_plan(lowered, optional))
 }
 
 /// The term without the empty text.
-fn without_empty(terms: &mut Terms, id: TermId) -> TermId {
+fn without_empty(terms: &mut TermArena, id: TermId) -> TermId {
     match *terms.get(id) {
-        Term::Epsilon => return EMPTY,
-        Term::Dag(dag) => {
-            let dag = terms.dags.without_empty(dag);
-            return terms.dag(dag);
+        TermNode::Epsilon => return EMPTY,
+        TermNode::Dawg(dag) => {
+            let dag = terms.dawgs.without_empty(dag);
+            return terms.dawg(dag);
         }
         _ => {}
     }
@@ -109,35 +112,39 @@ fn without_empty(terms: &mut Terms, id: TermId) -> TermId {
 }
 
 /// Every text: any number of characters.
-pub(crate) fn any_text(terms: &mut Terms) -> TermId {
+pub(crate) fn any_string(terms: &mut TermArena) -> TermId {
     let any = class(terms, &CharSet::all());
     let all = terms.repeat(any, 0, UNBOUNDED, false);
-    terms.any_text = Some(all);
+    terms.any_string = Some(all);
     all
 }
 
 /// The union of texts, which need not be sorted.
-pub(crate) fn texts(terms: &mut Terms, mut texts: Vec<Vec<u8>>) -> TermId {
+pub(crate) fn literals(terms: &mut TermArena, mut texts: Vec<Vec<u8>>) -> TermId {
     texts.sort_unstable();
     texts.dedup();
-    match terms.dags.texts(&texts) {
-        Some(dag) => terms.dag(dag),
+    match terms.dawgs.words(&texts) {
+        Some(dag) => terms.dawg(dag),
         None => EMPTY,
     }
 }
 
 /// Lowers many texts, under the deadline of this thread.
-pub(crate) fn many_texts(terms: &mut Terms, mut texts: Vec<Vec<u8>>) -> Result<TermId, Exhausted> {
+pub(crate) fn checked_literals(
+    terms: &mut TermArena,
+    mut texts: Vec<Vec<u8>>,
+) -> Result<TermId, BudgetExhausted> {
     texts.sort_unstable();
     texts.dedup();
-    let found = terms.dags.texts_while(&texts, || check_deadline().map_err(|_| Exhausted))?;
-    Ok(found.map_or(EMPTY, |dag| terms.dag(dag)))
+    let found =
+        terms.dawgs.words_checked(&texts, || check_deadline().map_err(|_| BudgetExhausted))?;
+    Ok(found.map_or(EMPTY, |dag| terms.dawg(dag)))
 }
 
 /// `x{min,max}`, with `x` itself a repetition joined into one counter where that is exact.
 ///
 /// `(x{m,n}){p,q}` is `x{pm,qn}` when the intervals `[cm, cn]` for `c = p..q` leave no gap.
-pub(crate) fn repeat(terms: &mut Terms, body: TermId, min: u32, max: u32) -> TermId {
+pub(crate) fn repeat(terms: &mut TermArena, body: TermId, min: u32, max: u32) -> TermId {
     if let Some((inner, m, n)) = terms.repetition(body) {
         let first = min.max(1);
         let no_gap = u64::from(first + 1) * u64::from(m) <= u64::from(first) * u64::from(n) + 1;
@@ -163,9 +170,9 @@ pub(crate) fn repeat(terms: &mut Terms, body: TermId, min: u32, max: u32) -> Ter
     terms.repeat(body, min, max, false)
 }
 
-pub(crate) fn class(terms: &mut Terms, set: &CharSet) -> TermId {
-    match terms.dags.class(set) {
-        Some(dag) => terms.dag(dag),
+pub(crate) fn class(terms: &mut TermArena, set: &CharSet) -> TermId {
+    match terms.dawgs.class(set) {
+        Some(dag) => terms.dawg(dag),
         None => EMPTY,
     }
 }
@@ -192,14 +199,14 @@ fn only_text(node: &Node) -> Option<String> {
     }
 }
 
-impl Lowering<'_> {
+impl PatternLowering<'_> {
     /// `ordered`: inside an atomic group, where preference is part of the meaning.
     fn node(&mut self, node: &Node, ordered: bool) -> TermId {
         match node {
             Node::Empty => EPSILON,
             Node::Class(set) => {
                 let class = class(self.terms, set);
-                self.passing(class)
+                self.allow_edge_before(class)
             }
             Node::Concat(list) => self.concat(list, ordered),
             Node::Alternation(list) => self.alternation(list, ordered),
@@ -219,18 +226,18 @@ impl Lowering<'_> {
             }
             Node::Group { index, node } => self.group(*index, node, ordered),
             Node::Atomic(node) => {
-                let body = self.beyond(node, true);
+                let body = self.past_edge(node, true);
                 self.terms.atomic(body)
             }
             Node::Look { ahead: true, negative, node } => {
-                let body = self.beyond(node, false);
+                let body = self.past_edge(node, false);
                 let rest = self.terms.cat(body, FULL);
                 let rest = if *negative { self.terms.not(rest) } else { rest };
                 self.terms.assert(rest)
             }
             Node::Look { ahead: false, negative, node } => {
                 let body = self.node(node, false);
-                self.behind(body, *negative)
+                self.look_behind(body, *negative)
             }
             Node::TextStart => self.text_start(false),
             Node::TextEnd => {
@@ -245,14 +252,14 @@ impl Lowering<'_> {
 
     /// A node that is read over the edge of the lexeme, if there is one: it looks ahead, or says
     /// what is preferred.
-    fn beyond(&mut self, node: &Node, ordered: bool) -> TermId {
-        self.past_the_edge(|it| it.node(node, ordered))
+    fn past_edge(&mut self, node: &Node, ordered: bool) -> TermId {
+        self.with_edge_passed(|it| it.node(node, ordered))
     }
 
-    fn past_the_edge(&mut self, read: impl FnOnce(&mut Self) -> TermId) -> TermId {
+    fn with_edge_passed(&mut self, read: impl FnOnce(&mut Self) -> TermId) -> TermId {
         let before = self.edge;
-        if before == Edge::Ahead {
-            self.edge = Edge::Passed;
+        if before == LexemeEdge::Ahead {
+            self.edge = LexemeEdge::Passed;
         }
         let body = read(self);
         self.edge = before;
@@ -261,16 +268,16 @@ impl Lowering<'_> {
 
     /// What remains at the end of the text.
     fn end(&mut self) -> TermId {
-        if self.edge == Edge::Missing {
+        if self.edge == LexemeEdge::Missing {
             return EPSILON;
         }
-        let edge = texts(self.terms, vec![vec![EDGE]]);
+        let edge = literals(self.terms, vec![vec![EDGE]]);
         self.terms.alt(vec![EPSILON, edge])
     }
 
     /// A character that may stand behind the edge.
-    fn passing(&mut self, class: TermId) -> TermId {
-        if self.edge != Edge::Passed {
+    fn allow_edge_before(&mut self, class: TermId) -> TermId {
+        if self.edge != LexemeEdge::Passed {
             return class;
         }
         let edge = self.end();
@@ -296,12 +303,12 @@ impl Lowering<'_> {
         let mut end = list.len();
         while end > 0 {
             // A run of single characters is one text: one leaf instead of a chain of terms.
-            let passes = self.region.is_some() || self.edge == Edge::Passed;
+            let passes = self.region.is_some() || self.edge == LexemeEdge::Passed;
             let plain = |node: &&Node| only_char(node).is_some() && !passes;
             let run = list[..end].iter().rev().take_while(plain).count();
             let head = if run > 1 {
                 let text: String = list[end - run..end].iter().filter_map(only_char).collect();
-                texts(self.terms, vec![text.into_bytes()])
+                literals(self.terms, vec![text.into_bytes()])
             } else {
                 self.node(&list[end - 1], ordered)
             };
@@ -320,7 +327,7 @@ impl Lowering<'_> {
         let mut characters = CharSet::empty();
         let mut others = Vec::new();
         for node in list {
-            if self.region.is_some() || self.edge == Edge::Passed {
+            if self.region.is_some() || self.edge == LexemeEdge::Passed {
                 others.push(self.node(node, false));
             } else if let Node::Class(set) = node {
                 characters = characters.union(set);
@@ -330,40 +337,40 @@ impl Lowering<'_> {
                 others.push(self.node(node, false));
             }
         }
-        others.push(texts(self.terms, words));
+        others.push(literals(self.terms, words));
         others.push(class(self.terms, &characters));
         self.terms.alt(others)
     }
 
     /// Look-behind: the body has just been read.
-    fn behind(&mut self, body: TermId, negative: bool) -> TermId {
+    fn look_behind(&mut self, body: TermId, negative: bool) -> TermId {
         let any = class(self.terms, &CharSet::all());
-        let any = self.passing(any);
+        let any = self.allow_edge_before(any);
         let any = self.terms.repeat(any, 0, UNBOUNDED, false);
         let marked = self.terms.cat(body, MARK);
         let behind = self.terms.cat(any, marked);
-        self.numbered(behind, negative)
+        self.number_look_behind(behind, negative)
     }
 
     /// A mark that no byte has carried away: nothing was read.
     fn text_start(&mut self, negative: bool) -> TermId {
-        self.numbered(MARK, negative)
+        self.number_look_behind(MARK, negative)
     }
 
-    fn numbered(&mut self, behind: TermId, negative: bool) -> TermId {
+    fn number_look_behind(&mut self, behind: TermId, negative: bool) -> TermId {
         let known = self.behinds.iter().position(|&known| known == behind);
         let index = known.unwrap_or_else(|| {
             self.behinds.push(behind);
             self.behinds.len() - 1
         });
-        self.terms.behind(index as u32, negative)
+        self.terms.look_behind(index as u32, negative)
     }
 
     fn word_boundary(&mut self, negative: bool, word: &CharSet, empty_fails: bool) -> TermId {
         let word = class(self.terms, word);
-        let after = self.behind(word, false);
-        let not_after = self.behind(word, true);
-        let ahead = self.past_the_edge(|it| it.passing(word));
+        let after = self.look_behind(word, false);
+        let not_after = self.look_behind(word, true);
+        let ahead = self.with_edge_passed(|it| it.allow_edge_before(word));
         let rest = self.terms.cat(ahead, FULL);
         let before = self.terms.assert(rest);
         let rest = self.terms.not(rest);

@@ -1,11 +1,11 @@
 //! What is known of a term without reading.
 
-use crate::terms::dawg::Alphabet;
-use crate::terms::{Term, Terms};
+use crate::terms::dawg::ByteAlphabet;
+use crate::terms::{TermArena, TermNode};
 
 /// What is known of a term without reading.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct TermProperties {
     /// No assertion, atomic group, scope, intersection or complement inside: never empty, and
     /// nothing depends on what surrounds it.
     pub(crate) pure: bool,
@@ -16,110 +16,138 @@ pub(crate) struct Facts {
     /// The empty text belongs to it; exact for settled terms only.
     pub(crate) nullable: bool,
     /// `nullable` is exact: for pure terms, and for what is made of such by Boolean operations.
-    pub(crate) settled: bool,
+    pub(crate) nullable_is_exact: bool,
     /// Lower bound of the length of a text, in bytes; saturates.
     pub(crate) min_len: u32,
     /// What its texts are made of; meaningful for pure terms only.
-    pub(crate) alphabet: Alphabet,
+    pub(crate) alphabet: ByteAlphabet,
 }
 
-impl Terms {
+impl TermArena {
     /// What is known of a term from what is known of its parts.
-    pub(crate) fn facts_of(&self, term: &Term) -> Facts {
-        let plain = Facts {
+    pub(crate) fn compute_properties(&self, term: &TermNode) -> TermProperties {
+        let plain = TermProperties {
             pure: true,
             contextual: false,
             marked: false,
             nullable: false,
-            settled: true,
+            nullable_is_exact: true,
             min_len: 0,
-            alphabet: Alphabet::default(),
+            alphabet: ByteAlphabet::default(),
         };
-        let impure = Facts { pure: false, settled: false, ..plain };
+        let impure = TermProperties { pure: false, nullable_is_exact: false, ..plain };
         match *term {
-            Term::Empty => plain,
-            Term::Epsilon => Facts { nullable: true, ..plain },
-            Term::Full => Facts {
+            TermNode::Empty => plain,
+            TermNode::Epsilon => TermProperties { nullable: true, ..plain },
+            TermNode::Full => TermProperties {
                 nullable: true,
-                alphabet: Alphabet { ascii: !0, wide: true, inside: true, stray: true },
+                alphabet: ByteAlphabet { ascii: !0, wide: true, inside: true, invalid_utf8: true },
                 ..plain
             },
-            Term::Mark => Facts { marked: true, nullable: true, ..impure },
-            Term::Dag(dag) => Facts {
-                nullable: self.dags.is_accepting(dag),
-                min_len: self.dags.min_len(dag),
-                alphabet: self.dags.alphabet(dag),
+            TermNode::Mark => TermProperties { marked: true, nullable: true, ..impure },
+            TermNode::Dawg(dag) => TermProperties {
+                nullable: self.dawgs.is_accepting(dag),
+                min_len: self.dawgs.min_len(dag),
+                alphabet: self.dawgs.alphabet(dag),
                 ..plain
             },
-            Term::Recognized(at) => Facts {
+            TermNode::Custom(at) => TermProperties {
                 nullable: self.recognizers.is_accepting(at),
                 min_len: self.recognizers.least(at),
-                alphabet: Alphabet {
+                alphabet: ByteAlphabet {
                     ascii: self.recognizers.letters(at),
                     wide: true,
                     inside: true,
-                    stray: true,
+                    invalid_utf8: true,
                 },
                 ..plain
             },
-            Term::Cat(head, tail) => {
-                let (head, tail) = (self.facts(head), self.facts(tail));
-                let joined = self.joined(head, tail);
+            TermNode::Cat(head, tail) => {
+                let (head, tail) = (self.properties(head), self.properties(tail));
+                let joined = self.join_properties(head, tail);
                 let min_len = head.min_len.saturating_add(tail.min_len);
-                Facts { nullable: head.nullable && tail.nullable, min_len, ..joined }
+                TermProperties { nullable: head.nullable && tail.nullable, min_len, ..joined }
             }
-            Term::Alt(ref list) | Term::Ordered(ref list) | Term::Run(ref list) => {
-                let run = matches!(term, Term::Run(_));
-                let mut all = list.iter().map(|&id| self.facts(id));
+            TermNode::Alt(ref list)
+            | TermNode::Ordered(ref list)
+            | TermNode::AtomicRun(ref list) => {
+                let run = matches!(term, TermNode::AtomicRun(_));
+                let mut all = list.iter().map(|&id| self.properties(id));
                 let first = all.next().unwrap_or(plain);
-                let joined = all.fold(first, |left, right| Facts {
+                let joined = all.fold(first, |left, right| TermProperties {
                     nullable: left.nullable || right.nullable,
                     min_len: left.min_len.min(right.min_len),
-                    ..self.joined(left, right)
+                    ..self.join_properties(left, right)
                 });
                 // A run's marks are its own; its atomicity looks at what follows.
                 let marked = joined.marked && !run;
                 let contextual = joined.contextual || run;
-                let settled = joined.settled && !run;
-                Facts { pure: joined.pure && !run, settled, marked, contextual, ..joined }
+                let settled = joined.nullable_is_exact && !run;
+                TermProperties {
+                    pure: joined.pure && !run,
+                    nullable_is_exact: settled,
+                    marked,
+                    contextual,
+                    ..joined
+                }
             }
-            Term::And(ref list) => {
-                let marked = list.iter().any(|&id| self.facts(id).marked);
-                let contextual = list.iter().any(|&id| self.facts(id).contextual);
-                let min_len = list.iter().map(|&id| self.facts(id).min_len).max().unwrap_or(0);
-                let settled = list.iter().all(|&id| self.facts(id).settled);
-                let nullable = settled && list.iter().all(|&id| self.facts(id).nullable);
-                Facts { marked, contextual, min_len, settled, nullable, ..impure }
+            TermNode::And(ref list) => {
+                let marked = list.iter().any(|&id| self.properties(id).marked);
+                let contextual = list.iter().any(|&id| self.properties(id).contextual);
+                let min_len = list.iter().map(|&id| self.properties(id).min_len).max().unwrap_or(0);
+                let settled = list.iter().all(|&id| self.properties(id).nullable_is_exact);
+                let nullable = settled && list.iter().all(|&id| self.properties(id).nullable);
+                TermProperties {
+                    marked,
+                    contextual,
+                    min_len,
+                    nullable_is_exact: settled,
+                    nullable,
+                    ..impure
+                }
             }
-            Term::Not(id) => {
-                let inner = self.facts(id);
-                let nullable = inner.settled && !inner.nullable;
-                Facts { contextual: inner.contextual, settled: inner.settled, nullable, ..impure }
+            TermNode::Not(id) => {
+                let inner = self.properties(id);
+                let nullable = inner.nullable_is_exact && !inner.nullable;
+                TermProperties {
+                    contextual: inner.contextual,
+                    nullable_is_exact: inner.nullable_is_exact,
+                    nullable,
+                    ..impure
+                }
             }
-            Term::Repeat { body, min, .. } => {
-                let body = self.facts(body);
-                Facts {
-                    settled: min == 0 || body.settled,
+            TermNode::Repeat { body, min, .. } => {
+                let body = self.properties(body);
+                TermProperties {
+                    nullable_is_exact: min == 0 || body.nullable_is_exact,
                     nullable: min == 0 || body.nullable,
                     min_len: body.min_len.saturating_mul(min),
                     ..body
                 }
             }
-            Term::Assert(_) | Term::Behind { .. } => Facts { contextual: true, ..impure },
-            Term::Atomic(body) => {
-                Facts { contextual: true, min_len: self.facts(body).min_len, ..impure }
+            TermNode::Assert(_) | TermNode::LookBehind { .. } => {
+                TermProperties { contextual: true, ..impure }
             }
-            Term::Scope { body, .. } => Facts { min_len: self.facts(body).min_len, ..impure },
-            Term::Image { rest, change, nullable } => {
-                Facts { nullable, settled: true, ..self.image_facts(self.facts(rest), change) }
+            TermNode::Atomic(body) => TermProperties {
+                contextual: true,
+                min_len: self.properties(body).min_len,
+                ..impure
+            },
+            TermNode::Scope { body, .. } => {
+                TermProperties { min_len: self.properties(body).min_len, ..impure }
             }
+            TermNode::Image { rest, change, nullable } => TermProperties {
+                nullable,
+                nullable_is_exact: true,
+                ..self.image_facts(self.properties(rest), change)
+            },
         }
     }
 
-    fn joined(&self, left: Facts, right: Facts) -> Facts {
-        Facts {
+    fn join_properties(&self, left: TermProperties, right: TermProperties) -> TermProperties {
+        TermProperties {
             pure: left.pure && right.pure,
-            settled: left.settled && right.settled,
+            nullable_is_exact: left.nullable_is_exact && right.nullable_is_exact,
             contextual: left.contextual || right.contextual,
             marked: left.marked || right.marked,
             alphabet: left.alphabet.join(right.alphabet),

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::terms::{EMPTY, FULL, Term, TermId, Terms};
+use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode};
 
-impl Terms {
+impl TermArena {
     /// The union; the list is used up.
     pub(crate) fn alt(&mut self, mut list: Vec<TermId>) -> TermId {
         match list[..] {
@@ -14,7 +14,7 @@ impl Terms {
         }
         let mut at = 0;
         while at < list.len() {
-            if let Term::Alt(inner) = self.get(list[at]) {
+            if let TermNode::Alt(inner) = self.get(list[at]) {
                 let inner = inner.clone();
                 list.swap_remove(at);
                 list.extend_from_slice(&inner);
@@ -30,31 +30,31 @@ impl Terms {
         if list.binary_search(&FULL).is_ok() {
             return FULL;
         }
-        if let Some(any) = self.any_text.filter(|any| list.binary_search(any).is_ok()) {
-            list.retain(|&id| id == any || !self.is_text(id));
+        if let Some(any) = self.any_string.filter(|any| list.binary_search(any).is_ok()) {
+            list.retain(|&id| id == any || !self.is_utf8(id));
         }
         self.join_counts(&mut list);
         self.join_images(&mut list);
         match list[..] {
             [] => EMPTY,
             [only] => only,
-            _ => self.intern(Term::Alt(list.into())),
+            _ => self.intern(TermNode::Alt(list.into())),
         }
     }
 
     /// Joins `x{a,b} k` and `x{c,d} k` to one term where the intervals touch. This is what keeps
     /// `(a|b)*a(a|b){40}` and nested counters small.
     fn join_counts(&mut self, list: &mut Vec<TermId>) {
-        let counted = list.iter().filter(|&&id| self.counted(id).is_some()).count();
+        let counted = list.iter().filter(|&&id| self.counter_and_tail(id).is_some()).count();
         if counted < 2 {
             return;
         }
-        type Counts = FxHashMap<(TermId, TermId, bool), Vec<(u32, u32)>>;
-        let mut counts: Counts = FxHashMap::default();
+        type CounterIntervals = FxHashMap<(TermId, TermId, bool), Vec<(u32, u32)>>;
+        let mut counts: CounterIntervals = FxHashMap::default();
         let mut kept = Vec::with_capacity(list.len());
         let mut order = Vec::new();
         for &id in list.iter() {
-            match self.counted(id) {
+            match self.counter_and_tail(id) {
                 Some((body, lazy, tail, min, max)) => {
                     let intervals = counts.entry((body, tail, lazy)).or_default();
                     if intervals.is_empty() {
@@ -86,10 +86,10 @@ impl Terms {
     }
 
     /// `(body, lazy, tail, min, max)` of a term that is a counter in front of a tail.
-    fn counted(&self, id: TermId) -> Option<(TermId, bool, TermId, u32, u32)> {
+    fn counter_and_tail(&self, id: TermId) -> Option<(TermId, bool, TermId, u32, u32)> {
         let (head, tail) = self.head_and_tail(id);
         match *self.get(head) {
-            Term::Repeat { body, min, max, lazy } => Some((body, lazy, tail, min, max)),
+            TermNode::Repeat { body, min, max, lazy } => Some((body, lazy, tail, min, max)),
             _ => None,
         }
     }

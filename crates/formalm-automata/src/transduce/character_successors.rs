@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::terms::derivative::{Exhausted, Work};
-use crate::terms::{EMPTY, Term, TermId, Terms};
+use crate::terms::derivative::{BudgetExhausted, StepMeter};
+use crate::terms::{EMPTY, TermArena, TermId, TermNode};
 
 /// For a term, what it becomes by some character: each different outcome once, with the smallest
 /// character that leads there.
-pub(super) type Outcomes = Arc<[(char, TermId)]>;
+pub(super) type CharOutcomes = Arc<[(char, TermId)]>;
 
 /// Outcomes by term, and what follows any character at all.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Successors {
-    outcomes: FxHashMap<TermId, Outcomes>,
+pub(crate) struct CharSuccessors {
+    outcomes: FxHashMap<TermId, CharOutcomes>,
     dropped: FxHashMap<TermId, TermId>,
 }
 
-impl Successors {
+impl CharSuccessors {
     pub(super) fn memory_bytes(&self) -> usize {
         self.outcomes.values().map(|list| 48 + list.len() * 8).sum::<usize>()
             + self.dropped.len() * 16
@@ -38,19 +38,23 @@ pub(super) fn bytes_after(first: u8) -> u8 {
 /// First bytes of characters, in groups of equal length.
 const FIRST_BYTES: [(u8, u8); 4] = [(0x00, 0x7F), (0xC2, 0xDF), (0xE0, 0xEF), (0xF0, 0xF4)];
 
-impl Terms {
+impl TermArena {
     /// The texts that are left of a text of `id` when its first character is dropped.
-    pub(super) fn dropped(&mut self, id: TermId, work: &mut Work) -> Result<TermId, Exhausted> {
+    pub(super) fn drop_first_char(
+        &mut self,
+        id: TermId,
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         if let Some(&known) = self.images.successors.dropped.get(&id) {
             return Ok(known);
         }
         let mut left = Vec::new();
-        if let Term::Alt(list) = self.get(id) {
+        if let TermNode::Alt(list) = self.get(id) {
             for &one in list.clone().iter() {
-                left.push(self.dropped(one, work)?);
+                left.push(self.drop_first_char(one, work)?);
             }
         } else {
-            left.extend(self.outcomes(id, work)?.iter().map(|&(_, next)| next));
+            left.extend(self.char_outcomes(id, work)?.iter().map(|&(_, next)| next));
         }
         let dropped = self.alt(left);
         self.images.successors.dropped.insert(id, dropped);
@@ -58,7 +62,11 @@ impl Terms {
     }
 
     /// What `id` becomes by each character: every different outcome with its smallest character.
-    pub(super) fn outcomes(&mut self, id: TermId, work: &mut Work) -> Result<Outcomes, Exhausted> {
+    pub(super) fn char_outcomes(
+        &mut self,
+        id: TermId,
+        work: &mut StepMeter,
+    ) -> Result<CharOutcomes, BudgetExhausted> {
         if let Some(known) = self.images.successors.outcomes.get(&id) {
             return Ok(known.clone());
         }
@@ -71,7 +79,7 @@ impl Terms {
                 self.rest_of_character(next, depth, code, work, &mut seen, &mut found)?;
             }
         }
-        let outcomes: Outcomes = found
+        let outcomes: CharOutcomes = found
             .into_iter()
             .filter_map(|(code, next)| char::from_u32(code).map(|character| (character, next)))
             .collect();
@@ -85,12 +93,12 @@ impl Terms {
         id: TermId,
         low: u8,
         high: u8,
-        work: &mut Work,
-    ) -> Result<Vec<(u8, TermId)>, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<Vec<(u8, TermId)>, BudgetExhausted> {
         let mut outcomes = Vec::new();
         let mut byte = low;
         loop {
-            let (_, end) = self.span(id, byte);
+            let (_, end) = self.byte_span(id, byte);
             let next = self.derive(id, byte, &[], work)?;
             if next != EMPTY {
                 outcomes.push((byte, next));
@@ -109,10 +117,10 @@ impl Terms {
         id: TermId,
         depth: usize,
         code: u32,
-        work: &mut Work,
+        work: &mut StepMeter,
         seen: &mut FxHashSet<(TermId, usize)>,
         found: &mut Vec<(u32, TermId)>,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), BudgetExhausted> {
         if !seen.insert((id, depth)) {
             return Ok(());
         }

@@ -9,11 +9,11 @@
 
 use crate::charset::CharSet;
 use crate::expression::Expression;
-use crate::terms::derivative::{Exhausted, Work};
+use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::pattern_lowering;
-use crate::terms::term_properties::Facts;
-use crate::terms::{EMPTY, FULL, Term, TermId, Terms};
-use crate::transduce::{Change, EditsId, Unfolded};
+use crate::terms::term_properties::TermProperties;
+use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode};
+use crate::transduce::{EditsId, ImageKind, UnfoldedImage};
 
 /// The edits that are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,7 +55,11 @@ pub(crate) struct EditPlan {
 }
 
 impl Edits {
-    pub(crate) fn lower(&self, terms: &mut Terms, work: &mut Work) -> Result<EditPlan, Exhausted> {
+    pub(crate) fn lower(
+        &self,
+        terms: &mut TermArena,
+        work: &mut StepMeter,
+    ) -> Result<EditPlan, BudgetExhausted> {
         let mut region =
             |one: &Option<Expression>| one.as_ref().map(|one| one.lower(terms, work)).transpose();
         let (after, before) = (region(&self.after)?, region(&self.before)?);
@@ -69,7 +73,7 @@ impl Edits {
     }
 }
 
-impl Terms {
+impl TermArena {
     /// A plan of its own, equal to others or not: edits of edits must not be taken for one.
     pub(crate) fn edit_plan(&mut self, plan: EditPlan) -> EditsId {
         self.images.edits.push(plan);
@@ -81,8 +85,8 @@ impl Terms {
         &mut self,
         rest: TermId,
         edits: EditsId,
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         let plan = *self.images.plan(edits);
         let edited = match plan.after {
             None => self.edited_all(rest, edits, work)?,
@@ -100,8 +104,8 @@ impl Terms {
         &mut self,
         rest: TermId,
         edits: EditsId,
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         self.edited(rest, self.images.plan(edits).budget, 0, edits, work)
     }
 
@@ -112,8 +116,8 @@ impl Terms {
         budget: u32,
         inside: u8,
         edits: EditsId,
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         let before = self.images.plan(edits).before;
         if rest == EMPTY || budget == 0 && before.is_none() {
             return Ok(rest);
@@ -122,8 +126,8 @@ impl Terms {
             return Ok(FULL);
         }
         let nullable = inside == 0 && self.reaches_end(rest, budget, edits, work)?;
-        let change = Change::Edit { budget, inside, edits };
-        Ok(self.intern(Term::Image { rest, change, nullable }))
+        let change = ImageKind::Edit { budget, inside, edits };
+        Ok(self.intern(TermNode::Image { rest, change, nullable }))
     }
 
     /// Whether deletions alone lead to a text's end.
@@ -132,8 +136,8 @@ impl Terms {
         mut rest: TermId,
         budget: u32,
         edits: EditsId,
-        work: &mut Work,
-    ) -> Result<bool, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<bool, BudgetExhausted> {
         let plan = *self.images.plan(edits);
         for left in (0..=budget).rev() {
             let ends = self.nullable(rest, &[])
@@ -141,10 +145,10 @@ impl Terms {
             if ends || left == 0 || !plan.operations.delete || rest == EMPTY {
                 return Ok(ends);
             }
-            if self.facts(rest).min_len > left.saturating_mul(4) {
+            if self.properties(rest).min_len > left.saturating_mul(4) {
                 return Ok(false);
             }
-            rest = self.dropped(rest, work)?;
+            rest = self.drop_first_char(rest, work)?;
         }
         Ok(false)
     }
@@ -154,15 +158,15 @@ impl Terms {
         rest: TermId,
         gate: TermId,
         edits: EditsId,
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         if rest == EMPTY || gate == EMPTY {
             return Ok(EMPTY);
         }
         let open = self.nullable(gate, &[]);
         let budget = self.images.plan(edits).budget;
         let nullable = open && self.reaches_end(rest, budget, edits, work)?;
-        Ok(self.intern(Term::Image { rest, change: Change::Gate { gate, edits }, nullable }))
+        Ok(self.intern(TermNode::Image { rest, change: ImageKind::Gate { gate, edits }, nullable }))
     }
 
     pub(super) fn unfold_edits(
@@ -170,12 +174,12 @@ impl Terms {
         rest: TermId,
         budget: u32,
         edits: EditsId,
-        work: &mut Work,
-    ) -> Result<Unfolded, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<UnfoldedImage, BudgetExhausted> {
         let plan = *self.images.plan(edits);
         let Operations { insert, delete, substitute } = plan.operations;
-        let mut unfolded = Unfolded::default();
-        unfolded.copies.push((rest, Change::Edit { budget, inside: 0, edits }));
+        let mut unfolded = UnfoldedImage::default();
+        unfolded.copies.push((rest, ImageKind::Edit { budget, inside: 0, edits }));
         if let Some(before) = plan.before {
             unfolded.others.push(self.and(vec![rest, before]));
         }
@@ -184,7 +188,7 @@ impl Terms {
         }
         let same = if insert { self.edited(rest, budget - 1, 0, edits, work)? } else { EMPTY };
         let without = if delete || substitute {
-            let dropped = self.dropped(rest, work)?;
+            let dropped = self.drop_first_char(rest, work)?;
             self.edited(dropped, budget - 1, 0, edits, work)?
         } else {
             EMPTY
@@ -198,14 +202,19 @@ impl Terms {
     }
 
     /// Facts of an edited term, `nullable` aside.
-    pub(super) fn edit_facts(&self, rest: Facts, budget: u32, edits: EditsId) -> Facts {
+    pub(super) fn edit_facts(
+        &self,
+        rest: TermProperties,
+        budget: u32,
+        edits: EditsId,
+    ) -> TermProperties {
         let plan = self.images.plan(edits);
         let shrinks = plan.operations.delete || plan.operations.substitute;
         let lost = if shrinks { budget.saturating_mul(4) } else { 0 };
-        Facts {
+        TermProperties {
             pure: rest.pure && plan.before.is_none(),
             min_len: rest.min_len.saturating_sub(lost),
-            alphabet: rest.alphabet.join(self.facts(plan.alphabet).alphabet),
+            alphabet: rest.alphabet.join(self.properties(plan.alphabet).alphabet),
             ..rest
         }
     }

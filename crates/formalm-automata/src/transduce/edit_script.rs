@@ -7,19 +7,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::automaton::check;
 use crate::error::{Error, Resource};
 use crate::explicit::Poll;
-use crate::terms::derivative::{Exhausted, Work};
-use crate::terms::{Term, TermId, Terms};
-use crate::transduce::{Change, EditsId};
+use crate::terms::derivative::{BudgetExhausted, StepMeter};
+use crate::terms::{TermArena, TermId, TermNode};
+use crate::transduce::{EditsId, ImageKind};
 
 /// Fewest edits that make a text of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Script {
+pub struct EditScript {
     /// Member and text side by side: both for a character kept or substituted, the member's only
     /// for a deletion, the text's only for an insertion.
     pub pairs: Vec<(Option<char>, Option<char>)>,
 }
 
-impl Script {
+impl EditScript {
     /// The number of edits.
     pub fn count(&self) -> usize {
         self.pairs.iter().filter(|(member, text)| member != text).count()
@@ -27,18 +27,18 @@ impl Script {
 }
 
 /// What a step of the search reads of member and text.
-type Pair = Option<(Option<char>, Option<char>)>;
+type EditPair = Option<(Option<char>, Option<char>)>;
 
-struct Node {
+struct ScriptNode {
     at: usize,
     term: TermId,
     from: usize,
-    pair: Pair,
+    pair: EditPair,
 }
 
-struct Search<'a> {
-    terms: &'a mut Terms,
-    work: &'a mut Work,
+struct ScriptSearch<'a> {
+    terms: &'a mut TermArena,
+    work: &'a mut StepMeter,
     edits: EditsId,
     /// Terms known to hold an image under `edits`, and others.
     holds: FxHashMap<TermId, bool>,
@@ -47,15 +47,15 @@ struct Search<'a> {
 /// The script of fewest edits under which `start`, whose images under `edits` are the edits to be
 /// found, has `text`; `None` if it has not. Breadth first by the number of edits.
 pub(crate) fn script(
-    terms: &mut Terms,
+    terms: &mut TermArena,
     start: TermId,
     edits: EditsId,
     text: &[char],
-    (work, limit_bytes): (&mut Work, u64),
+    (work, limit_bytes): (&mut StepMeter, u64),
     poll: &mut Poll<'_>,
-) -> Result<Option<Script>, Error> {
-    let mut search = Search { terms, work, edits, holds: FxHashMap::default() };
-    let mut nodes = vec![Node { at: 0, term: start, from: 0, pair: None }];
+) -> Result<Option<EditScript>, Error> {
+    let mut search = ScriptSearch { terms, work, edits, holds: FxHashMap::default() };
+    let mut nodes = vec![ScriptNode { at: 0, term: start, from: 0, pair: None }];
     let mut open: VecDeque<usize> = VecDeque::from([0]);
     let mut closed: FxHashSet<(usize, TermId)> = FxHashSet::default();
     while let Some(index) = open.pop_front() {
@@ -64,18 +64,18 @@ pub(crate) fn script(
             continue;
         }
         poll.tick(64)?;
-        let bytes = nodes.len() * (size_of::<Node>() + 8) + closed.len() * 32;
+        let bytes = nodes.len() * (size_of::<ScriptNode>() + 8) + closed.len() * 32;
         let all = bytes + search.terms.memory_bytes();
         check(Resource::Bytes, all as u64, limit_bytes)?;
         if at == text.len() && search.ends(term) {
             return Ok(Some(traced(&nodes, index)));
         }
         let moves = search.moves(term, text.get(at).copied());
-        for (pair, next) in moves.map_err(|error| search.work.spent(error))? {
-            search.work.step().map_err(|error| search.work.spent(error))?;
+        for (pair, next) in moves.map_err(|error| search.work.limit_error(error))? {
+            search.work.step().map_err(|error| search.work.limit_error(error))?;
             let at = at + usize::from(matches!(pair, Some((_, Some(_)))));
             let edited = pair.is_some_and(|(member, text)| member != text);
-            nodes.push(Node { at, term: next, from: index, pair });
+            nodes.push(ScriptNode { at, term: next, from: index, pair });
             if edited {
                 open.push_back(nodes.len() - 1);
             } else {
@@ -86,27 +86,28 @@ pub(crate) fn script(
     Ok(None)
 }
 
-fn traced(nodes: &[Node], mut index: usize) -> Script {
+fn traced(nodes: &[ScriptNode], mut index: usize) -> EditScript {
     let mut pairs = Vec::new();
     while index != 0 {
         pairs.extend(nodes[index].pair);
         index = nodes[index].from;
     }
     pairs.reverse();
-    Script { pairs }
+    EditScript { pairs }
 }
 
-impl Search<'_> {
+impl ScriptSearch<'_> {
     fn holds(&mut self, id: TermId) -> bool {
         if let Some(&known) = self.holds.get(&id) {
             return known;
         }
         let holds = match self.terms.get(id).clone() {
-            Term::Image {
-                change: Change::Gate { edits, .. } | Change::Edit { edits, .. }, ..
+            TermNode::Image {
+                change: ImageKind::Gate { edits, .. } | ImageKind::Edit { edits, .. },
+                ..
             } => edits == self.edits,
-            Term::Cat(head, tail) => self.holds(head) || self.holds(tail),
-            Term::Alt(list) => list.iter().any(|&one| self.holds(one)),
+            TermNode::Cat(head, tail) => self.holds(head) || self.holds(tail),
+            TermNode::Alt(list) => list.iter().any(|&one| self.holds(one)),
             _ => false,
         };
         self.holds.insert(id, holds);
@@ -120,8 +121,8 @@ impl Search<'_> {
             return self.terms.nullable(id, &[]);
         }
         match *self.terms.get(id) {
-            Term::Cat(head, tail) => self.ends(head) && self.ends(tail),
-            Term::Image { rest, change: Change::Edit { .. }, .. } => {
+            TermNode::Cat(head, tail) => self.ends(head) && self.ends(tail),
+            TermNode::Image { rest, change: ImageKind::Edit { .. }, .. } => {
                 let free = self.terms.images.plan(self.edits).before.is_none();
                 free && self.terms.nullable(rest, &[])
             }
@@ -134,7 +135,7 @@ impl Search<'_> {
         &mut self,
         id: TermId,
         character: Option<char>,
-    ) -> Result<Vec<(Pair, TermId)>, Exhausted> {
+    ) -> Result<Vec<(EditPair, TermId)>, BudgetExhausted> {
         let mut moves = Vec::new();
         if !self.holds(id) {
             if let Some(character) = character {
@@ -143,8 +144,8 @@ impl Search<'_> {
             }
         } else {
             match self.terms.get(id).clone() {
-                Term::Alt(list) => moves.extend(list.iter().map(|&one| (None, one))),
-                Term::Cat(head, tail) => {
+                TermNode::Alt(list) => moves.extend(list.iter().map(|&one| (None, one))),
+                TermNode::Cat(head, tail) => {
                     for (pair, next) in self.moves(head, character)? {
                         moves.push((pair, self.terms.cat(next, tail)));
                     }
@@ -152,7 +153,7 @@ impl Search<'_> {
                         moves.push((None, tail));
                     }
                 }
-                Term::Image { rest, change: Change::Gate { gate, edits }, .. } => {
+                TermNode::Image { rest, change: ImageKind::Gate { gate, edits }, .. } => {
                     if let Some(character) = character {
                         let gate = self.after(gate, character)?;
                         let rest = self.after(rest, character)?;
@@ -163,7 +164,7 @@ impl Search<'_> {
                         moves.push((None, self.terms.edited_all(rest, edits, self.work)?));
                     }
                 }
-                Term::Image { rest, change: Change::Edit { budget, .. }, .. } => {
+                TermNode::Image { rest, change: ImageKind::Edit { budget, .. }, .. } => {
                     self.edits(rest, budget, character, &mut moves)?;
                 }
                 _ => {}
@@ -178,8 +179,8 @@ impl Search<'_> {
         rest: TermId,
         budget: u32,
         character: Option<char>,
-        moves: &mut Vec<(Pair, TermId)>,
-    ) -> Result<(), Exhausted> {
+        moves: &mut Vec<(EditPair, TermId)>,
+    ) -> Result<(), BudgetExhausted> {
         let plan = *self.terms.images.plan(self.edits);
         if let Some(before) = plan.before {
             moves.push((None, self.terms.and(vec![rest, before])));
@@ -204,7 +205,7 @@ impl Search<'_> {
             moves.push((Some((None, written)), next));
         }
         if plan.operations.delete || written.is_some() && plan.operations.substitute {
-            for &(dropped, next) in self.terms.outcomes(rest, self.work)?.iter() {
+            for &(dropped, next) in self.terms.char_outcomes(rest, self.work)?.iter() {
                 let next = self.terms.edited(next, left, 0, self.edits, self.work)?;
                 if plan.operations.substitute && written.is_some_and(|other| other != dropped) {
                     moves.push((Some((Some(dropped), written)), next));
@@ -217,7 +218,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn after(&mut self, id: TermId, character: char) -> Result<TermId, Exhausted> {
+    fn after(&mut self, id: TermId, character: char) -> Result<TermId, BudgetExhausted> {
         let mut bytes = [0; 4];
         self.terms.derive_text(id, character.encode_utf8(&mut bytes).as_bytes(), self.work)
     }

@@ -3,12 +3,12 @@
 use crate::automaton::{Limits, check};
 use crate::error::{Error, Resource};
 use crate::explicit::Poll;
-use crate::expression::{Expression, Node};
+use crate::expression::{Expression, ExpressionNode};
 use crate::syntax;
-use crate::terms::derivative::{Exhausted, Work};
+use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::pattern_lowering;
-use crate::terms::{TermId, Terms};
-use crate::transduce::{Edits, EditsId, Script, reversed_pattern, reversed_text, script};
+use crate::terms::{TermArena, TermId};
+use crate::transduce::{EditScript, Edits, EditsId, reversed_pattern, reversed_text, script};
 
 /// Most edits at once; what a state costs grows with their square.
 const MAX_EDITS: u64 = 100;
@@ -30,7 +30,7 @@ impl Expression {
             ));
         }
         if let Some(name) = &edits.group {
-            let Node::Pattern(pattern) = self.node() else {
+            let ExpressionNode::Pattern(pattern) = self.node() else {
                 return Err(refused(
                     "a region is a group of one pattern, not of a combination",
                     "edit the pattern before combining it",
@@ -38,7 +38,7 @@ impl Expression {
             };
             syntax::check_region(pattern, name)?;
         }
-        Expression::over(Node::Edits(self, edits))
+        Expression::combine(ExpressionNode::Edits(self, edits))
     }
 
     /// Members with occurrences of the rules' sources replaced by a text of the target; `optional`
@@ -64,7 +64,7 @@ impl Expression {
             let message = format!("{:?} is replaced by two rules", pair[0]);
             return Err(refused(&message, "give one rule with both targets"));
         }
-        Expression::over(Node::Rewrite { original: self, rules, optional })
+        Expression::combine(ExpressionNode::Rewrite { original: self, rules, optional })
     }
 
     /// Members read from right to left, character by character.
@@ -78,36 +78,38 @@ impl Expression {
             list.iter().map(Expression::reverse).collect::<Result<Vec<_>, _>>()
         };
         match self.node() {
-            Node::Pattern(pattern) => Ok(Expression::pattern(reversed_pattern(pattern)?)),
-            Node::Lexeme(_) => {
+            ExpressionNode::Pattern(pattern) => Ok(Expression::pattern(reversed_pattern(pattern)?)),
+            ExpressionNode::Lexeme(_) => {
                 Err(refused("what looks beyond a lexeme cannot be reversed", "reverse the pattern"))
             }
-            Node::Texts(list) => {
+            ExpressionNode::Literals(list) => {
                 Ok(Expression::texts(list.iter().map(|text| reversed_text(text)).collect()))
             }
-            Node::Recognized(_) => Err(refused(
+            ExpressionNode::Custom(_) => Err(refused(
                 "a language that is read by rules of its own reads in one direction only",
                 "reverse the other parts before combining them with it",
             )),
-            Node::Union(list) => Expression::over(Node::Union(all(list)?)),
-            Node::Concat(list) => {
+            ExpressionNode::Union(list) => Expression::combine(ExpressionNode::Union(all(list)?)),
+            ExpressionNode::Concat(list) => {
                 let list: Result<Vec<_>, _> = list.iter().rev().map(Expression::reverse).collect();
-                Expression::over(Node::Concat(list?))
+                Expression::combine(ExpressionNode::Concat(list?))
             }
-            Node::Repeat(one, min, max) => {
-                Expression::over(Node::Repeat(one.reverse()?, *min, *max))
+            ExpressionNode::Repeat(one, min, max) => {
+                Expression::combine(ExpressionNode::Repeat(one.reverse()?, *min, *max))
             }
-            Node::Intersection(list) => Expression::over(Node::Intersection(all(list)?)),
-            Node::Difference(left, right) => left.reverse()?.difference(right.reverse()?),
-            Node::Complement(one) => one.reverse()?.complement(),
-            Node::Edits(one, edits) => {
+            ExpressionNode::Intersection(list) => {
+                Expression::combine(ExpressionNode::Intersection(all(list)?))
+            }
+            ExpressionNode::Difference(left, right) => left.reverse()?.difference(right.reverse()?),
+            ExpressionNode::Complement(one) => one.reverse()?.complement(),
+            ExpressionNode::Edits(one, edits) => {
                 let turned = |region: &Option<Expression>| {
                     region.as_ref().map(Expression::reverse).transpose()
                 };
                 let (after, before) = (turned(&edits.before)?, turned(&edits.after)?);
                 one.reverse()?.edits(Edits { after, before, ..edits.clone() })
             }
-            Node::Rewrite { original, rules, optional } => {
+            ExpressionNode::Rewrite { original, rules, optional } => {
                 if !optional && rules.iter().any(|(one, _)| overlaps(one, rules)) {
                     return Err(refused(
                         "obligatory rewriting of texts that may overlap cannot be reversed",
@@ -133,9 +135,9 @@ impl Expression {
         text: &str,
         limits: Limits,
         poll: &mut Poll<'_>,
-    ) -> Result<Option<Script>, Error> {
-        let Node::Edits(original, edits) = self.node() else { return Ok(None) };
-        let mut terms = Terms::new();
+    ) -> Result<Option<EditScript>, Error> {
+        let ExpressionNode::Edits(original, edits) = self.node() else { return Ok(None) };
+        let mut terms = TermArena::new();
         let mut work = limits.work();
         let text: Vec<char> = text.chars().collect();
         let mut lower = || {
@@ -143,7 +145,7 @@ impl Expression {
             let plan = terms.edit_plan(plan);
             Ok((plan, original.lower_edited(edits, plan, &mut terms, &mut work)?))
         };
-        let (plan, start) = lower().map_err(|error| work.spent(error))?;
+        let (plan, start) = lower().map_err(|error| work.limit_error(error))?;
         script(&mut terms, start, plan, &text, (&mut work, limits.bytes), poll)
     }
 
@@ -151,11 +153,11 @@ impl Expression {
         &self,
         edits: &Edits,
         plan: EditsId,
-        terms: &mut Terms,
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
+        terms: &mut TermArena,
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         match (self.node(), &edits.group) {
-            (Node::Pattern(pattern), Some(name)) => {
+            (ExpressionNode::Pattern(pattern), Some(name)) => {
                 pattern_lowering::edited_pattern(terms, pattern, name, plan, work)
             }
             _ => {

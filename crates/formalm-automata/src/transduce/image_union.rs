@@ -1,18 +1,18 @@
 //! Unions of images.
 
-use crate::terms::{EMPTY, Term, TermId, Terms};
-use crate::transduce::Change;
+use crate::terms::{EMPTY, TermArena, TermId, TermNode};
+use crate::transduce::ImageKind;
 
 /// An image in front of a tail, as a member of a union.
 #[derive(Clone, Copy)]
-struct Joined {
-    change: Change,
+struct UnionImage {
+    change: ImageKind,
     tail: TermId,
     rest: TermId,
     nullable: bool,
 }
 
-impl Terms {
+impl TermArena {
     /// Joins the images of a union: those under the same change to one image of the union of their
     /// originals, where counters join as they do in any union. And what may be edited more often
     /// needs no place among what may be edited less.
@@ -21,17 +21,17 @@ impl Terms {
         if list.iter().filter(|&&id| self.is_image(id)).count() < 2 {
             return;
         }
-        let mut images: Vec<Joined> = Vec::new();
+        let mut images: Vec<UnionImage> = Vec::new();
         let mut others = Vec::with_capacity(list.len());
         for &id in list.iter() {
             let (head, tail) = self.head_and_tail(id);
             match *self.get(head) {
-                Term::Image { rest, change, nullable } => {
-                    let gated = matches!(change, Change::Gate { .. });
+                TermNode::Image { rest, change, nullable } => {
+                    let gated = matches!(change, ImageKind::Gate { .. });
                     let same = images
                         .iter_mut()
                         .find(|other| other.change == change && other.tail == tail && !gated);
-                    let joined = Joined { change, tail, rest, nullable };
+                    let joined = UnionImage { change, tail, rest, nullable };
                     match same {
                         Some(same) => {
                             same.rest = self.alt(vec![same.rest, rest]);
@@ -44,9 +44,9 @@ impl Terms {
             }
         }
         self.drop_smaller_budgets(&mut images);
-        for Joined { change, tail, rest, nullable } in images {
+        for UnionImage { change, tail, rest, nullable } in images {
             if rest != EMPTY {
-                let image = self.intern(Term::Image { rest, change, nullable });
+                let image = self.intern(TermNode::Image { rest, change, nullable });
                 others.push(self.cat(image, tail));
             }
         }
@@ -57,16 +57,17 @@ impl Terms {
 
     /// Takes originals that a larger budget has out of the images under smaller ones. An image
     /// with the empty text stays whole: which of its originals has it is not known here.
-    fn drop_smaller_budgets(&mut self, images: &mut [Joined]) {
+    fn drop_smaller_budgets(&mut self, images: &mut [UnionImage]) {
         for at in 0..images.len() {
-            let Change::Edit { budget, inside, edits } = images[at].change else { continue };
+            let ImageKind::Edit { budget, inside, edits } = images[at].change else { continue };
             if images[at].nullable {
                 continue;
             }
             let mut rest = self.members(images[at].rest);
             let count = rest.len();
             for larger in images.iter() {
-                let Change::Edit { budget: most, inside: same, edits: plan } = larger.change else {
+                let ImageKind::Edit { budget: most, inside: same, edits: plan } = larger.change
+                else {
                     continue;
                 };
                 if (same, plan, larger.tail) == (inside, edits, images[at].tail) && most > budget {
@@ -82,12 +83,12 @@ impl Terms {
 
     /// Whether a term is an image in front of a tail.
     fn is_image(&self, id: TermId) -> bool {
-        matches!(self.get(self.head_and_tail(id).0), Term::Image { .. })
+        matches!(self.get(self.head_and_tail(id).0), TermNode::Image { .. })
     }
 
     fn members(&self, id: TermId) -> Vec<TermId> {
         match self.get(id) {
-            Term::Alt(list) => list.to_vec(),
+            TermNode::Alt(list) => list.to_vec(),
             _ => vec![id],
         }
     }

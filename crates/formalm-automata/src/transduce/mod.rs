@@ -16,16 +16,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::terms::derivative::{Exhausted, Work};
-use crate::terms::term_properties::Facts;
-use crate::terms::{EMPTY, Term, TermId, Terms};
+use crate::terms::derivative::{BudgetExhausted, StepMeter};
+use crate::terms::term_properties::TermProperties;
+use crate::terms::{EMPTY, TermArena, TermId, TermNode};
 
 pub(crate) use edit_distance::EditPlan;
 pub use edit_distance::{Edits, Operations};
-pub use edit_script::Script;
+pub use edit_script::EditScript;
 pub(crate) use edit_script::script;
 pub(crate) use reversal::{reversed_pattern, reversed_text};
-pub(crate) use rewrite_rules::{RewritePlan, Rule};
+pub(crate) use rewrite_rules::{RewritePlan, RewriteRule};
 
 /// Identifies an [`EditPlan`] of one [`Terms`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +37,7 @@ pub(crate) struct RulesId(u32);
 
 /// How the texts of an image come from those of its original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Change {
+pub(crate) enum ImageKind {
     /// Read unchanged while `gate` is read too; where the gate ends, edits may begin.
     Gate { gate: TermId, edits: EditsId },
     /// At most `budget` edits; `inside` bytes of the present character are still to be read.
@@ -48,37 +48,37 @@ pub(crate) enum Change {
 
 /// The ways to go on from an image at the start of a character.
 #[derive(Debug, Default)]
-struct Unfolded {
+struct UnfoldedImage {
     /// The next character is the original's; its first byte leads to an image of what is left.
-    copies: Vec<(TermId, Change)>,
+    copies: Vec<(TermId, ImageKind)>,
     /// Anything else, as terms.
     others: Vec<TermId>,
 }
 
 /// What images of one arena share.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Images {
+pub(crate) struct ImageTables {
     pub(super) edits: Vec<EditPlan>,
     pub(super) rules: Vec<Arc<RewritePlan>>,
-    unfolded: FxHashMap<TermId, Arc<Unfolded>>,
+    unfolded: FxHashMap<TermId, Arc<UnfoldedImage>>,
     /// Originals with what vanishing sources leave of them.
     pub(super) closed: FxHashMap<(TermId, RulesId), TermId>,
-    pub(super) successors: character_successors::Successors,
+    pub(super) successors: character_successors::CharSuccessors,
 }
 
-impl Images {
+impl ImageTables {
     /// Terms that images hold beside their originals: their letters are read too.
-    pub(crate) fn leaves(&self, change: Change) -> Vec<TermId> {
+    pub(crate) fn leaves(&self, change: ImageKind) -> Vec<TermId> {
         match change {
-            Change::Gate { edits, .. } | Change::Edit { edits, .. } => {
+            ImageKind::Gate { edits, .. } | ImageKind::Edit { edits, .. } => {
                 let plan = self.plan(edits);
                 let gate = match change {
-                    Change::Gate { gate, .. } => Some(gate),
+                    ImageKind::Gate { gate, .. } => Some(gate),
                     _ => None,
                 };
                 [Some(plan.alphabet), plan.after, plan.before, gate].into_iter().flatten().collect()
             }
-            Change::Rewrite { rules } => self.rewrites(rules).leaves(),
+            ImageKind::Rewrite { rules } => self.rewrites(rules).leaves(),
         }
     }
 
@@ -100,33 +100,33 @@ impl Images {
     }
 }
 
-impl Terms {
+impl TermArena {
     /// The texts that `change` makes of those of `rest`.
     pub(crate) fn image(
         &mut self,
         rest: TermId,
-        change: Change,
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
+        change: ImageKind,
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         work.step()?;
         match change {
-            Change::Edit { budget, inside, edits } => {
+            ImageKind::Edit { budget, inside, edits } => {
                 self.edited(rest, budget, inside, edits, work)
             }
-            Change::Gate { gate, edits } => self.gated(rest, gate, edits, work),
-            Change::Rewrite { rules } => self.rewritten(rest, rules, work),
+            ImageKind::Gate { gate, edits } => self.gated(rest, gate, edits, work),
+            ImageKind::Rewrite { rules } => self.rewritten(rest, rules, work),
         }
     }
 
     /// Facts of an image, `nullable` aside.
-    pub(crate) fn image_facts(&self, rest: Facts, change: Change) -> Facts {
+    pub(crate) fn image_facts(&self, rest: TermProperties, change: ImageKind) -> TermProperties {
         match change {
-            Change::Edit { budget, edits, .. } => self.edit_facts(rest, budget, edits),
-            Change::Gate { edits, .. } => {
+            ImageKind::Edit { budget, edits, .. } => self.edit_facts(rest, budget, edits),
+            ImageKind::Gate { edits, .. } => {
                 let budget = self.images.plan(edits).budget;
-                Facts { pure: false, ..self.edit_facts(rest, budget, edits) }
+                TermProperties { pure: false, ..self.edit_facts(rest, budget, edits) }
             }
-            Change::Rewrite { rules } => self.rewrite_facts(rest, rules),
+            ImageKind::Rewrite { rules } => self.rewrite_facts(rest, rules),
         }
     }
 
@@ -135,16 +135,16 @@ impl Terms {
         &mut self,
         id: TermId,
         byte: u8,
-        work: &mut Work,
+        work: &mut StepMeter,
         sum: &mut Vec<TermId>,
-    ) -> Result<(), Exhausted> {
-        let Term::Image { rest, change, .. } = *self.get(id) else { return Ok(()) };
+    ) -> Result<(), BudgetExhausted> {
+        let TermNode::Image { rest, change, .. } = *self.get(id) else { return Ok(()) };
         match change {
-            Change::Edit { budget, inside, edits } if inside > 0 => {
+            ImageKind::Edit { budget, inside, edits } if inside > 0 => {
                 let next = self.derive(rest, byte, &[], work)?;
                 sum.push(self.edited(next, budget, inside - 1, edits, work)?);
             }
-            Change::Gate { gate, edits } => {
+            ImageKind::Gate { gate, edits } => {
                 let gate_open = self.nullable(gate, &[]);
                 let gate = self.derive(gate, byte, &[], work)?;
                 let next = self.derive(rest, byte, &[], work)?;
@@ -170,18 +170,22 @@ impl Terms {
         Ok(())
     }
 
-    fn unfold(&mut self, id: TermId, work: &mut Work) -> Result<Arc<Unfolded>, Exhausted> {
+    fn unfold(
+        &mut self,
+        id: TermId,
+        work: &mut StepMeter,
+    ) -> Result<Arc<UnfoldedImage>, BudgetExhausted> {
         if let Some(known) = self.images.unfolded.get(&id) {
             return Ok(known.clone());
         }
         let unfolded = match *self.get(id) {
-            Term::Image { rest, change: Change::Edit { budget, edits, .. }, .. } => {
+            TermNode::Image { rest, change: ImageKind::Edit { budget, edits, .. }, .. } => {
                 self.unfold_edits(rest, budget, edits, work)?
             }
-            Term::Image { rest, change: Change::Rewrite { rules }, .. } => {
+            TermNode::Image { rest, change: ImageKind::Rewrite { rules }, .. } => {
                 self.unfold_rewrites(rest, rules, work)?
             }
-            _ => Unfolded::default(),
+            _ => UnfoldedImage::default(),
         };
         let unfolded = Arc::new(unfolded);
         self.images.unfolded.insert(id, unfolded.clone());
@@ -193,8 +197,8 @@ impl Terms {
         &mut self,
         mut id: TermId,
         text: &[u8],
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         for &byte in text {
             if id == EMPTY {
                 break;
@@ -205,12 +209,12 @@ impl Terms {
     }
 }
 
-impl Change {
+impl ImageKind {
     /// The change after the first byte of a character was copied.
-    fn after(self, byte: u8) -> Change {
+    fn after(self, byte: u8) -> ImageKind {
         match self {
-            Change::Edit { budget, edits, .. } => {
-                Change::Edit { budget, inside: character_successors::bytes_after(byte), edits }
+            ImageKind::Edit { budget, edits, .. } => {
+                ImageKind::Edit { budget, inside: character_successors::bytes_after(byte), edits }
             }
             other => other,
         }

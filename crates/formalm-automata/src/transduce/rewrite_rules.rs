@@ -8,15 +8,15 @@
 
 use std::sync::Arc;
 
-use crate::terms::derivative::{Exhausted, Work};
+use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::pattern_lowering;
-use crate::terms::term_properties::Facts;
-use crate::terms::{EMPTY, FULL, Term, TermId, Terms};
-use crate::transduce::{Change, RulesId, Unfolded};
+use crate::terms::term_properties::TermProperties;
+use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode};
+use crate::transduce::{ImageKind, RulesId, UnfoldedImage};
 
 /// One rule as terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rule {
+pub(crate) struct RewriteRule {
     pub(crate) source: Vec<u8>,
     /// The target without the empty text; may be `EMPTY`.
     pub(crate) target: TermId,
@@ -27,7 +27,7 @@ pub(crate) struct Rule {
 /// Rules, sorted by source, each source once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RewritePlan {
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<RewriteRule>,
     pub(crate) optional: bool,
     /// All sources as one term: their letters tell bytes apart.
     pub(crate) sources: TermId,
@@ -40,11 +40,13 @@ impl RewritePlan {
     }
 }
 
-impl Terms {
-    pub(crate) fn rewrite_plan(&mut self, mut rules: Vec<Rule>, optional: bool) -> RulesId {
+impl TermArena {
+    pub(crate) fn rewrite_plan(&mut self, mut rules: Vec<RewriteRule>, optional: bool) -> RulesId {
         rules.sort_by(|one, other| one.source.cmp(&other.source));
-        let sources =
-            pattern_lowering::texts(self, rules.iter().map(|rule| rule.source.clone()).collect());
+        let sources = pattern_lowering::literals(
+            self,
+            rules.iter().map(|rule| rule.source.clone()).collect(),
+        );
         let plan = RewritePlan { rules, optional, sources };
         let known = self.images.rules.iter().position(|other| **other == plan);
         let index = known.unwrap_or_else(|| {
@@ -59,24 +61,24 @@ impl Terms {
         &mut self,
         rest: TermId,
         rules: RulesId,
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         if rest == EMPTY {
             return Ok(EMPTY);
         }
-        let rest = self.closed(rest, rules, work)?;
+        let rest = self.close_over_vanishing(rest, rules, work)?;
         let nullable = self.nullable(rest, &[]);
-        Ok(self.intern(Term::Image { rest, change: Change::Rewrite { rules }, nullable }))
+        Ok(self.intern(TermNode::Image { rest, change: ImageKind::Rewrite { rules }, nullable }))
     }
 
     /// `rest`, and what is left of it behind sources that vanish: an image then need not look for
     /// sources that vanish at its start.
-    fn closed(
+    fn close_over_vanishing(
         &mut self,
         rest: TermId,
         rules: RulesId,
-        work: &mut Work,
-    ) -> Result<TermId, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<TermId, BudgetExhausted> {
         let plan = self.images.shared_rewrites(rules);
         if !plan.rules.iter().any(|rule| rule.vanishes) {
             return Ok(rest);
@@ -86,7 +88,7 @@ impl Terms {
         }
         let (mut all, mut new) = (rest, rest);
         loop {
-            let found = self.behind_sources(new, rules, work)?;
+            let found = self.after_sources(new, rules, work)?;
             let vanished = found.into_iter().filter(|&(rule, _)| plan.rules[rule].vanishes);
             new = self.alt(vanished.map(|(_, after)| after).collect());
             let more = self.alt(vec![all, new]);
@@ -103,10 +105,10 @@ impl Terms {
         &mut self,
         rest: TermId,
         rules: RulesId,
-        work: &mut Work,
-    ) -> Result<Unfolded, Exhausted> {
-        let mut unfolded = Unfolded::default();
-        let found = self.behind_sources(rest, rules, work)?;
+        work: &mut StepMeter,
+    ) -> Result<UnfoldedImage, BudgetExhausted> {
+        let mut unfolded = UnfoldedImage::default();
+        let found = self.after_sources(rest, rules, work)?;
         let plan = self.images.shared_rewrites(rules);
         let copied = if plan.optional || found.is_empty() {
             rest
@@ -114,7 +116,7 @@ impl Terms {
             let met = found.iter().map(|&(rule, _)| plan.rules[rule].source.clone()).collect();
             self.not_beginning(rest, met)
         };
-        unfolded.copies.push((copied, Change::Rewrite { rules }));
+        unfolded.copies.push((copied, ImageKind::Rewrite { rules }));
         for (rule, after) in found {
             let next = self.rewritten(after, rules, work)?;
             let replaced = self.cat(plan.rules[rule].target, next);
@@ -126,12 +128,12 @@ impl Terms {
     }
 
     /// Rules whose source the texts of `rest` may begin with, and what is left behind it.
-    fn behind_sources(
+    fn after_sources(
         &mut self,
         rest: TermId,
         rules: RulesId,
-        work: &mut Work,
-    ) -> Result<Vec<(usize, TermId)>, Exhausted> {
+        work: &mut StepMeter,
+    ) -> Result<Vec<(usize, TermId)>, BudgetExhausted> {
         let plan = self.images.shared_rewrites(rules);
         let mut found: Vec<(usize, TermId)> = Vec::new();
         // What is left after each prefix of the source before: sorted sources share prefixes.
@@ -176,18 +178,18 @@ impl Terms {
 
     /// The texts of `rest` that begin with none of `texts`.
     fn not_beginning(&mut self, rest: TermId, texts: Vec<Vec<u8>>) -> TermId {
-        let any = pattern_lowering::texts(self, texts);
+        let any = pattern_lowering::literals(self, texts);
         let beginning = self.cat(any, FULL);
         let others = self.not(beginning);
         self.and(vec![rest, others])
     }
 
     /// Facts of a rewritten term, `nullable` aside.
-    pub(super) fn rewrite_facts(&self, rest: Facts, rules: RulesId) -> Facts {
+    pub(super) fn rewrite_facts(&self, rest: TermProperties, rules: RulesId) -> TermProperties {
         let plan = self.images.rewrites(rules);
-        let mut facts = Facts { min_len: 0, pure: rest.pure && plan.optional, ..rest };
+        let mut facts = TermProperties { min_len: 0, pure: rest.pure && plan.optional, ..rest };
         for rule in &plan.rules {
-            let target = self.facts(rule.target);
+            let target = self.properties(rule.target);
             facts.pure &= target.pure;
             facts.alphabet = facts.alphabet.join(target.alphabet);
         }

@@ -14,17 +14,17 @@ use std::sync::{Arc, MutexGuard};
 
 use rustc_hash::FxHashMap;
 
-use nonemptiness_search::{ALONE, Effort, LOOKS};
+use nonemptiness_search::{EFFORTS, PLAIN_EFFORT, SearchEffort};
 
-use super::scratch_machine::{AHEAD_BYTES, Lookahead};
-use super::state_interner::{States, live, shortest, way_of};
+use super::scratch_machine::{Lookahead, SCRATCH_BYTES};
+use super::state_interner::{StateInterner, class_of, live_bytes_by_step, shortest_by_distance};
 use crate::automaton::{Automaton, StateId};
 use crate::byte_set::ByteSet;
 use crate::error::Error;
 use crate::machine::{Beside, Completion, Look, Machine, alike};
 use crate::runtime::Lock;
 
-type Pair = (StateId, StateId);
+type StatePair = (StateId, StateId);
 
 /// A machine and a regular one beside it.
 #[derive(Debug)]
@@ -33,32 +33,32 @@ pub struct Filtered<M> {
     state_limit: u64,
     machine: Arc<M>,
     regular: Arc<Automaton>,
-    states: Arc<Lock<States>>,
-    searches: Lock<Arc<Searches<M>>>,
+    states: Arc<Lock<StateInterner>>,
+    searches: Lock<Arc<NonemptinessSearch<M>>>,
     /// Of a machine to look ahead with, the states of the one that it looks ahead of.
-    of: Option<Arc<Lock<States>>>,
-    ahead: Lookahead<Filtered<M>>,
+    origin: Option<Arc<Lock<StateInterner>>>,
+    scratch: Lookahead<Filtered<M>>,
 }
 
 /// Searches for common members.
 #[derive(Debug)]
-struct Searches<M> {
+struct NonemptinessSearch<M> {
     /// The machine to look ahead with, or the machine itself.
     machine: Arc<M>,
     is_ahead: bool,
     regular: Arc<Automaton>,
-    learnt: Lock<Learnt>,
+    cache: Lock<SearchCache>,
 }
 
 #[derive(Debug)]
-struct Learnt {
-    beside: Beside,
+struct SearchCache {
+    product: Beside,
     /// Whether there is a common member, where that was searched.
-    alive: FxHashMap<Pair, bool>,
+    alive: FxHashMap<StatePair, bool>,
     /// Bytes to the nearest common member; `None` if there is none.
-    needs: FxHashMap<Pair, Option<usize>>,
-    left: FxHashMap<StateId, usize>,
-    right: FxHashMap<StateId, usize>,
+    distance: FxHashMap<StatePair, Option<usize>>,
+    machine_min_bytes: FxHashMap<StateId, usize>,
+    regular_min_bytes: FxHashMap<StateId, usize>,
 }
 
 impl<M: Machine> Filtered<M> {
@@ -72,13 +72,21 @@ impl<M: Machine> Filtered<M> {
         regular: Arc<Automaton>,
         state_limit: u64,
     ) -> Result<Option<Filtered<M>>, Error> {
-        let searches = Searches::of(&machine, &regular);
-        let states = Arc::new(Lock::new(States::new(state_limit)));
+        let searches = NonemptinessSearch::of(&machine, &regular);
+        let states = Arc::new(Lock::new(StateInterner::new(state_limit)));
         let searches = Lock::new(Arc::new(searches));
         let (of, ahead) = (None, Lookahead::default());
-        let filtered = Filtered { state_limit, machine, regular, states, searches, of, ahead };
+        let filtered = Filtered {
+            state_limit,
+            machine,
+            regular,
+            states,
+            searches,
+            origin: of,
+            scratch: ahead,
+        };
         let start = (filtered.machine.start(), filtered.regular.start());
-        filtered.lock().number(vec![(start.0.number(), start.1)])?;
+        filtered.lock().intern(vec![(start.0.number(), start.1)])?;
         Ok(filtered.is_alive(start)?.then_some(filtered))
     }
 
@@ -87,140 +95,142 @@ impl<M: Machine> Filtered<M> {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, States> {
+    fn lock(&self) -> MutexGuard<'_, StateInterner> {
         self.states.lock()
     }
 
     /// The searches so far, or new ones where they have learnt too much to be kept.
-    fn searches(&self) -> Arc<Searches<M>> {
+    fn searches(&self) -> Arc<NonemptinessSearch<M>> {
         let searches = &mut *self.searches.lock();
-        if self.of.is_none() && (searches.is_abandoned() || searches.memory_bytes() > AHEAD_BYTES) {
-            *searches = Arc::new(Searches::of(&self.machine, &self.regular));
+        if self.origin.is_none()
+            && (searches.is_abandoned() || searches.memory_bytes() > SCRATCH_BYTES)
+        {
+            *searches = Arc::new(NonemptinessSearch::of(&self.machine, &self.regular));
         }
         Arc::clone(searches)
     }
 
-    fn pair(&self, state: StateId) -> Pair {
+    fn pair(&self, state: StateId) -> StatePair {
         pair(&self.lock(), state)
     }
 
-    fn advance(&self, (left, right): Pair, byte: u8) -> Result<Option<Pair>, Error> {
+    fn advance(&self, (left, right): StatePair, byte: u8) -> Result<Option<StatePair>, Error> {
         let Some(right) = self.regular.step(right, byte)? else { return Ok(None) };
         Ok(self.machine.step(left, byte)?.map(|left| (left, right)))
     }
 
-    fn is_member(&self, (left, right): Pair) -> Result<bool, Error> {
+    fn is_member(&self, (left, right): StatePair) -> Result<bool, Error> {
         Ok(self.regular.is_accepting(right) && self.machine.is_accepting(left)?)
     }
 
     /// Whether there is a common member.
-    fn is_alive(&self, pair: Pair) -> Result<bool, Error> {
+    fn is_alive(&self, pair: StatePair) -> Result<bool, Error> {
         let searches = self.searches();
         searches.is_alive(searches.enter(&self.machine, pair)?, &mut searches.lock())
     }
 
     /// Bytes to the nearest common member; [`usize::MAX`] if there is none.
-    fn needs(&self, pair: Pair) -> Result<usize, Error> {
+    fn distance(&self, pair: StatePair) -> Result<usize, Error> {
         let searches = self.searches();
-        searches.needs(searches.enter(&self.machine, pair)?, &mut searches.lock())
+        searches.distance(searches.enter(&self.machine, pair)?, &mut searches.lock())
     }
 }
 
-fn pair(states: &States, state: StateId) -> Pair {
+fn pair(states: &StateInterner, state: StateId) -> StatePair {
     let (left, right) = states.items(state.number())[0];
     (StateId::from_number(left), right)
 }
 
-impl<M: Machine> Searches<M> {
-    fn of(machine: &Arc<M>, regular: &Arc<Automaton>) -> Searches<M> {
+impl<M: Machine> NonemptinessSearch<M> {
+    fn of(machine: &Arc<M>, regular: &Arc<Automaton>) -> NonemptinessSearch<M> {
         let ahead = machine.ahead().map(Arc::new);
         let is_ahead = ahead.is_some();
         let machine = ahead.unwrap_or_else(|| Arc::clone(machine));
         let regular = Arc::clone(regular);
-        let learnt = Learnt {
-            beside: Beside { regular: Arc::clone(&regular), known: None },
+        let learnt = SearchCache {
+            product: Beside { regular: Arc::clone(&regular), known: None },
             alive: FxHashMap::default(),
-            needs: FxHashMap::default(),
-            left: FxHashMap::default(),
-            right: FxHashMap::default(),
+            distance: FxHashMap::default(),
+            machine_min_bytes: FxHashMap::default(),
+            regular_min_bytes: FxHashMap::default(),
         };
-        Searches { machine, is_ahead, regular, learnt: Lock::new(learnt) }
+        NonemptinessSearch { machine, is_ahead, regular, cache: Lock::new(learnt) }
     }
 
     fn is_abandoned(&self) -> bool {
-        self.learnt.is_abandoned() || self.machine.is_abandoned() || self.regular.is_abandoned()
+        self.cache.is_abandoned() || self.machine.is_abandoned() || self.regular.is_abandoned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Learnt> {
-        self.learnt.lock()
+    fn lock(&self) -> MutexGuard<'_, SearchCache> {
+        self.cache.lock()
     }
 
     /// The pair here that goes on as one of a machine.
-    fn enter(&self, machine: &Arc<M>, (left, right): Pair) -> Result<Pair, Error> {
+    fn enter(&self, machine: &Arc<M>, (left, right): StatePair) -> Result<StatePair, Error> {
         let is_same = Arc::ptr_eq(&self.machine, machine);
         Ok((if is_same { left } else { self.machine.enter(left)? }, right))
     }
 
-    fn advance(&self, (left, right): Pair, byte: u8) -> Result<Option<Pair>, Error> {
+    fn advance(&self, (left, right): StatePair, byte: u8) -> Result<Option<StatePair>, Error> {
         let Some(right) = self.regular.step(right, byte)? else { return Ok(None) };
         Ok(self.machine.step(left, byte)?.map(|left| (left, right)))
     }
 
-    fn is_member(&self, (left, right): Pair) -> Result<bool, Error> {
+    fn is_member(&self, (left, right): StatePair) -> Result<bool, Error> {
         Ok(self.regular.is_accepting(right) && self.machine.is_accepting(left)?)
     }
 
     /// Memory in use, in bytes, unless it is the machine's own.
     fn memory_bytes(&self) -> usize {
         let learnt = self.lock();
-        let maps = (learnt.needs.capacity() + learnt.alive.capacity()) * 24
-            + (learnt.left.capacity() + learnt.right.capacity()) * 17;
-        let known = learnt.beside.known.as_ref().map_or(0, |known| known.memory_bytes());
+        let maps = (learnt.distance.capacity() + learnt.alive.capacity()) * 24
+            + (learnt.machine_min_bytes.capacity() + learnt.regular_min_bytes.capacity()) * 17;
+        let known = learnt.product.known.as_ref().map_or(0, |known| known.memory_bytes());
         maps + known + if self.is_ahead { self.machine.memory_bytes() } else { 0 }
     }
 
     /// What is known of common members without a search.
-    fn known(
+    fn completion_without_search(
         &self,
-        (left, right): Pair,
+        (left, right): StatePair,
         look: Look,
-        learnt: &mut Learnt,
+        learnt: &mut SearchCache,
     ) -> Result<Completion, Error> {
         if learnt.alive.get(&(left, right)) == Some(&false) {
             return Ok(Completion::Never);
         }
-        let told = self.told((left, right), look, learnt)?;
+        let told = self.completion_from_machine((left, right), look, learnt)?;
         let least = match told {
             Completion::Never | Completion::Exactly(_) => return Ok(told),
             Completion::AtLeast(bytes) => bytes,
-            Completion::Unknown => match learnt.right.get(&right) {
+            Completion::Unknown => match learnt.regular_min_bytes.get(&right) {
                 Some(&known) => known,
                 None => {
                     let bytes = self.regular.shortest(right)?.len();
-                    learnt.right.insert(right, bytes);
+                    learnt.regular_min_bytes.insert(right, bytes);
                     bytes
                 }
             },
         };
-        let own = match learnt.left.get(&left) {
+        let own = match learnt.machine_min_bytes.get(&left) {
             Some(&known) => known,
             None => self.machine.least_bytes(left)?,
         };
-        learnt.left.insert(left, own);
+        learnt.machine_min_bytes.insert(left, own);
         Ok(Completion::AtLeast(least.max(own)))
     }
 
     /// What the machine tells of common members.
-    fn told(
+    fn completion_from_machine(
         &self,
-        (left, right): Pair,
+        (left, right): StatePair,
         look: Look,
-        learnt: &mut Learnt,
+        learnt: &mut SearchCache,
     ) -> Result<Completion, Error> {
         // Where a closer look is too much work, others may still tell.
         for one in [Look::Closest, Look::Close, Look::Loose] {
             if one <= look {
-                match self.machine.completion_beside(left, &mut learnt.beside, right, one)? {
+                match self.machine.completion_beside(left, &mut learnt.product, right, one)? {
                     Completion::Unknown => {}
                     told => return Ok(told),
                 }
@@ -231,18 +241,19 @@ impl<M: Machine> Searches<M> {
 
     /// What is to be found out, without a search if the machine can tell; by one with a loose look,
     /// and if that is too much work with closer ones.
-    fn found_out<T>(
+    fn decide<T>(
         &self,
-        pair: Pair,
-        learnt: &mut Learnt,
+        pair: StatePair,
+        learnt: &mut SearchCache,
         told: impl Fn(Option<usize>) -> T,
-        search: impl Fn(Effort, &mut Learnt) -> Result<T, Error>,
+        search: impl Fn(SearchEffort, &mut SearchCache) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // Of a machine that tells nothing it is searched once, each step at what it costs.
-        let silent = self.told(pair, Look::Loose, learnt)? == Completion::Unknown;
-        let efforts: &[Effort] = if silent { &[ALONE] } else { &LOOKS };
+        let silent =
+            self.completion_from_machine(pair, Look::Loose, learnt)? == Completion::Unknown;
+        let efforts: &[SearchEffort] = if silent { &[PLAIN_EFFORT] } else { &EFFORTS };
         for (at, &effort) in efforts.iter().enumerate() {
-            match self.known(pair, effort.look, learnt)? {
+            match self.completion_without_search(pair, effort.look, learnt)? {
                 Completion::Never => return Ok(told(None)),
                 Completion::Exactly(bytes) => return Ok(told(Some(bytes))),
                 Completion::Unknown | Completion::AtLeast(_) => {}
@@ -256,25 +267,25 @@ impl<M: Machine> Searches<M> {
     }
 
     /// Whether there is a common member.
-    fn is_alive(&self, pair: Pair, learnt: &mut Learnt) -> Result<bool, Error> {
+    fn is_alive(&self, pair: StatePair, learnt: &mut SearchCache) -> Result<bool, Error> {
         match learnt.alive.get(&pair) {
             Some(&known) => Ok(known),
-            None => self.found_out(
+            None => self.decide(
                 pair,
                 learnt,
                 |bytes| bytes.is_some(),
-                |effort, learnt| self.find(pair, effort, learnt),
+                |effort, learnt| self.find_common_member(pair, effort, learnt),
             ),
         }
     }
 
     /// Bytes to the nearest common member; [`usize::MAX`] if there is none.
-    fn needs(&self, pair: Pair, learnt: &mut Learnt) -> Result<usize, Error> {
-        let needs = self.found_out(
+    fn distance(&self, pair: StatePair, learnt: &mut SearchCache) -> Result<usize, Error> {
+        let needs = self.decide(
             pair,
             learnt,
             |bytes| bytes,
-            |effort, learnt| self.look(pair, effort, learnt),
+            |effort, learnt| self.shortest_distance(pair, effort, learnt),
         )?;
         Ok(needs.unwrap_or(usize::MAX))
     }
@@ -288,7 +299,7 @@ impl<M: Machine> Machine for Filtered<M> {
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let before = {
             let states = self.lock();
-            if let Some(known) = states.known(state.number(), byte) {
+            if let Some(known) = states.successor(state.number(), byte) {
                 return Ok(known.map(StateId::from_number));
             }
             pair(&states, state)
@@ -301,10 +312,10 @@ impl<M: Machine> Machine for Filtered<M> {
         }
         let states = &mut *self.lock();
         let number = match next {
-            Some((left, right)) => Some(states.number(vec![(left.number(), right)])?),
+            Some((left, right)) => Some(states.intern(vec![(left.number(), right)])?),
             None => None,
         };
-        states.keep(state.number(), byte, number);
+        states.set_successor(state.number(), byte, number);
         Ok(number.map(StateId::from_number))
     }
 
@@ -313,16 +324,16 @@ impl<M: Machine> Machine for Filtered<M> {
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        if let Some(ahead) = self.ahead.of(self) {
+        if let Some(ahead) = self.scratch.of(self) {
             return ahead.machine.live_bytes(ahead.enter(state)?);
         }
-        live(|byte| self.step(state, byte))
+        live_bytes_by_step(|byte| self.step(state, byte))
     }
 
     fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
         let (left, right) = self.pair(state);
         let (left, right) = (self.machine.ways(left)?, self.regular.ways(right)?);
-        alike(|byte| Ok(way_of(&left, byte).zip(way_of(&right, byte))))
+        alike(|byte| Ok(class_of(&left, byte).zip(class_of(&right, byte))))
     }
 
     fn is_finite(&self) -> bool {
@@ -334,43 +345,43 @@ impl<M: Machine> Machine for Filtered<M> {
     }
 
     fn ahead(&self) -> Option<Filtered<M>> {
-        if self.of.is_some() {
+        if self.origin.is_some() {
             return None;
         }
         let searches = self.searches();
         let base = self.lock();
         let (left, right) = pair(&base, StateId::from_number(0));
         let start = searches.enter(&self.machine, (left, right)).ok()?;
-        let mut states = States::new(self.state_limit);
-        states.number(vec![(start.0.number(), start.1)]).ok()?;
+        let mut states = StateInterner::new(self.state_limit);
+        states.intern(vec![(start.0.number(), start.1)]).ok()?;
         Some(Filtered {
             state_limit: self.state_limit,
             machine: Arc::clone(&searches.machine),
             regular: Arc::clone(&self.regular),
             states: Arc::new(Lock::new(states)),
             searches: Lock::new(searches),
-            of: Some(Arc::clone(&self.states)),
-            ahead: Lookahead::default(),
+            origin: Some(Arc::clone(&self.states)),
+            scratch: Lookahead::default(),
         })
     }
 
     fn enter(&self, state: StateId) -> Result<StateId, Error> {
-        let Some(of) = &self.of else { return Ok(state) };
+        let Some(of) = &self.origin else { return Ok(state) };
         let (left, right) = pair(&of.lock(), state);
         let left = self.machine.enter(left)?;
-        self.lock().number(vec![(left.number(), right)]).map(StateId::from_number)
+        self.lock().intern(vec![(left.number(), right)]).map(StateId::from_number)
     }
 
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        if let Some(ahead) = self.ahead.of(self) {
+        if let Some(ahead) = self.scratch.of(self) {
             return ahead.machine.shortest(ahead.enter(state)?);
         }
-        let needs = |state: StateId| self.needs(self.pair(state));
-        shortest(state, needs, |state, byte| self.step(state, byte))
+        let needs = |state: StateId| self.distance(self.pair(state));
+        shortest_by_distance(state, needs, |state, byte| self.step(state, byte))
     }
 
     fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
-        self.needs(self.pair(state))
+        self.distance(self.pair(state))
     }
 
     fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
@@ -387,18 +398,18 @@ impl<M: Machine> Machine for Filtered<M> {
 
     fn memory_bytes(&self) -> usize {
         let own = self.lock().memory_bytes() + self.searches().memory_bytes();
-        if self.of.is_some() {
+        if self.origin.is_some() {
             return own;
         }
-        let ahead = self.ahead.kept().map_or(0, |one| one.machine.lock().memory_bytes());
+        let ahead = self.scratch.current().map_or(0, |one| one.machine.lock().memory_bytes());
         own + ahead + self.machine.memory_bytes() + self.regular.memory_bytes()
     }
 
     fn is_abandoned(&self) -> bool {
         self.states.is_abandoned()
-            || self.of.as_ref().is_some_and(|of| of.is_abandoned())
+            || self.origin.as_ref().is_some_and(|of| of.is_abandoned())
             || self.searches.is_abandoned()
-            || (self.of.is_some() && self.searches().is_abandoned())
+            || (self.origin.is_some() && self.searches().is_abandoned())
             || self.machine.is_abandoned()
             || self.regular.is_abandoned()
     }

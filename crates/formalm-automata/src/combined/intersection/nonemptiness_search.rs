@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Learnt, Pair, Searches};
+use super::{NonemptinessSearch, SearchCache, StatePair};
 use crate::error::{Error, Resource};
 use crate::machine::{Completion, Look, Machine};
 use crate::runtime::deadline::DeadlineTicks;
@@ -13,42 +13,43 @@ use crate::runtime::steps_taken;
 
 /// How much is done for an answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Effort {
+pub(super) struct SearchEffort {
     /// How closely the machine looks.
     pub(super) look: Look,
     /// Pairs of states that are met at most.
-    most: usize,
+    max_pairs: usize,
     /// Bytes of a bound that count as a pair: what takes time is mostly to find such members.
-    long: usize,
+    bytes_per_pair: usize,
 }
 
 /// One after the other, until the answer is there.
-pub(super) const LOOKS: [Effort; 3] = [
-    Effort { look: Look::Loose, most: 5_000, long: 16 },
-    Effort { look: Look::Close, most: 20_000, long: 16 },
-    Effort { look: Look::Closest, most: 50_000, long: 16 },
+pub(super) const EFFORTS: [SearchEffort; 3] = [
+    SearchEffort { look: Look::Loose, max_pairs: 5_000, bytes_per_pair: 16 },
+    SearchEffort { look: Look::Close, max_pairs: 20_000, bytes_per_pair: 16 },
+    SearchEffort { look: Look::Closest, max_pairs: 50_000, bytes_per_pair: 16 },
 ];
 /// For machines that tell nothing.
-pub(super) const ALONE: Effort = Effort { look: Look::Loose, most: 50_000, long: 1 };
+pub(super) const PLAIN_EFFORT: SearchEffort =
+    SearchEffort { look: Look::Loose, max_pairs: 50_000, bytes_per_pair: 1 };
 
 /// Steps that the machine may take in it: a second or two.
-const STEPS: u64 = 10_000_000;
+const MAX_MACHINE_STEPS: u64 = 10_000_000;
 /// What a byte that is missing counts beside one that was read, where any member will do.
-const MISSING: usize = 4;
+const MISSING_BYTE_WEIGHT: usize = 4;
 
-impl<M: Machine> Searches<M> {
+impl<M: Machine> NonemptinessSearch<M> {
     /// Searches the pairs from one for a common member, those first that seem to need the fewest
     /// bytes.
-    pub(super) fn find(
+    pub(super) fn find_common_member(
         &self,
-        from: Pair,
-        effort: Effort,
-        learnt: &mut Learnt,
+        from: StatePair,
+        effort: SearchEffort,
+        learnt: &mut SearchCache,
     ) -> Result<bool, Error> {
-        let mut came: Vec<(Pair, usize)> = vec![(from, 0)];
+        let mut came: Vec<(StatePair, usize)> = vec![(from, 0)];
         let mut seen = FxHashSet::from_iter([from]);
         let mut queue = BinaryHeap::from([(Reverse(0), 0usize, 0usize)]);
-        let mut work = Work::new(effort.most);
+        let mut work = SearchMeter::new(effort.max_pairs);
         if self.is_member(from)? {
             learnt.alive.insert(from, true);
             return Ok(true);
@@ -61,7 +62,7 @@ impl<M: Machine> Searches<M> {
                     continue;
                 }
                 came.push((next, at));
-                let known = self.known(next, effort.look, learnt)?;
+                let known = self.completion_without_search(next, effort.look, learnt)?;
                 let is_alive = learnt.alive.get(&next) == Some(&true);
                 let needs = match known {
                     Completion::Never => continue,
@@ -71,8 +72,8 @@ impl<M: Machine> Searches<M> {
                         return Ok(true);
                     }
                 };
-                work.spend(1 + needs / effort.long)?;
-                let rank = needs.saturating_mul(MISSING).saturating_add(read + 1);
+                work.spend(1 + needs / effort.bytes_per_pair)?;
+                let rank = needs.saturating_mul(MISSING_BYTE_WEIGHT).saturating_add(read + 1);
                 queue.push((Reverse(rank), read + 1, came.len() - 1));
             }
         }
@@ -81,8 +82,13 @@ impl<M: Machine> Searches<M> {
     }
 
     /// A lower bound of the bytes to a common member; [`usize::MAX`] if there is none.
-    fn bound(&self, pair: Pair, effort: Effort, learnt: &mut Learnt) -> Result<usize, Error> {
-        Ok(match self.known(pair, effort.look, learnt)? {
+    fn bound(
+        &self,
+        pair: StatePair,
+        effort: SearchEffort,
+        learnt: &mut SearchCache,
+    ) -> Result<usize, Error> {
+        Ok(match self.completion_without_search(pair, effort.look, learnt)? {
             Completion::Never => usize::MAX,
             Completion::AtLeast(bytes) | Completion::Exactly(bytes) => bytes,
             Completion::Unknown => 0,
@@ -91,36 +97,36 @@ impl<M: Machine> Searches<M> {
 
     /// Bytes to the nearest common member, exactly: pairs are looked at in the order of the bytes
     /// that a member through them needs at least, and bounds never shrink by more than was read.
-    pub(super) fn look(
+    pub(super) fn shortest_distance(
         &self,
-        from: Pair,
-        effort: Effort,
-        learnt: &mut Learnt,
+        from: StatePair,
+        effort: SearchEffort,
+        learnt: &mut SearchCache,
     ) -> Result<Option<usize>, Error> {
-        if let Some(&known) = learnt.needs.get(&from) {
+        if let Some(&known) = learnt.distance.get(&from) {
             return Ok(known);
         }
-        let mut came: Vec<(Pair, usize, usize)> = vec![(from, 0, 0)];
-        let mut nearest: FxHashMap<Pair, usize> = FxHashMap::from_iter([(from, 0)]);
-        let mut work = Work::new(effort.most);
+        let mut came: Vec<(StatePair, usize, usize)> = vec![(from, 0, 0)];
+        let mut nearest: FxHashMap<StatePair, usize> = FxHashMap::from_iter([(from, 0)]);
+        let mut work = SearchMeter::new(effort.max_pairs);
         let mut queue =
             BinaryHeap::from([(Reverse(self.bound(from, effort, learnt)?), 0usize, 0usize)]);
         while let Some((Reverse(all), read, at)) = queue.pop() {
             let here = came[at].0;
-            let rest = match learnt.needs.get(&here) {
+            let rest = match learnt.distance.get(&here) {
                 Some(&known) => known,
                 None => self.is_member(here)?.then_some(0),
             };
             match rest {
                 Some(rest) if read + rest <= all => {
-                    mark(&came, at, rest, learnt);
+                    record_distances(&came, at, rest, learnt);
                     return Ok(Some(read + rest));
                 }
                 Some(rest) => {
                     queue.push((Reverse(read + rest), read, at));
                     continue;
                 }
-                None if learnt.needs.contains_key(&here) || nearest[&here] < read => continue,
+                None if learnt.distance.contains_key(&here) || nearest[&here] < read => continue,
                 None => {}
             }
             work.check_steps()?;
@@ -134,23 +140,23 @@ impl<M: Machine> Searches<M> {
                 if bound == usize::MAX {
                     continue;
                 }
-                work.spend(1 + bound / effort.long)?;
+                work.spend(1 + bound / effort.bytes_per_pair)?;
                 came.push((next, at, read + 1));
                 queue.push((Reverse(read + 1 + bound), read + 1, came.len() - 1));
             }
         }
         for (pair, _, _) in came {
-            learnt.needs.insert(pair, None);
+            learnt.distance.insert(pair, None);
         }
         Ok(None)
     }
 }
 
 /// Steps of a search between two looks at the deadline; each may be a step of a machine.
-const CHECKED: u32 = 64;
+const PAIRS_PER_DEADLINE_CHECK: u32 = 64;
 
 /// What a search has taken.
-struct Work {
+struct SearchMeter {
     spent: usize,
     most: usize,
     /// Steps of machines before it.
@@ -158,23 +164,23 @@ struct Work {
     ticks: DeadlineTicks,
 }
 
-impl Work {
-    fn new(most: usize) -> Work {
-        Work { spent: 0, most, before: steps_taken(), ticks: DeadlineTicks::default() }
+impl SearchMeter {
+    fn new(most: usize) -> SearchMeter {
+        SearchMeter { spent: 0, most, before: steps_taken(), ticks: DeadlineTicks::default() }
     }
 
     fn spend(&mut self, work: usize) -> Result<(), Error> {
         self.spent += work;
-        self.ticks.tick(work, CHECKED)?;
-        within(self.spent as u64, self.most as u64)
+        self.ticks.tick(work, PAIRS_PER_DEADLINE_CHECK)?;
+        check_steps_limit(self.spent as u64, self.most as u64)
     }
 
     fn check_steps(&self) -> Result<(), Error> {
-        within(steps_taken().wrapping_sub(self.before), STEPS)
+        check_steps_limit(steps_taken().wrapping_sub(self.before), MAX_MACHINE_STEPS)
     }
 }
 
-fn within(needed: u64, allowed: u64) -> Result<(), Error> {
+fn check_steps_limit(needed: u64, allowed: u64) -> Result<(), Error> {
     if needed > allowed {
         return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
     }
@@ -182,7 +188,7 @@ fn within(needed: u64, allowed: u64) -> Result<(), Error> {
 }
 
 /// Notes that the last pair that was met is alive, and so the way to it.
-fn mark_alive(came: &[(Pair, usize)], learnt: &mut Learnt) {
+fn mark_alive(came: &[(StatePair, usize)], learnt: &mut SearchCache) {
     let mut at = came.len() - 1;
     loop {
         let (pair, before) = came[at];
@@ -195,11 +201,16 @@ fn mark_alive(came: &[(Pair, usize)], learnt: &mut Learnt) {
 }
 
 /// Notes the distances along the way to entry `at`, which is `rest` from a member.
-fn mark(came: &[(Pair, usize, usize)], mut at: usize, rest: usize, learnt: &mut Learnt) {
+fn record_distances(
+    came: &[(StatePair, usize, usize)],
+    mut at: usize,
+    rest: usize,
+    learnt: &mut SearchCache,
+) {
     let all = came[at].2 + rest;
     loop {
         let (pair, before, read) = came[at];
-        learnt.needs.insert(pair, Some(all - read));
+        learnt.distance.insert(pair, Some(all - read));
         if at == 0 {
             return;
         }

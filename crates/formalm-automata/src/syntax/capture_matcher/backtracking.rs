@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashSet;
 
-use super::program::{Kind, Loop, Op, Program};
+use super::program::{LoopInfo, MatchOp, MatchProgram, SubmatchKind};
 use crate::error::{Error, Resource};
 use crate::syntax::Dialect;
-use crate::terms::derivative::{Exhausted, Work};
+use crate::terms::derivative::{BudgetExhausted, StepMeter};
 
 /// Bytes of memory that one search may take.
 const MEMORY_BYTES: usize = 256 << 20;
@@ -25,13 +25,13 @@ pub(crate) type GroupSpan = Option<(usize, usize)>;
 /// # Errors
 ///
 /// [`Error::Limit`] when `work` is used up, or when the search needs too much memory.
-pub(crate) fn spans(
-    program: &Program,
+pub(crate) fn group_spans(
+    program: &MatchProgram,
     text: &str,
-    work: &mut Work,
+    work: &mut StepMeter,
 ) -> Result<Option<Vec<GroupSpan>>, Error> {
     check_memory(text.len() * size_of::<usize>())?;
-    let mut search = Search::new(program, text.chars().collect());
+    let mut search = BacktrackSearch::new(program, text.chars().collect());
     if !search.run(work)? {
         return Ok(None);
     }
@@ -51,20 +51,20 @@ fn group_span(span: &[u32], offsets: &[usize]) -> GroupSpan {
 }
 
 /// What is known to fail: an instruction, a position, and the state of the loops around it.
-type Key = (u32, u32, u64);
+type FailureKey = (u32, u32, u64);
 
 /// What to do when the way tried last has failed, the last frame first.
-enum Frame {
+enum BacktrackFrame {
     /// Try the other way; `key` fails if that one fails too.
-    Choice { other: usize, at: u32, trail: usize, key: Option<Key> },
+    Choice { other: usize, at: u32, trail: usize, key: Option<FailureKey> },
     /// Both ways have failed.
-    Failed(Key),
+    Failed(FailureKey),
     /// All ways through what was tried by itself have failed.
     Opened { open: usize, at: u32, trail: usize },
 }
 
-struct Search<'a> {
-    program: &'a Program,
+struct BacktrackSearch<'a> {
+    program: &'a MatchProgram,
     text: Vec<char>,
     at: u32,
     /// Two for each group: its edges. Then two for each loop: how often it was iterated, and
@@ -72,15 +72,15 @@ struct Search<'a> {
     registers: Vec<u32>,
     /// Registers and what they held, to be put back.
     trail: Vec<(u32, u32)>,
-    frames: Vec<Frame>,
+    frames: Vec<BacktrackFrame>,
     /// Where the frames `Opened` are.
     opened: Vec<usize>,
-    failed: FxHashSet<Key>,
+    failed: FxHashSet<FailureKey>,
 }
 
-impl<'a> Search<'a> {
-    fn new(program: &'a Program, text: Vec<char>) -> Search<'a> {
-        Search {
+impl<'a> BacktrackSearch<'a> {
+    fn new(program: &'a MatchProgram, text: Vec<char>) -> BacktrackSearch<'a> {
+        BacktrackSearch {
             program,
             text,
             at: 0,
@@ -93,7 +93,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether the program matches the whole text.
-    fn run(&mut self, work: &mut Work) -> Result<bool, Error> {
+    fn run(&mut self, work: &mut StepMeter) -> Result<bool, Error> {
         let mut next = Some(0);
         loop {
             let Some(op) = next.or_else(|| self.back()) else { return Ok(false) };
@@ -101,7 +101,8 @@ impl<'a> Search<'a> {
             if work.steps.is_multiple_of(MEMORY_CHECK) {
                 self.check_memory()?;
             }
-            if matches!(self.program.ops[op], Op::Match) && self.at as usize == self.text.len() {
+            if matches!(self.program.ops[op], MatchOp::Match) && self.at as usize == self.text.len()
+            {
                 return Ok(true);
             }
             next = self.step(op);
@@ -112,51 +113,55 @@ impl<'a> Search<'a> {
     fn step(&mut self, op: usize) -> Option<usize> {
         let program = self.program;
         match &program.ops[op] {
-            Op::Read { class, back: false } => {
+            MatchOp::Read { class, back: false } => {
                 let read = self.text.get(self.at as usize).is_some_and(|&c| class.contains(c));
                 self.at += u32::from(read);
                 read.then_some(op + 1)
             }
-            Op::Read { class, back: true } => {
+            MatchOp::Read { class, back: true } => {
                 let read = self.before().is_some_and(|c| class.contains(c));
                 self.at -= u32::from(read);
                 read.then_some(op + 1)
             }
-            Op::Back(width) => {
+            MatchOp::Back(width) => {
                 let at = u64::from(self.at).checked_sub(*width)?;
                 self.at = at as u32;
                 Some(op + 1)
             }
-            Op::Start => (self.at == 0).then_some(op + 1),
-            Op::End => (self.at as usize == self.text.len()).then_some(op + 1),
-            Op::Boundary { negative, word, empty_fails } => {
+            MatchOp::Start => (self.at == 0).then_some(op + 1),
+            MatchOp::End => (self.at as usize == self.text.len()).then_some(op + 1),
+            MatchOp::Boundary { negative, word, empty_fails } => {
                 let is_word = |c: Option<char>| c.is_some_and(|c| word.contains(c));
                 let after = self.text.get(self.at as usize).copied();
                 let found = is_word(self.before()) != is_word(after);
                 let fails = *negative && *empty_fails && self.text.is_empty();
                 (found != *negative && !fails).then_some(op + 1)
             }
-            Op::Jump(to) => Some(*to),
-            Op::Choose { other, loops } => self.choose(op, op + 1, *other, loops),
-            Op::Save(slot) => {
+            MatchOp::Jump(to) => Some(*to),
+            MatchOp::Choose { other, loops } => self.choose(op, op + 1, *other, loops),
+            MatchOp::Save(slot) => {
                 self.set(*slot, self.at);
                 Some(op + 1)
             }
-            Op::Enter(number) => {
+            MatchOp::Enter(number) => {
                 self.set(self.count(*number), 0);
                 self.set(self.began(*number), UNSET);
                 Some(op + 1)
             }
-            Op::Head(number) => self.head(op, *number, &program.loops[*number]),
-            Op::Iterate(number) => self.iterate(op, *number, &program.loops[*number]),
-            Op::Again(number) => self.again(*number, &program.loops[*number]),
-            Op::Open { .. } => {
+            MatchOp::Head(number) => self.head(op, *number, &program.loops[*number]),
+            MatchOp::Iterate(number) => self.iterate(op, *number, &program.loops[*number]),
+            MatchOp::Again(number) => self.again(*number, &program.loops[*number]),
+            MatchOp::Open { .. } => {
                 self.opened.push(self.frames.len());
-                self.frames.push(Frame::Opened { open: op, at: self.at, trail: self.trail.len() });
+                self.frames.push(BacktrackFrame::Opened {
+                    open: op,
+                    at: self.at,
+                    trail: self.trail.len(),
+                });
                 Some(op + 1)
             }
-            Op::Close => self.close(),
-            Op::Match => None,
+            MatchOp::Close => self.close(),
+            MatchOp::Match => None,
         }
     }
 
@@ -178,7 +183,7 @@ impl<'a> Search<'a> {
             return None;
         }
         let (at, trail) = (self.at, self.trail.len());
-        self.frames.push(Frame::Choice { other, at, trail, key });
+        self.frames.push(BacktrackFrame::Choice { other, at, trail, key });
         Some(first)
     }
 
@@ -201,7 +206,7 @@ impl<'a> Search<'a> {
         Some(state)
     }
 
-    fn head(&mut self, op: usize, number: usize, one: &Loop) -> Option<usize> {
+    fn head(&mut self, op: usize, number: usize, one: &LoopInfo) -> Option<usize> {
         let count = self.registers[self.count(number)];
         if count < one.min {
             return Some(op + 1);
@@ -215,7 +220,7 @@ impl<'a> Search<'a> {
         self.choose(op, first, other, &one.loops)
     }
 
-    fn iterate(&mut self, op: usize, number: usize, one: &Loop) -> Option<usize> {
+    fn iterate(&mut self, op: usize, number: usize, one: &LoopInfo) -> Option<usize> {
         if one.watched && self.registers[self.count(number)] >= one.min {
             self.set(self.began(number), self.at);
         }
@@ -225,7 +230,7 @@ impl<'a> Search<'a> {
         Some(op + 1)
     }
 
-    fn again(&mut self, number: usize, one: &Loop) -> Option<usize> {
+    fn again(&mut self, number: usize, one: &LoopInfo) -> Option<usize> {
         let is_empty = one.watched && self.registers[self.began(number)] == self.at;
         if is_empty && self.program.dialect == Dialect::Ecma {
             return None;
@@ -238,13 +243,13 @@ impl<'a> Search<'a> {
     /// The first way through what was opened last: no other way will be tried.
     fn close(&mut self) -> Option<usize> {
         let index = self.opened.pop()?;
-        let Frame::Opened { open, at, trail } = self.frames[index] else { return None };
+        let BacktrackFrame::Opened { open, at, trail } = self.frames[index] else { return None };
         self.frames.truncate(index);
-        let Op::Open { kind, after } = self.program.ops[open] else { return None };
+        let MatchOp::Open { kind, after } = self.program.ops[open] else { return None };
         match kind {
-            Kind::Atomic => {}
-            Kind::Look => self.at = at,
-            Kind::NegativeLook => {
+            SubmatchKind::Atomic => {}
+            SubmatchKind::Look => self.at = at,
+            SubmatchKind::NegativeLook => {
                 self.undo(trail);
                 return None;
             }
@@ -256,19 +261,21 @@ impl<'a> Search<'a> {
     fn back(&mut self) -> Option<usize> {
         loop {
             match self.frames.pop()? {
-                Frame::Choice { other, at, trail, key } => {
+                BacktrackFrame::Choice { other, at, trail, key } => {
                     self.undo(trail);
                     self.at = at;
-                    self.frames.extend(key.map(Frame::Failed));
+                    self.frames.extend(key.map(BacktrackFrame::Failed));
                     return Some(other);
                 }
-                Frame::Failed(key) => {
+                BacktrackFrame::Failed(key) => {
                     self.failed.insert(key);
                 }
-                Frame::Opened { open, at, trail } => {
+                BacktrackFrame::Opened { open, at, trail } => {
                     self.opened.pop();
                     self.undo(trail);
-                    if let Op::Open { kind: Kind::NegativeLook, after } = self.program.ops[open] {
+                    if let MatchOp::Open { kind: SubmatchKind::NegativeLook, after } =
+                        self.program.ops[open]
+                    {
                         self.at = at;
                         return Some(after);
                     }
@@ -301,17 +308,17 @@ impl<'a> Search<'a> {
     }
 
     fn check_memory(&self) -> Result<(), Error> {
-        let needed = self.frames.capacity() * size_of::<Frame>()
+        let needed = self.frames.capacity() * size_of::<BacktrackFrame>()
             + self.trail.capacity() * size_of::<(u32, u32)>()
             // A table keeps a byte beside each key.
-            + self.failed.capacity() * (size_of::<Key>() + 1);
+            + self.failed.capacity() * (size_of::<FailureKey>() + 1);
         check_memory(needed)
     }
 }
 
 /// The limit of steps was reached.
-pub(crate) fn out_of_steps(work: &Work) -> Error {
-    work.spent(Exhausted)
+pub(crate) fn out_of_steps(work: &StepMeter) -> Error {
+    work.limit_error(BudgetExhausted)
 }
 
 /// Refuses to need more memory than a search may take, in bytes.

@@ -14,8 +14,8 @@
 mod backtracking;
 mod program;
 
-pub(crate) use backtracking::{check_memory, out_of_steps, spans};
-pub(crate) use program::Program;
+pub(crate) use backtracking::{check_memory, group_spans, out_of_steps};
+pub(crate) use program::MatchProgram;
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use crate::syntax::match_width::width;
 
 /// An instruction; the next one follows it unless it says otherwise.
 #[derive(Debug)]
-pub(super) enum Op {
+pub(super) enum MatchOp {
     /// Read one character of the class, the one before if `back`.
     Read { class: CharSet, back: bool },
     /// Go back so many characters.
@@ -36,7 +36,7 @@ pub(super) enum Op {
     /// An iteration ended; back to the head.
     Again(usize),
     /// What follows up to the `Close` before `after` is tried by itself.
-    Open { kind: Kind, after: usize },
+    Open { kind: SubmatchKind, after: usize },
     /// The end of it.
     Close,
     /// The pattern ends.
@@ -45,7 +45,7 @@ pub(super) enum Op {
 
 /// What is tried by itself, its first success being final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SubmatchKind {
     /// Goes on from where it ended.
     Atomic,
     /// Goes on from where it began.
@@ -56,7 +56,7 @@ pub(super) enum Kind {
 
 /// A repetition.
 #[derive(Debug)]
-pub(super) struct Loop {
+pub(super) struct LoopInfo {
     pub(super) min: u32,
     pub(super) max: Option<u32>,
     pub(super) lazy: bool,
@@ -77,7 +77,7 @@ pub(super) struct Loop {
     pub(super) loops: Arc<[usize]>,
 }
 
-impl Loop {
+impl LoopInfo {
     /// The highest count that is told from all higher ones.
     pub(super) fn most(&self) -> u32 {
         self.max.unwrap_or(if self.shared { self.min.max(1) } else { self.min })
@@ -86,24 +86,24 @@ impl Loop {
 
 /// The instructions of a pattern.
 #[derive(Debug)]
-pub(crate) struct Program {
-    pub(super) ops: Vec<Op>,
-    pub(super) loops: Vec<Loop>,
+pub(crate) struct MatchProgram {
+    pub(super) ops: Vec<MatchOp>,
+    pub(super) loops: Vec<LoopInfo>,
     pub(super) groups: usize,
     pub(super) dialect: Dialect,
 }
 
-impl Program {
+impl MatchProgram {
     /// The program of a pattern; it is about as long as the pattern.
-    pub(crate) fn new(pattern: &Pattern) -> Program {
-        let mut program = Program {
+    pub(crate) fn new(pattern: &Pattern) -> MatchProgram {
+        let mut program = MatchProgram {
             ops: Vec::new(),
             loops: Vec::new(),
             groups: pattern.groups.len(),
             dialect: pattern.dialect,
         };
         program.add(&pattern.root, false, &Arc::default());
-        program.ops.push(Op::Match);
+        program.ops.push(MatchOp::Match);
         program
     }
 
@@ -111,7 +111,7 @@ impl Program {
     fn add(&mut self, node: &Node, back: bool, loops: &Arc<[usize]>) {
         match node {
             Node::Empty => {}
-            Node::Class(class) => self.ops.push(Op::Read { class: class.clone(), back }),
+            Node::Class(class) => self.ops.push(MatchOp::Read { class: class.clone(), back }),
             Node::Concat(parts) if back => {
                 parts.iter().rev().for_each(|part| self.add(part, back, loops));
             }
@@ -124,46 +124,46 @@ impl Program {
             }
             Node::Group { index, node } => {
                 let slot = 2 * (*index as usize - 1);
-                self.ops.push(Op::Save(slot + usize::from(back)));
+                self.ops.push(MatchOp::Save(slot + usize::from(back)));
                 self.add(node, back, loops);
-                self.ops.push(Op::Save(slot + usize::from(!back)));
+                self.ops.push(MatchOp::Save(slot + usize::from(!back)));
             }
-            Node::Atomic(node) => self.add_apart(Kind::Atomic, node, back, 0),
+            Node::Atomic(node) => self.add_submatch(SubmatchKind::Atomic, node, back, 0),
             Node::Look { ahead, negative, node } => {
-                let kind = if *negative { Kind::NegativeLook } else { Kind::Look };
+                let kind = if *negative { SubmatchKind::NegativeLook } else { SubmatchKind::Look };
                 match self.dialect {
                     // Fixed width: Python goes back and reads forwards.
                     Dialect::Python | Dialect::Python314 if !*ahead => {
-                        self.add_apart(kind, node, false, width(node).0)
+                        self.add_submatch(kind, node, false, width(node).0)
                     }
-                    _ => self.add_apart(kind, node, !*ahead, 0),
+                    _ => self.add_submatch(kind, node, !*ahead, 0),
                 }
             }
-            Node::TextStart => self.ops.push(Op::Start),
-            Node::TextEnd => self.ops.push(Op::End),
+            Node::TextStart => self.ops.push(MatchOp::Start),
+            Node::TextEnd => self.ops.push(MatchOp::End),
             Node::WordBoundary { negative, word, empty_fails } => {
                 let (negative, empty_fails) = (*negative, *empty_fails);
-                self.ops.push(Op::Boundary { negative, word: word.clone(), empty_fails });
+                self.ops.push(MatchOp::Boundary { negative, word: word.clone(), empty_fails });
             }
         }
     }
 
     fn add_alternation(&mut self, parts: &[Node], back: bool, loops: &Arc<[usize]>) {
         let Some((last, others)) = parts.split_last() else {
-            return self.ops.push(Op::Read { class: CharSet::empty(), back });
+            return self.ops.push(MatchOp::Read { class: CharSet::empty(), back });
         };
         let mut jumps = Vec::with_capacity(others.len());
         for part in others {
             let choice = self.ops.len();
-            self.ops.push(Op::Jump(0));
+            self.ops.push(MatchOp::Jump(0));
             self.add(part, back, loops);
             jumps.push(self.ops.len());
-            self.ops.push(Op::Jump(0));
-            self.ops[choice] = Op::Choose { other: self.ops.len(), loops: Arc::clone(loops) };
+            self.ops.push(MatchOp::Jump(0));
+            self.ops[choice] = MatchOp::Choose { other: self.ops.len(), loops: Arc::clone(loops) };
         }
         self.add(last, back, loops);
         let end = self.ops.len();
-        jumps.into_iter().for_each(|jump| self.ops[jump] = Op::Jump(end));
+        jumps.into_iter().for_each(|jump| self.ops[jump] = MatchOp::Jump(end));
     }
 
     fn add_loop(
@@ -191,7 +191,7 @@ impl Program {
         // The regex crate reads `x*` as `(x+)?` where `x` may be empty.
         let merged = shared && min == 0 && width(node).0 > 0;
         let exit = 0;
-        self.loops.push(Loop {
+        self.loops.push(LoopInfo {
             min,
             max,
             lazy,
@@ -203,23 +203,23 @@ impl Program {
             forgotten,
             loops,
         });
-        self.ops.extend([Op::Enter(number), Op::Head(number), Op::Iterate(number)]);
+        self.ops.extend([MatchOp::Enter(number), MatchOp::Head(number), MatchOp::Iterate(number)]);
         self.add(node, back, &inside);
-        self.ops.push(Op::Again(number));
+        self.ops.push(MatchOp::Again(number));
         self.loops[number].exit = self.ops.len();
     }
 
     /// Appends something that is tried by itself, after going back `width` characters.
-    fn add_apart(&mut self, kind: Kind, node: &Node, back: bool, width: u64) {
+    fn add_submatch(&mut self, kind: SubmatchKind, node: &Node, back: bool, width: u64) {
         let open = self.ops.len();
-        self.ops.push(Op::Jump(0));
+        self.ops.push(MatchOp::Jump(0));
         if width > 0 {
-            self.ops.push(Op::Back(width));
+            self.ops.push(MatchOp::Back(width));
         }
         // Loops outside do not matter to it.
         self.add(node, back, &Arc::default());
-        self.ops.push(Op::Close);
-        self.ops[open] = Op::Open { kind, after: self.ops.len() };
+        self.ops.push(MatchOp::Close);
+        self.ops[open] = MatchOp::Open { kind, after: self.ops.len() };
     }
 }
 

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::backtracking::GroupSpan;
-use super::{Program, spans};
+use super::{MatchProgram, group_spans};
 use crate::error::{Error, Resource};
 use crate::syntax::{Dialect, Flags, parse, reference_matcher};
-use crate::terms::derivative::Work;
+use crate::terms::derivative::StepMeter;
 
 fn search(
     pattern: &str,
@@ -15,7 +15,7 @@ fn search(
     steps: u64,
 ) -> Result<Option<Vec<GroupSpan>>, Error> {
     let pattern = parse(pattern, dialect, Flags::default()).expect(pattern);
-    spans(&Program::new(&pattern), text, &mut Work { steps: 0, allowed: steps })
+    group_spans(&MatchProgram::new(&pattern), text, &mut StepMeter { steps: 0, allowed: steps })
 }
 
 #[track_caller]
@@ -116,7 +116,7 @@ fn random_pattern(opens: Vec<&'static str>) -> impl Strategy<Value = String> {
 
 fn agrees(pattern: &str, dialect: Dialect) -> Result<(), TestCaseError> {
     let Ok(parsed) = parse(pattern, dialect, Flags::default()) else { return Ok(()) };
-    let program = Program::new(&parsed);
+    let program = MatchProgram::new(&parsed);
     for text in
         ["", "a", "b", "ab", "ba", "aa", "bb", "aab", "abb", "bab", "abab", "é", "aéb", "a\n"]
     {
@@ -125,7 +125,7 @@ fn agrees(pattern: &str, dialect: Dialect) -> Result<(), TestCaseError> {
             let spans = captures.into_iter();
             spans.map(|span| span.map(|(a, b)| (byte(a), byte(b)))).collect::<Vec<_>>()
         });
-        let found = spans(&program, text, &mut Work { steps: 0, allowed: 1 << 20 });
+        let found = group_spans(&program, text, &mut StepMeter { steps: 0, allowed: 1 << 20 });
         prop_assert_eq!(found, Ok(expected), "{} on {:?}", pattern, text);
     }
     Ok(())

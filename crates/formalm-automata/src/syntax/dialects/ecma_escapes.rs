@@ -5,20 +5,22 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::syntax::Dialect;
 use crate::syntax::dialects::oniguruma;
-use crate::syntax::parser::Parser;
-use crate::syntax::pattern_cursor::{Cursor, Token};
+use crate::syntax::parser::PatternParser;
+use crate::syntax::pattern_cursor::{PatternCursor, PatternToken};
 use crate::syntax::unicode::properties::ecma_property;
-use crate::syntax::unresolved_items::{Anchor, Atom, Item, Member, Perl};
+use crate::syntax::unresolved_items::{
+    AnchorKind, CharAtom, ClassMember, PerlClass, UnresolvedItem,
+};
 
 /// An escape outside a class; the backslash was at `start`.
 pub(in crate::syntax) fn escape(
-    parser: &mut Parser,
+    parser: &mut PatternParser,
     letter: char,
     start: usize,
-) -> Result<Item, Error> {
+) -> Result<UnresolvedItem, Error> {
     match letter {
-        'b' => return Ok(Item::Anchor(Anchor::Boundary(false))),
-        'B' => return Ok(Item::Anchor(Anchor::Boundary(true))),
+        'b' => return Ok(UnresolvedItem::Anchor(AnchorKind::Boundary(false))),
+        'B' => return Ok(UnresolvedItem::Anchor(AnchorKind::Boundary(true))),
         '1'..='9' => {
             parser.cursor.digits(10, usize::MAX);
             return Err(reference(&parser.cursor, start));
@@ -31,10 +33,10 @@ pub(in crate::syntax) fn escape(
         }
         _ => {}
     }
-    Ok(Item::Atom(Atom::member(member(parser, letter, start)?)))
+    Ok(UnresolvedItem::Atom(CharAtom::member(member(parser, letter, start)?)))
 }
 
-fn reference(cursor: &Cursor, start: usize) -> Error {
+fn reference(cursor: &PatternCursor, start: usize) -> Error {
     cursor.refuse(
         start,
         "a reference to what a group matched is not regular",
@@ -44,12 +46,12 @@ fn reference(cursor: &Cursor, start: usize) -> Error {
 
 /// An escape that means the same inside and outside a class.
 pub(in crate::syntax) fn member(
-    parser: &mut Parser,
+    parser: &mut PatternParser,
     letter: char,
     start: usize,
-) -> Result<Member, Error> {
-    if let Some((perl, negated)) = Perl::of(letter) {
-        return Ok(Member::Perl(perl, negated));
+) -> Result<ClassMember, Error> {
+    if let Some((perl, negated)) = PerlClass::of(letter) {
+        return Ok(ClassMember::Perl(perl, negated));
     }
     let cursor = &mut parser.cursor;
     let code = match letter {
@@ -66,10 +68,10 @@ pub(in crate::syntax) fn member(
         _ if letter.is_ascii_alphanumeric() => return Err(bad_escape(cursor, letter, start)),
         _ => letter.into(),
     };
-    Ok(Member::Literal(code))
+    Ok(ClassMember::Literal(code))
 }
 
-fn bad_escape(cursor: &Cursor, letter: char, start: usize) -> Error {
+fn bad_escape(cursor: &PatternCursor, letter: char, start: usize) -> Error {
     let message = format!("\\{letter} is not an escape here");
     let hint = match letter {
         'A' => "write ^ for the start of the text",
@@ -81,7 +83,7 @@ fn bad_escape(cursor: &Cursor, letter: char, start: usize) -> Error {
     cursor.refuse(start, message, hint)
 }
 
-fn null(cursor: &mut Cursor, start: usize) -> Result<u32, Error> {
+fn null(cursor: &mut PatternCursor, start: usize) -> Result<u32, Error> {
     if cursor.digits(10, 1).0 > 0 {
         let hint = "write \\xhh with hexadecimal digits h";
         return Err(cursor.refuse(start, "octal escapes are not allowed", hint));
@@ -89,9 +91,11 @@ fn null(cursor: &mut Cursor, start: usize) -> Result<u32, Error> {
     Ok(0)
 }
 
-fn control(cursor: &mut Cursor, start: usize) -> Result<u32, Error> {
+fn control(cursor: &mut PatternCursor, start: usize) -> Result<u32, Error> {
     match cursor.next() {
-        Some(Token::Char(letter)) if letter.is_ascii_alphabetic() => Ok(u32::from(letter) & 0x1f),
+        Some(PatternToken::Char(letter)) if letter.is_ascii_alphabetic() => {
+            Ok(u32::from(letter) & 0x1f)
+        }
         _ => {
             let hint = "write a letter after \\c, as in \\cJ";
             Err(cursor.refuse(start, "the control escape has no letter", hint))
@@ -99,7 +103,7 @@ fn control(cursor: &mut Cursor, start: usize) -> Result<u32, Error> {
     }
 }
 
-fn hexadecimal(cursor: &mut Cursor, digits: usize, start: usize) -> Result<u32, Error> {
+fn hexadecimal(cursor: &mut PatternCursor, digits: usize, start: usize) -> Result<u32, Error> {
     let (count, value) = cursor.digits(16, digits);
     match u32::try_from(value) {
         Ok(code) if count == digits => Ok(code),
@@ -112,7 +116,7 @@ fn hexadecimal(cursor: &mut Cursor, digits: usize, start: usize) -> Result<u32, 
 }
 
 /// `\uhhhh`, two of them that are a surrogate pair, or `\u{h…}`.
-fn unicode(cursor: &mut Cursor, start: usize) -> Result<u32, Error> {
+fn unicode(cursor: &mut PatternCursor, start: usize) -> Result<u32, Error> {
     if cursor.eat('{') {
         let (count, value) = cursor.digits(16, usize::MAX);
         return match u32::try_from(value) {
@@ -125,7 +129,7 @@ fn unicode(cursor: &mut Cursor, start: usize) -> Result<u32, Error> {
     }
     let lead = hexadecimal(cursor, 4, start)?;
     let after = cursor.position();
-    if (0xd800..0xdc00).contains(&lead) && cursor.next() == Some(Token::Escape('u')) {
+    if (0xd800..0xdc00).contains(&lead) && cursor.next() == Some(PatternToken::Escape('u')) {
         let (count, trail) = cursor.digits(16, 4);
         if let (4, Ok(trail @ 0xdc00..0xe000)) = (count, u32::try_from(trail)) {
             return Ok(0x1_0000 + ((lead - 0xd800) << 10) + (trail - 0xdc00));
@@ -135,7 +139,7 @@ fn unicode(cursor: &mut Cursor, start: usize) -> Result<u32, Error> {
     Ok(lead)
 }
 
-fn property(parser: &mut Parser, negated: bool, start: usize) -> Result<Member, Error> {
+fn property(parser: &mut PatternParser, negated: bool, start: usize) -> Result<ClassMember, Error> {
     let cursor = &mut parser.cursor;
     let name = if cursor.eat('{') { cursor.until('}') } else { None };
     let Some(name) = name else {
@@ -143,12 +147,12 @@ fn property(parser: &mut Parser, negated: bool, start: usize) -> Result<Member, 
         return Err(cursor.refuse(start, "the property has no name in braces", hint));
     };
     if let Some(class) = parser.properties.get(&name) {
-        return Ok(Member::Property(Arc::clone(class), negated));
+        return Ok(ClassMember::Property(Arc::clone(class), negated));
     }
     match ecma_property(&name).map(Arc::new) {
         Some(class) => {
             parser.properties.insert(name, Arc::clone(&class));
-            Ok(Member::Property(class, negated))
+            Ok(ClassMember::Property(class, negated))
         }
         None => {
             let message = format!("there is no character property '{name}'");
@@ -160,61 +164,71 @@ fn property(parser: &mut Parser, negated: bool, start: usize) -> Result<Member, 
 }
 
 /// A class; the bracket at `start` has been read.
-pub(in crate::syntax) fn class(parser: &mut Parser, start: usize) -> Result<Atom, Error> {
+pub(in crate::syntax) fn class(
+    parser: &mut PatternParser,
+    start: usize,
+) -> Result<CharAtom, Error> {
     let negated = parser.cursor.eat('^');
     let mut members = Vec::new();
     loop {
         let first = parser.cursor.position();
         let token = next_in_class(&mut parser.cursor, start)?;
-        if token == Token::Char(']') {
-            if members.is_empty() && parser.dialect.of_pre_tokenizers() {
+        if token == PatternToken::Char(']') {
+            if members.is_empty() && parser.dialect.is_pre_tokenizer_dialect() {
                 return Err(oniguruma::unread(&parser.cursor, start));
             }
-            return Ok(Atom::Set { negated, members });
+            return Ok(CharAtom::Set { negated, members });
         }
         let low = class_member(parser, token, first)?;
         let hyphen = parser.cursor.position();
-        if !parser.cursor.eat('-') || parser.cursor.peek() == Some(Token::Char(']')) {
+        if !parser.cursor.eat('-') || parser.cursor.peek() == Some(PatternToken::Char(']')) {
             parser.cursor.seek(hyphen);
             members.push(low);
             continue;
         }
         let second = parser.cursor.position();
-        if parser.dialect == Dialect::Fancy && parser.cursor.peek() == Some(Token::Char('-')) {
+        if parser.dialect == Dialect::Fancy && parser.cursor.peek() == Some(PatternToken::Char('-'))
+        {
             return Err(oniguruma::unread(&parser.cursor, first));
         }
         let token = next_in_class(&mut parser.cursor, start)?;
         let high = class_member(parser, token, second)?;
         match (low, high) {
-            (Member::Literal(low), Member::Literal(high)) if low <= high => {
-                members.push(Member::Range(low, high));
+            (ClassMember::Literal(low), ClassMember::Literal(high)) if low <= high => {
+                members.push(ClassMember::Range(low, high));
             }
-            (Member::Literal(_), Member::Literal(_)) => return Err(bad_range(parser, first)),
+            (ClassMember::Literal(_), ClassMember::Literal(_)) => {
+                return Err(bad_range(parser, first));
+            }
             // Annex B: beside a class escape the hyphen is a member.
-            (low, high) => members.extend([low, Member::Literal('-'.into()), high]),
+            (low, high) => members.extend([low, ClassMember::Literal('-'.into()), high]),
         }
     }
 }
 
-fn next_in_class(cursor: &mut Cursor, start: usize) -> Result<Token, Error> {
+fn next_in_class(cursor: &mut PatternCursor, start: usize) -> Result<PatternToken, Error> {
     cursor.next().ok_or_else(|| {
         let hint = "add the missing ], or escape the [ with a backslash";
         cursor.refuse(start, "a class is never closed", hint)
     })
 }
 
-fn class_member(parser: &mut Parser, token: Token, start: usize) -> Result<Member, Error> {
-    if parser.dialect.of_pre_tokenizers() {
+fn class_member(
+    parser: &mut PatternParser,
+    token: PatternToken,
+    start: usize,
+) -> Result<ClassMember, Error> {
+    if parser.dialect.is_pre_tokenizer_dialect() {
         return oniguruma::class_member(parser, token, start);
     }
     match token {
-        Token::Char(character) => Ok(Member::Literal(character.into())),
-        Token::Escape('b') => Ok(Member::Literal(0x08)),
-        Token::Escape(letter) => member(parser, letter, start),
+        PatternToken::Char(character) => Ok(ClassMember::Literal(character.into())),
+        PatternToken::Escape('b') => Ok(ClassMember::Literal(0x08)),
+        PatternToken::Escape(letter) => member(parser, letter, start),
     }
 }
 
-fn bad_range(parser: &Parser, start: usize) -> Error {
+fn bad_range(parser: &PatternParser, start: usize) -> Error {
     let message = format!("{} is not a range of characters", parser.cursor.text(start));
     let hint = "write the lower character first, or escape the hyphen with a backslash";
     parser.cursor.refuse(start, message, hint)

@@ -2,23 +2,23 @@
 
 use crate::error::Error;
 use crate::syntax::Flags;
-use crate::syntax::parser::{Kind, Parser};
-use crate::syntax::pattern_cursor::Token;
+use crate::syntax::parser::{GroupKind, PatternParser};
+use crate::syntax::pattern_cursor::PatternToken;
 use crate::syntax::unicode::properties::is_ecma_identifier;
 
 /// Reads what follows the parenthesis at `start`: what it opens and the flags inside.
 pub(in crate::syntax) fn open(
-    parser: &mut Parser,
+    parser: &mut PatternParser,
     start: usize,
-) -> Result<Option<(Kind, Flags)>, Error> {
+) -> Result<Option<(GroupKind, Flags)>, Error> {
     let flags = parser.open.flags;
     if !parser.cursor.eat('?') {
         return Ok(Some((parser.capture(start, None)?, flags)));
     }
-    let kind = match parser.cursor.next().and_then(Token::plain) {
-        Some(':') => Kind::Plain,
-        Some('=') => Kind::Look { ahead: true, negative: false },
-        Some('!') => Kind::Look { ahead: true, negative: true },
+    let kind = match parser.cursor.next().and_then(PatternToken::plain) {
+        Some(':') => GroupKind::Plain,
+        Some('=') => GroupKind::Look { ahead: true, negative: false },
+        Some('!') => GroupKind::Look { ahead: true, negative: true },
         Some('<') => angle(parser, start)?,
         Some(letter @ ('i' | 'm' | 's' | '-')) => {
             return modifiers(parser, letter, start).map(Some);
@@ -28,7 +28,7 @@ pub(in crate::syntax) fn open(
     Ok(Some((kind, flags)))
 }
 
-fn unknown(parser: &Parser, letter: Option<char>, start: usize) -> Error {
+fn unknown(parser: &PatternParser, letter: Option<char>, start: usize) -> Error {
     let message = format!("{} begins no kind of group", parser.cursor.text(start));
     let hint = match letter {
         Some('>') => "only the python dialect has atomic groups",
@@ -42,12 +42,12 @@ fn unknown(parser: &Parser, letter: Option<char>, start: usize) -> Error {
 }
 
 /// After `(?<`: look-behind or a named group.
-fn angle(parser: &mut Parser, start: usize) -> Result<Kind, Error> {
+fn angle(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Error> {
     if parser.cursor.eat('=') {
-        return Ok(Kind::Look { ahead: false, negative: false });
+        return Ok(GroupKind::Look { ahead: false, negative: false });
     }
     if parser.cursor.eat('!') {
-        return Ok(Kind::Look { ahead: false, negative: true });
+        return Ok(GroupKind::Look { ahead: false, negative: true });
     }
     let hint = "a name is made of letters, digits, $ and underscores and begins with no digit";
     match parser.cursor.until('>') {
@@ -61,7 +61,11 @@ fn angle(parser: &mut Parser, start: usize) -> Result<Kind, Error> {
 }
 
 /// `(?i:…)` or `(?i-s:…)`, after the first letter or hyphen.
-fn modifiers(parser: &mut Parser, first: char, start: usize) -> Result<(Kind, Flags), Error> {
+fn modifiers(
+    parser: &mut PatternParser,
+    first: char,
+    start: usize,
+) -> Result<(GroupKind, Flags), Error> {
     let mut flags = parser.open.flags;
     let (mut seen, mut value) = (String::new(), true);
     let mut letter = Some(first);
@@ -78,15 +82,15 @@ fn modifiers(parser: &mut Parser, first: char, start: usize) -> Result<(Kind, Fl
             }
             _ => return Err(bad_modifiers(parser, start)),
         }
-        letter = parser.cursor.next().and_then(Token::plain);
+        letter = parser.cursor.next().and_then(PatternToken::plain);
     }
     if seen.is_empty() {
         return Err(bad_modifiers(parser, start));
     }
-    Ok((Kind::Scoped, flags))
+    Ok((GroupKind::Scoped, flags))
 }
 
-fn bad_modifiers(parser: &Parser, start: usize) -> Error {
+fn bad_modifiers(parser: &PatternParser, start: usize) -> Error {
     let hint = "write each of i, m and s at most once and a colon after them, as in (?i-s:…)";
     parser.cursor.refuse(start, "the modifiers cannot be read", hint)
 }

@@ -4,74 +4,74 @@ use crate::charset::CharSet;
 use crate::error::Error;
 use crate::syntax::ast::Node;
 use crate::syntax::dialects::ecma_escapes;
-use crate::syntax::parser::{Kind, Parser};
-use crate::syntax::pattern_cursor::{Cursor, Token};
-use crate::syntax::unresolved_items::{Atom, Item, Member};
+use crate::syntax::parser::{GroupKind, PatternParser};
+use crate::syntax::pattern_cursor::{PatternCursor, PatternToken};
+use crate::syntax::unresolved_items::{CharAtom, ClassMember, UnresolvedItem};
 use crate::syntax::{Dialect, Flags};
 
 /// An escape outside a class; the backslash was at `start`.
 pub(in crate::syntax) fn escape(
-    parser: &mut Parser,
+    parser: &mut PatternParser,
     letter: char,
     start: usize,
-) -> Result<Item, Error> {
-    Ok(Item::Atom(Atom::member(member(parser, letter, start)?)))
+) -> Result<UnresolvedItem, Error> {
+    Ok(UnresolvedItem::Atom(CharAtom::member(member(parser, letter, start)?)))
 }
 
 /// An escape that means the same inside and outside a class, and the same as to ECMA-262 but for
 /// the characters of `\d` and `\s`.
-fn member(parser: &mut Parser, letter: char, start: usize) -> Result<Member, Error> {
-    let braced = parser.cursor.peek() == Some(Token::Char('{'));
+fn member(parser: &mut PatternParser, letter: char, start: usize) -> Result<ClassMember, Error> {
+    let braced = parser.cursor.peek() == Some(PatternToken::Char('{'));
     match letter {
         'x' | 'u' if braced => Err(unread(&parser.cursor, start)),
         'd' | 'D' | 's' | 'S' | 'p' | 'P' | 'f' | 'n' | 'r' | 't' | 'v' | 'x' | 'u' => {
             ecma_escapes::member(parser, letter, start)
         }
         _ if letter.is_ascii_alphanumeric() => Err(unread(&parser.cursor, start)),
-        _ => Ok(Member::Literal(letter.into())),
+        _ => Ok(ClassMember::Literal(letter.into())),
     }
 }
 
 /// One element of a class.
 pub(in crate::syntax) fn class_member(
-    parser: &mut Parser,
-    token: Token,
+    parser: &mut PatternParser,
+    token: PatternToken,
     start: usize,
-) -> Result<Member, Error> {
+) -> Result<ClassMember, Error> {
     match token {
         // Classes within classes, and intersections of classes.
-        Token::Char('[') => Err(unread(&parser.cursor, start)),
-        Token::Char('&') if parser.cursor.peek() == Some(Token::Char('&')) => {
+        PatternToken::Char('[') => Err(unread(&parser.cursor, start)),
+        PatternToken::Char('&') if parser.cursor.peek() == Some(PatternToken::Char('&')) => {
             Err(unread(&parser.cursor, start))
         }
         // Differences of classes.
-        Token::Char(twice @ ('-' | '~'))
+        PatternToken::Char(twice @ ('-' | '~'))
             if parser.dialect == Dialect::Fancy
-                && parser.cursor.peek() == Some(Token::Char(twice)) =>
+                && parser.cursor.peek() == Some(PatternToken::Char(twice)) =>
         {
             Err(unread(&parser.cursor, start))
         }
-        Token::Char(character) => Ok(Member::Literal(character.into())),
-        Token::Escape(letter) => member(parser, letter, start),
+        PatternToken::Char(character) => Ok(ClassMember::Literal(character.into())),
+        PatternToken::Escape(letter) => member(parser, letter, start),
     }
 }
 
 /// Reads what follows the parenthesis at `start`: what it opens and the flags inside.
 pub(in crate::syntax) fn open(
-    parser: &mut Parser,
+    parser: &mut PatternParser,
     start: usize,
-) -> Result<Option<(Kind, Flags)>, Error> {
+) -> Result<Option<(GroupKind, Flags)>, Error> {
     let flags = parser.open.flags;
     if !parser.cursor.eat('?') {
         return Ok(Some((parser.capture(start, None)?, flags)));
     }
-    let kind = match parser.cursor.next().and_then(Token::plain) {
-        Some(':') => Kind::Plain,
-        Some('>') => Kind::Atomic,
-        Some('=') => Kind::Look { ahead: true, negative: false },
-        Some('!') => Kind::Look { ahead: true, negative: true },
+    let kind = match parser.cursor.next().and_then(PatternToken::plain) {
+        Some(':') => GroupKind::Plain,
+        Some('>') => GroupKind::Atomic,
+        Some('=') => GroupKind::Look { ahead: true, negative: false },
+        Some('!') => GroupKind::Look { ahead: true, negative: true },
         Some('i') if parser.cursor.eat(':') => {
-            return Ok(Some((Kind::Scoped, Flags { ignore_case: true, ..flags })));
+            return Ok(Some((GroupKind::Scoped, Flags { ignore_case: true, ..flags })));
         }
         _ => return Err(unread(&parser.cursor, start)),
     };
@@ -85,7 +85,7 @@ pub(in crate::syntax) fn text_end() -> Node {
 }
 
 /// Why something that Oniguruma reads is not read here.
-pub(in crate::syntax) fn unread(cursor: &Cursor, start: usize) -> Error {
+pub(in crate::syntax) fn unread(cursor: &PatternCursor, start: usize) -> Error {
     let message = format!("{} is not read in patterns of pre-tokenizers", cursor.text(start));
     let hint = "its exact meaning to the tokenizer is not known here";
     cursor.refuse(start, message, hint)

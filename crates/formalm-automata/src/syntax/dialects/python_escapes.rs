@@ -3,39 +3,41 @@
 use crate::error::Error;
 use crate::syntax::Dialect;
 use crate::syntax::alternation_merging::unique;
-use crate::syntax::parser::Parser;
-use crate::syntax::pattern_cursor::{Cursor, Token};
-use crate::syntax::unresolved_items::{Anchor, Atom, Item, Member, Perl};
+use crate::syntax::parser::PatternParser;
+use crate::syntax::pattern_cursor::{PatternCursor, PatternToken};
+use crate::syntax::unresolved_items::{
+    AnchorKind, CharAtom, ClassMember, PerlClass, UnresolvedItem,
+};
 
 /// An escape outside a class; the backslash was at `start`.
 pub(in crate::syntax) fn escape(
-    parser: &mut Parser,
+    parser: &mut PatternParser,
     letter: char,
     start: usize,
-) -> Result<Item, Error> {
+) -> Result<UnresolvedItem, Error> {
     let anchor = match letter {
-        'A' => Some(Anchor::TextStart),
-        'Z' => Some(Anchor::TextEnd),
-        'z' if parser.dialect == Dialect::Python314 => Some(Anchor::TextEnd),
-        'b' => Some(Anchor::Boundary(false)),
-        'B' => Some(Anchor::Boundary(true)),
+        'A' => Some(AnchorKind::TextStart),
+        'Z' => Some(AnchorKind::TextEnd),
+        'z' if parser.dialect == Dialect::Python314 => Some(AnchorKind::TextEnd),
+        'b' => Some(AnchorKind::Boundary(false)),
+        'B' => Some(AnchorKind::Boundary(true)),
         _ => None,
     };
     if let Some(anchor) = anchor {
-        return Ok(Item::Anchor(anchor));
+        return Ok(UnresolvedItem::Anchor(anchor));
     }
     let atom = match letter {
         '0' => octal(&mut parser.cursor, start)?,
         '1'..='9' => numbered(parser, letter, start)?,
         _ => member(&mut parser.cursor, letter, start)?,
     };
-    Ok(Item::Atom(Atom::member(atom)))
+    Ok(UnresolvedItem::Atom(CharAtom::member(atom)))
 }
 
 /// An escape that means the same inside and outside a class.
-fn member(cursor: &mut Cursor, letter: char, start: usize) -> Result<Member, Error> {
-    if let Some((perl, negated)) = Perl::of(letter) {
-        return Ok(Member::Perl(perl, negated));
+fn member(cursor: &mut PatternCursor, letter: char, start: usize) -> Result<ClassMember, Error> {
+    if let Some((perl, negated)) = PerlClass::of(letter) {
+        return Ok(ClassMember::Perl(perl, negated));
     }
     let code = match letter {
         'a' => 0x07,
@@ -51,10 +53,10 @@ fn member(cursor: &mut Cursor, letter: char, start: usize) -> Result<Member, Err
         _ if letter.is_ascii_alphabetic() => return Err(bad_escape(cursor, letter, start)),
         _ => letter.into(),
     };
-    Ok(Member::Literal(code))
+    Ok(ClassMember::Literal(code))
 }
 
-fn hexadecimal(cursor: &mut Cursor, digits: usize, start: usize) -> Result<u32, Error> {
+fn hexadecimal(cursor: &mut PatternCursor, digits: usize, start: usize) -> Result<u32, Error> {
     let (count, value) = cursor.digits(16, digits);
     if count < digits {
         let message = format!("the escape {} is incomplete", cursor.text(start));
@@ -71,7 +73,7 @@ fn hexadecimal(cursor: &mut Cursor, digits: usize, start: usize) -> Result<u32, 
 }
 
 /// Refused because a table of all names would be larger than the rest of the library.
-fn named_character(cursor: &mut Cursor, start: usize) -> Error {
+fn named_character(cursor: &mut PatternCursor, start: usize) -> Error {
     if cursor.eat('{') {
         cursor.until('}');
     }
@@ -79,7 +81,7 @@ fn named_character(cursor: &mut Cursor, start: usize) -> Error {
     cursor.refuse(start, "characters by name are not supported", hint)
 }
 
-fn bad_escape(cursor: &Cursor, letter: char, start: usize) -> Error {
+fn bad_escape(cursor: &PatternCursor, letter: char, start: usize) -> Error {
     let message = format!("\\{letter} is not an escape here");
     let hint = match letter {
         'z' => "write \\Z for the end of the text; \\z is Python's from 3.14 on",
@@ -91,16 +93,16 @@ fn bad_escape(cursor: &Cursor, letter: char, start: usize) -> Error {
 }
 
 /// `\0` with up to two more octal digits.
-fn octal(cursor: &mut Cursor, start: usize) -> Result<Member, Error> {
+fn octal(cursor: &mut PatternCursor, start: usize) -> Result<ClassMember, Error> {
     cursor.seek(start + 1);
     octal_digits(cursor, start)
 }
 
 /// Up to three octal digits.
-fn octal_digits(cursor: &mut Cursor, start: usize) -> Result<Member, Error> {
+fn octal_digits(cursor: &mut PatternCursor, start: usize) -> Result<ClassMember, Error> {
     let (_, value) = cursor.digits(8, 3);
     match u32::try_from(value) {
-        Ok(code) if code <= 0o377 => Ok(Member::Literal(code)),
+        Ok(code) if code <= 0o377 => Ok(ClassMember::Literal(code)),
         _ => {
             let message = format!("the octal escape {} is too large", cursor.text(start));
             Err(cursor.refuse(start, message, "the greatest is \\377; write \\uhhhh beyond it"))
@@ -109,7 +111,7 @@ fn octal_digits(cursor: &mut Cursor, start: usize) -> Result<Member, Error> {
 }
 
 /// Three octal digits are a character, anything else refers to a group.
-fn numbered(parser: &mut Parser, letter: char, start: usize) -> Result<Member, Error> {
+fn numbered(parser: &mut PatternParser, letter: char, start: usize) -> Result<ClassMember, Error> {
     let cursor = &mut parser.cursor;
     cursor.seek(start + 1);
     let (digits, _) = cursor.digits(8, 3);
@@ -122,7 +124,7 @@ fn numbered(parser: &mut Parser, letter: char, start: usize) -> Result<Member, E
 }
 
 /// Why a reference to a group by number is refused.
-fn reference(parser: &Parser, number: u64, start: usize) -> Error {
+fn reference(parser: &PatternParser, number: u64, start: usize) -> Error {
     if number > parser.groups.len() as u64 {
         let message = format!("there is no group {number} to refer to");
         let hint = "write \\xhh for a character by number";
@@ -132,7 +134,7 @@ fn reference(parser: &Parser, number: u64, start: usize) -> Error {
 }
 
 /// Why any reference to a group is refused.
-pub(in crate::syntax) fn not_regular(cursor: &Cursor, start: usize) -> Error {
+pub(in crate::syntax) fn not_regular(cursor: &PatternCursor, start: usize) -> Error {
     cursor.refuse(
         start,
         "a reference to what a group matched is not regular",
@@ -141,13 +143,16 @@ pub(in crate::syntax) fn not_regular(cursor: &Cursor, start: usize) -> Error {
 }
 
 /// A class; the bracket at `start` has been read.
-pub(in crate::syntax) fn class(cursor: &mut Cursor, start: usize) -> Result<Atom, Error> {
+pub(in crate::syntax) fn class(
+    cursor: &mut PatternCursor,
+    start: usize,
+) -> Result<CharAtom, Error> {
     let negated = cursor.eat('^');
     let mut members = Vec::new();
     loop {
         let first = cursor.position();
         let token = cursor.next().ok_or_else(|| unterminated(cursor, start))?;
-        if token == Token::Char(']') && !members.is_empty() {
+        if token == PatternToken::Char(']') && !members.is_empty() {
             break;
         }
         let low = class_member(cursor, token, first)?;
@@ -157,8 +162,8 @@ pub(in crate::syntax) fn class(cursor: &mut Cursor, start: usize) -> Result<Atom
         }
         let second = cursor.position();
         let token = cursor.next().ok_or_else(|| unterminated(cursor, start))?;
-        if token == Token::Char(']') {
-            members.extend([low, Member::Literal('-'.into())]);
+        if token == PatternToken::Char(']') {
+            members.extend([low, ClassMember::Literal('-'.into())]);
             break;
         }
         let high = class_member(cursor, token, second)?;
@@ -166,37 +171,46 @@ pub(in crate::syntax) fn class(cursor: &mut Cursor, start: usize) -> Result<Atom
     }
     let members = unique(members);
     Ok(match (members.as_slice(), negated) {
-        (&[Member::Literal(code)], false) => Atom::Literal(code),
-        (&[Member::Literal(code)], true) => Atom::NotLiteral(code),
-        _ => Atom::Set { negated, members },
+        (&[ClassMember::Literal(code)], false) => CharAtom::Literal(code),
+        (&[ClassMember::Literal(code)], true) => CharAtom::NotLiteral(code),
+        _ => CharAtom::Set { negated, members },
     })
 }
 
-fn class_member(cursor: &mut Cursor, token: Token, start: usize) -> Result<Member, Error> {
+fn class_member(
+    cursor: &mut PatternCursor,
+    token: PatternToken,
+    start: usize,
+) -> Result<ClassMember, Error> {
     match token {
-        Token::Char(character) => Ok(Member::Literal(character.into())),
-        Token::Escape('b') => Ok(Member::Literal(0x08)),
-        Token::Escape(digit @ '0'..='9') if digit <= '7' => {
+        PatternToken::Char(character) => Ok(ClassMember::Literal(character.into())),
+        PatternToken::Escape('b') => Ok(ClassMember::Literal(0x08)),
+        PatternToken::Escape(digit @ '0'..='9') if digit <= '7' => {
             cursor.seek(start + 1);
             octal_digits(cursor, start)
         }
-        Token::Escape(letter @ '8'..='9') => Err(bad_escape(cursor, letter, start)),
-        Token::Escape(letter) => member(cursor, letter, start),
+        PatternToken::Escape(letter @ '8'..='9') => Err(bad_escape(cursor, letter, start)),
+        PatternToken::Escape(letter) => member(cursor, letter, start),
     }
 }
 
-fn range(cursor: &Cursor, low: Member, high: Member, start: usize) -> Result<Member, Error> {
-    if let (Member::Literal(low), Member::Literal(high)) = (low, high)
+fn range(
+    cursor: &PatternCursor,
+    low: ClassMember,
+    high: ClassMember,
+    start: usize,
+) -> Result<ClassMember, Error> {
+    if let (ClassMember::Literal(low), ClassMember::Literal(high)) = (low, high)
         && low <= high
     {
-        return Ok(Member::Range(low, high));
+        return Ok(ClassMember::Range(low, high));
     }
     let message = format!("{} is not a range of characters", cursor.text(start));
     let hint = "write the lower character first, or escape the hyphen with a backslash";
     Err(cursor.refuse(start, message, hint))
 }
 
-fn unterminated(cursor: &Cursor, start: usize) -> Error {
+fn unterminated(cursor: &PatternCursor, start: usize) -> Error {
     let hint = "add the missing ], or escape the [ with a backslash; a ] that comes first is \
                 itself a member";
     cursor.refuse(start, "a class is never closed", hint)

@@ -3,27 +3,27 @@
 use crate::error::Error;
 use crate::syntax::Flags;
 use crate::syntax::dialects::python_escapes::not_regular;
-use crate::syntax::parser::{Kind, Parser};
-use crate::syntax::pattern_cursor::Token;
+use crate::syntax::parser::{GroupKind, PatternParser};
+use crate::syntax::pattern_cursor::PatternToken;
 use crate::syntax::unicode::properties::is_identifier;
 
 /// Reads what follows the parenthesis at `start`: what it opens and the flags inside; none if
 /// it was a comment or flags for the whole pattern, which are complete.
 pub(in crate::syntax) fn open(
-    parser: &mut Parser,
+    parser: &mut PatternParser,
     start: usize,
-) -> Result<Option<(Kind, Flags)>, Error> {
+) -> Result<Option<(GroupKind, Flags)>, Error> {
     let flags = parser.open.flags;
     if !parser.cursor.eat('?') {
         return Ok(Some((parser.capture(start, None)?, flags)));
     }
-    let kind = match parser.cursor.next().and_then(Token::plain) {
+    let kind = match parser.cursor.next().and_then(PatternToken::plain) {
         Some('P') => return Ok(Some((named(parser, start)?, flags))),
         Some('#') => return comment(parser, start).map(|()| None),
-        Some(':') => Kind::Plain,
-        Some('>') => Kind::Atomic,
-        Some('=') => Kind::Look { ahead: true, negative: false },
-        Some('!') => Kind::Look { ahead: true, negative: true },
+        Some(':') => GroupKind::Plain,
+        Some('>') => GroupKind::Atomic,
+        Some('=') => GroupKind::Look { ahead: true, negative: false },
+        Some('!') => GroupKind::Look { ahead: true, negative: true },
         Some('<') => look_behind(parser, start)?,
         Some('(') => return Err(conditional(parser, start)),
         Some(letter) if is_flag(letter) || letter == '-' => {
@@ -34,13 +34,13 @@ pub(in crate::syntax) fn open(
     Ok(Some((kind, flags)))
 }
 
-fn unknown(parser: &Parser, start: usize) -> Error {
+fn unknown(parser: &PatternParser, start: usize) -> Error {
     let message = format!("{} begins no kind of group", parser.cursor.text(start));
     let hint = "write (?:…) to group, (?P<name>…) to name, or escape the parenthesis";
     parser.cursor.refuse(start, message, hint)
 }
 
-fn comment(parser: &mut Parser, start: usize) -> Result<(), Error> {
+fn comment(parser: &mut PatternParser, start: usize) -> Result<(), Error> {
     if parser.cursor.until(')').is_none() {
         let hint = "add the missing )";
         return Err(parser.cursor.refuse(start, "a comment is never closed", hint));
@@ -48,10 +48,10 @@ fn comment(parser: &mut Parser, start: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn look_behind(parser: &mut Parser, start: usize) -> Result<Kind, Error> {
+fn look_behind(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Error> {
     match parser.cursor.next() {
-        Some(Token::Char('=')) => Ok(Kind::Look { ahead: false, negative: false }),
-        Some(Token::Char('!')) => Ok(Kind::Look { ahead: false, negative: true }),
+        Some(PatternToken::Char('=')) => Ok(GroupKind::Look { ahead: false, negative: false }),
+        Some(PatternToken::Char('!')) => Ok(GroupKind::Look { ahead: false, negative: true }),
         _ => {
             let message = format!("{} begins no kind of group", parser.cursor.text(start));
             let hint = "Python writes (?P<name>…) to name a group and (?<=…) to look behind";
@@ -61,7 +61,7 @@ fn look_behind(parser: &mut Parser, start: usize) -> Result<Kind, Error> {
 }
 
 /// After `(?P`.
-fn named(parser: &mut Parser, start: usize) -> Result<Kind, Error> {
+fn named(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Error> {
     if parser.cursor.eat('=') {
         let name = name(parser, ')', start)?;
         if !parser.names.contains_key(&name) {
@@ -79,7 +79,7 @@ fn named(parser: &mut Parser, start: usize) -> Result<Kind, Error> {
     parser.capture(start, Some(name))
 }
 
-fn name(parser: &mut Parser, terminator: char, start: usize) -> Result<String, Error> {
+fn name(parser: &mut PatternParser, terminator: char, start: usize) -> Result<String, Error> {
     let hint = "a name is made of letters, digits and underscores and begins with no digit";
     match parser.cursor.until(terminator) {
         Some(name) if is_identifier(&name) => Ok(name),
@@ -91,7 +91,7 @@ fn name(parser: &mut Parser, terminator: char, start: usize) -> Result<String, E
     }
 }
 
-fn conditional(parser: &mut Parser, start: usize) -> Error {
+fn conditional(parser: &mut PatternParser, start: usize) -> Error {
     parser.cursor.until(')');
     parser.cursor.refuse(
         start,
@@ -105,18 +105,18 @@ fn is_flag(letter: char) -> bool {
 }
 
 /// Flags that are turned on and off, by their letters.
-struct Changes {
+struct FlagChanges {
     on: String,
     off: String,
 }
 
 /// After `(?` and a first flag letter or hyphen: `(?i)` or `(?i-s:…)`.
 fn inline_flags(
-    parser: &mut Parser,
+    parser: &mut PatternParser,
     first: char,
     start: usize,
-) -> Result<Option<(Kind, Flags)>, Error> {
-    let mut changes = Changes { on: String::new(), off: String::new() };
+) -> Result<Option<(GroupKind, Flags)>, Error> {
+    let mut changes = FlagChanges { on: String::new(), off: String::new() };
     let mut letter = first;
     while letter != ':' && letter != ')' && letter != '-' {
         check_on(parser, &changes, letter, start)?;
@@ -138,12 +138,12 @@ fn inline_flags(
         let hint = "keep the flag on one side of the hyphen";
         return Err(parser.cursor.refuse(start, "a flag is turned both on and off", hint));
     }
-    Ok(Some((Kind::Scoped, changes.apply(parser.open.flags))))
+    Ok(Some((GroupKind::Scoped, changes.apply(parser.open.flags))))
 }
 
 /// The next flag letter, or one of `others`.
-fn flag_letter(parser: &mut Parser, others: &str, start: usize) -> Result<char, Error> {
-    match parser.cursor.next().and_then(Token::plain) {
+fn flag_letter(parser: &mut PatternParser, others: &str, start: usize) -> Result<char, Error> {
+    match parser.cursor.next().and_then(PatternToken::plain) {
         Some(letter) if is_flag(letter) || others.contains(letter) => Ok(letter),
         _ => {
             let hint = "the flags are a, i, m, s, u and x, as in (?im) or (?i-s:…)";
@@ -152,7 +152,12 @@ fn flag_letter(parser: &mut Parser, others: &str, start: usize) -> Result<char, 
     }
 }
 
-fn check_on(parser: &Parser, changes: &Changes, letter: char, start: usize) -> Result<(), Error> {
+fn check_on(
+    parser: &PatternParser,
+    changes: &FlagChanges,
+    letter: char,
+    start: usize,
+) -> Result<(), Error> {
     let other = if letter == 'a' { 'u' } else { 'a' };
     if letter == 'L' {
         let hint = "texts are Unicode; drop the L";
@@ -165,7 +170,7 @@ fn check_on(parser: &Parser, changes: &Changes, letter: char, start: usize) -> R
     Ok(())
 }
 
-fn check_off(parser: &Parser, letter: char, start: usize) -> Result<(), Error> {
+fn check_off(parser: &PatternParser, letter: char, start: usize) -> Result<(), Error> {
     if "auL".contains(letter) {
         let hint = "write (?u:…) to undo a, and (?a:…) to undo u";
         let message = "the flags a, u and L cannot be turned off";
@@ -174,7 +179,11 @@ fn check_off(parser: &Parser, letter: char, start: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn global_flags(parser: &mut Parser, changes: &Changes, start: usize) -> Result<(), Error> {
+fn global_flags(
+    parser: &mut PatternParser,
+    changes: &FlagChanges,
+    start: usize,
+) -> Result<(), Error> {
     if !parser.is_at_start() {
         return Err(parser.cursor.refuse(
             start,
@@ -192,7 +201,7 @@ fn global_flags(parser: &mut Parser, changes: &Changes, start: usize) -> Result<
     Ok(())
 }
 
-impl Changes {
+impl FlagChanges {
     fn apply(&self, mut flags: Flags) -> Flags {
         for (letters, value) in [(&self.on, true), (&self.off, false)] {
             for letter in letters.chars() {

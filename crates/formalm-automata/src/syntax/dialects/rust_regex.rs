@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::charset::CharSet;
 use crate::error::{Error, Resource, Span};
-use crate::syntax::ast::{Group, Node, Pattern};
+use crate::syntax::ast::{CaptureGroup, Node, Pattern};
 use crate::syntax::{Dialect, Flags, MAX_NESTING, MAX_REPETITION};
 
 /// Work that the classes of a pattern may take, in characters and ranges that are visited. `\w`
@@ -24,7 +24,7 @@ const MAX_CLASS_WORK: u64 = 100_000_000;
 
 /// Flags in force at a place of the pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct InForce {
+struct FlagsInForce {
     ignore_case: bool,
     multi_line: bool,
     dot_all: bool,
@@ -35,7 +35,7 @@ struct InForce {
     verbose: bool,
 }
 
-impl InForce {
+impl FlagsInForce {
     fn apply(&mut self, flags: &ast::Flags) {
         let mut value = true;
         for item in &flags.items {
@@ -70,10 +70,10 @@ pub(in crate::syntax) fn parse(source: &str, flags: Flags) -> Result<Pattern, Er
     }
     let mut parser = ast::parse::ParserBuilder::new();
     parser.nest_limit(MAX_NESTING as u32).ignore_whitespace(flags.verbose);
-    let mut reader = Reader {
+    let mut reader = AstReader {
         source,
-        places: Places::of(source),
-        flags: InForce {
+        places: CharOffsets::of(source),
+        flags: FlagsInForce {
             ignore_case: flags.ignore_case,
             multi_line: flags.multi_line,
             dot_all: flags.dot_all,
@@ -93,15 +93,15 @@ pub(in crate::syntax) fn parse(source: &str, flags: Flags) -> Result<Pattern, Er
 }
 
 /// Characters before each byte of the source.
-enum Places {
+enum CharOffsets {
     Ascii,
     Wide(Vec<u32>),
 }
 
-impl Places {
-    fn of(source: &str) -> Places {
+impl CharOffsets {
+    fn of(source: &str) -> CharOffsets {
         if source.is_ascii() {
-            return Places::Ascii;
+            return CharOffsets::Ascii;
         }
         let mut before = 0u32;
         let mut places = Vec::with_capacity(source.len() + 1);
@@ -110,32 +110,32 @@ impl Places {
             before += 1;
         }
         places.push(before);
-        Places::Wide(places)
+        CharOffsets::Wide(places)
     }
 
     fn span(&self, span: &ast::Span) -> Span {
         let at = |offset: usize| match self {
-            Places::Ascii => offset,
-            Places::Wide(places) => places[offset] as usize,
+            CharOffsets::Ascii => offset,
+            CharOffsets::Wide(places) => places[offset] as usize,
         };
         Span { start: at(span.start.offset), end: at(span.end.offset) }
     }
 }
 
-struct Reader<'a> {
+struct AstReader<'a> {
     source: &'a str,
-    places: Places,
-    flags: InForce,
-    groups: Vec<Group>,
+    places: CharOffsets,
+    flags: FlagsInForce,
+    groups: Vec<CaptureGroup>,
     /// Leaves by their text and the flags in force.
-    leaves: FxHashMap<(&'a str, InForce), Node>,
+    leaves: FxHashMap<(&'a str, FlagsInForce), Node>,
     /// Word characters of Unicode.
     word: Option<CharSet>,
     /// What classes have cost, see [`MAX_CLASS_WORK`].
     work: u64,
 }
 
-impl Reader<'_> {
+impl AstReader<'_> {
     fn node(&mut self, tree: &Ast) -> Result<Node, Error> {
         Ok(match tree {
             Ast::Empty(_) => Node::Empty,
@@ -195,7 +195,7 @@ impl Reader<'_> {
             GroupKind::CaptureIndex(_) => None,
             GroupKind::CaptureName { name, .. } => Some(name.name.clone()),
         };
-        self.groups.push(Group { name, span: self.places.span(&group.span) });
+        self.groups.push(CaptureGroup { name, span: self.places.span(&group.span) });
         let index = self.groups.len() as u32;
         let node = self.node(&group.ast);
         self.flags = before;

@@ -4,17 +4,17 @@ use proptest::prelude::*;
 
 use crate::charset::CharSet;
 use crate::error::{Error, Resource, Span};
-use crate::syntax::capture_matcher::{Program, spans};
+use crate::syntax::capture_matcher::{MatchProgram, group_spans};
 use crate::syntax::{Dialect, Flags, MAX_REPETITION, Node, parse};
-use crate::terms::derivative::Work;
+use crate::terms::derivative::StepMeter;
 use crate::{Automaton, Expression, Limits, Machine};
 
-type Spans = Option<Vec<Option<(usize, usize)>>>;
+type EngineSpans = Option<Vec<Option<(usize, usize)>>>;
 
 /// What the engine's groups capture when the pattern matches the whole text.
 ///
 /// The engine has no groups after the last one that can take part; they are there and unset.
-fn captured(engine: &regex::Regex, text: &str, groups: usize) -> Spans {
+fn captured(engine: &regex::Regex, text: &str, groups: usize) -> EngineSpans {
     let found = engine.captures(text)?;
     let group = |at: usize| found.get(at).map(|one| (one.start(), one.end()));
     Some((1..=groups).map(group).collect())
@@ -40,7 +40,7 @@ fn agrees(pattern: &str, texts: &[&str]) -> Result<(), TestCaseError> {
         Ok(read) => read,
         Err(error) => return Err(TestCaseError::fail(format!("{pattern}: {error}"))),
     };
-    let (program, groups) = (Program::new(&read), read.groups.len());
+    let (program, groups) = (MatchProgram::new(&read), read.groups.len());
     let machine = Automaton::new(&Expression::pattern(read), Limits::default());
     for text in texts {
         let expected = captured(&engine, text, groups);
@@ -49,7 +49,7 @@ fn agrees(pattern: &str, texts: &[&str]) -> Result<(), TestCaseError> {
             end.is_ok_and(|state| machine.is_accepting(state))
         });
         prop_assert_eq!(member, expected.is_some(), "{} on {:?}", pattern, text);
-        let found = spans(&program, text, &mut Work { steps: 0, allowed: 1 << 20 });
+        let found = group_spans(&program, text, &mut StepMeter { steps: 0, allowed: 1 << 20 });
         prop_assert_eq!(found, Ok(expected), "{} on {:?}", pattern, text);
     }
     Ok(())
@@ -443,7 +443,11 @@ fn loops_whose_iterations_may_be_empty_end() {
         ["((a*)*)*b", "((a+)+)+b", "(?:(a?){2,}){2,}b", "(?:(?:(?:a*)*)*)*b", r"(\b|a)*b"]
     {
         let read = parse(pattern, Dialect::Rust, Flags::default()).expect(pattern);
-        let found = spans(&Program::new(&read), &text, &mut Work { steps: 0, allowed: 1_000_000 });
+        let found = group_spans(
+            &MatchProgram::new(&read),
+            &text,
+            &mut StepMeter { steps: 0, allowed: 1_000_000 },
+        );
         assert_eq!(found, Ok(None), "{pattern}");
     }
 }

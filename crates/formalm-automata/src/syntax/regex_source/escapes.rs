@@ -1,15 +1,15 @@
 //! Escapes and classes of patterns that are being read.
 
 use super::property_names;
-use super::{Lexed, Source};
-use crate::syntax::unresolved_items::Perl;
+use super::{RegexSourceState, SourcePosition};
+use crate::syntax::unresolved_items::PerlClass;
 
 /// The greatest number of a character.
 const LAST: u32 = 0x10_FFFF;
 
 /// What a single character is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Spot {
+pub(super) enum CharRole {
     /// An item of its own.
     Outside,
     /// A member of a class, perhaps the first of a range.
@@ -20,45 +20,45 @@ pub(super) enum Spot {
 
 /// An escape that is being read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Escape {
+pub(super) enum EscapeProgress {
     /// After the backslash.
-    Begun(Spot),
+    Begun(CharRole),
     /// After `\0`, which no digit may follow.
-    Null(Spot),
+    Null(CharRole),
     /// After `\c`.
-    Control(Spot),
+    Control(CharRole),
     /// Hexadecimal digits: how many are to come, their number, and whether surrogates pair up.
-    Hex { spot: Spot, left: u32, number: u32, pairs: bool },
+    Hex { spot: CharRole, left: u32, number: u32, pairs: bool },
     /// After `\u`.
-    Unicode(Spot),
+    Unicode(CharRole),
     /// `\u{…}`: the number, and whether a digit has come.
-    Braced { spot: Spot, number: u32, some: bool },
+    Braced { spot: CharRole, number: u32, some: bool },
     /// After the first of a pair of surrogates, in a class.
-    Lead(Spot, u32),
+    Lead(CharRole, u32),
     /// The same with a backslash behind it.
-    LeadBackslash(Spot, u32),
+    LeadBackslash(CharRole, u32),
     /// The same with `\u` and digits behind it: how many are to come, and their number.
-    LeadHex { spot: Spot, lead: u32, left: u32, number: u32 },
+    LeadHex { spot: CharRole, lead: u32, left: u32, number: u32 },
     /// The name of a property; none before its brace.
-    Property(Spot, Option<String>),
+    Property(CharRole, Option<String>),
 }
 
-impl Spot {
+impl CharRole {
     /// The least number that may come; `None` where any may.
     fn least(self) -> u32 {
         match self {
-            Spot::High(Some(low)) => low,
+            CharRole::High(Some(low)) => low,
             _ => 0,
         }
     }
 
     /// Where the text is after a number, or after a set.
-    fn filled(self, member: Option<u32>) -> Option<Lexed> {
+    fn filled(self, member: Option<u32>) -> Option<SourcePosition> {
         match (self, member) {
-            (Spot::Outside, _) => Some(Lexed::Item(true)),
-            (Spot::Low, member) => Some(Lexed::After(member)),
-            (Spot::High(Some(low)), Some(high)) if high < low => None,
-            (Spot::High(_), _) => Some(Lexed::Members),
+            (CharRole::Outside, _) => Some(SourcePosition::Item(true)),
+            (CharRole::Low, member) => Some(SourcePosition::After(member)),
+            (CharRole::High(Some(low)), Some(high)) if high < low => None,
+            (CharRole::High(_), _) => Some(SourcePosition::Members),
         }
     }
 }
@@ -86,19 +86,21 @@ fn can_reach(number: u32, some: bool, least: u32) -> bool {
     })
 }
 
-impl Escape {
+impl EscapeProgress {
     /// Whether a pattern may end here.
     pub(super) fn may_end_pattern(&self) -> bool {
-        matches!(self, Escape::Null(Spot::Outside))
+        matches!(self, EscapeProgress::Null(CharRole::Outside))
     }
 
     /// Whether some character beyond ASCII up to this one may come.
     pub(super) fn takes_wide(&self, last: char) -> bool {
         match *self {
-            Escape::Begun(spot) => spot.least() <= last.into(),
+            EscapeProgress::Begun(spot) => spot.least() <= last.into(),
             // What comes belongs to the next member.
-            Escape::Null(_) | Escape::LeadBackslash(Spot::Low, _) => true,
-            Escape::Lead(spot, lead) | Escape::LeadBackslash(spot, lead) => spot.least() <= lead,
+            EscapeProgress::Null(_) | EscapeProgress::LeadBackslash(CharRole::Low, _) => true,
+            EscapeProgress::Lead(spot, lead) | EscapeProgress::LeadBackslash(spot, lead) => {
+                spot.least() <= lead
+            }
             _ => false,
         }
     }
@@ -106,146 +108,152 @@ impl Escape {
     /// Whether the digits so far can become a number that may come.
     fn is_viable(&self) -> bool {
         match *self {
-            Escape::Null(spot) => spot.least() == 0,
-            Escape::Control(spot) => spot.least() <= 26,
-            Escape::Unicode(_) => true,
-            Escape::Hex { spot, left, number, pairs } => {
+            EscapeProgress::Null(spot) => spot.least() == 0,
+            EscapeProgress::Control(spot) => spot.least() <= 26,
+            EscapeProgress::Unicode(_) => true,
+            EscapeProgress::Hex { spot, left, number, pairs } => {
                 let (first, last) = (number << (4 * left), most(number, left));
                 let leads = pairs && first < 0xDC00 && last >= 0xD800;
                 let last = if leads { joined(last.min(0xDBFF), 0xDFFF) } else { last };
                 last >= spot.least()
             }
-            Escape::Braced { spot, number, some } => can_reach(number, some, spot.least()),
-            Escape::Lead(spot, lead) | Escape::LeadBackslash(spot, lead) => {
+            EscapeProgress::Braced { spot, number, some } => can_reach(number, some, spot.least()),
+            EscapeProgress::Lead(spot, lead) | EscapeProgress::LeadBackslash(spot, lead) => {
                 joined(lead, 0xDFFF) >= spot.least()
             }
-            Escape::LeadHex { spot, lead, left, number } => {
+            EscapeProgress::LeadHex { spot, lead, left, number } => {
                 let (first, last) = (number << (4 * left), most(number, left));
                 let trails = first < 0xE000 && last >= 0xDC00;
                 lead >= spot.least() || trails && joined(lead, last.min(0xDFFF)) >= spot.least()
             }
-            Escape::Begun(_) | Escape::Property(..) => true,
+            EscapeProgress::Begun(_) | EscapeProgress::Property(..) => true,
         }
     }
 }
 
-impl Source {
-    fn escape(&self, escape: Escape) -> Option<Source> {
-        if escape.is_viable() { self.to(Lexed::Escape(escape)) } else { None }
+impl RegexSourceState {
+    fn escape(&self, escape: EscapeProgress) -> Option<RegexSourceState> {
+        if escape.is_viable() { self.to(SourcePosition::Escape(escape)) } else { None }
     }
 
-    fn fill(&self, spot: Spot, member: Option<u32>) -> Option<Source> {
+    fn fill(&self, spot: CharRole, member: Option<u32>) -> Option<RegexSourceState> {
         self.to(spot.filled(member)?)
     }
 
     /// After a character where a member of a class may begin.
-    pub(super) fn after_member(&self, spot: Spot, c: char) -> Option<Source> {
+    pub(super) fn after_member(&self, spot: CharRole, c: char) -> Option<RegexSourceState> {
         match c {
-            ']' => self.to(Lexed::Item(true)),
-            '\\' => self.to(Lexed::Escape(Escape::Begun(spot))),
+            ']' => self.to(SourcePosition::Item(true)),
+            '\\' => self.to(SourcePosition::Escape(EscapeProgress::Begun(spot))),
             _ => self.fill(spot, Some(c.into())),
         }
     }
 
-    pub(super) fn after_escape(&self, escape: &Escape, c: char) -> Option<Source> {
+    pub(super) fn after_escape(
+        &self,
+        escape: &EscapeProgress,
+        c: char,
+    ) -> Option<RegexSourceState> {
         match *escape {
-            Escape::Begun(spot) => self.after_backslash(spot, c),
-            Escape::Null(_) if c.is_ascii_digit() => None,
-            Escape::Null(spot) => self.fill(spot, Some(0))?.after(c),
-            Escape::Control(spot) if c.is_ascii_alphabetic() => {
+            EscapeProgress::Begun(spot) => self.after_backslash(spot, c),
+            EscapeProgress::Null(_) if c.is_ascii_digit() => None,
+            EscapeProgress::Null(spot) => self.fill(spot, Some(0))?.after(c),
+            EscapeProgress::Control(spot) if c.is_ascii_alphabetic() => {
                 self.fill(spot, Some(u32::from(c) & 0x1F))
             }
-            Escape::Control(_) => None,
-            Escape::Unicode(spot) if c == '{' => {
-                self.escape(Escape::Braced { spot, number: 0, some: false })
+            EscapeProgress::Control(_) => None,
+            EscapeProgress::Unicode(spot) if c == '{' => {
+                self.escape(EscapeProgress::Braced { spot, number: 0, some: false })
             }
-            Escape::Unicode(spot) => {
+            EscapeProgress::Unicode(spot) => {
                 let number = c.to_digit(16)?;
-                self.escape(Escape::Hex { spot, left: 3, number, pairs: true })
+                self.escape(EscapeProgress::Hex { spot, left: 3, number, pairs: true })
             }
-            Escape::Hex { spot, left, number, pairs } => {
+            EscapeProgress::Hex { spot, left, number, pairs } => {
                 let (left, number) = (left - 1, number << 4 | c.to_digit(16)?);
                 if left > 0 {
-                    return self.escape(Escape::Hex { spot, left, number, pairs });
+                    return self.escape(EscapeProgress::Hex { spot, left, number, pairs });
                 }
                 self.numbered(spot, number, pairs)
             }
-            Escape::Braced { spot, number, some: true } if c == '}' => {
+            EscapeProgress::Braced { spot, number, some: true } if c == '}' => {
                 self.fill(spot, Some(number))
             }
-            Escape::Braced { spot, number, .. } => {
+            EscapeProgress::Braced { spot, number, .. } => {
                 let number = number << 4 | c.to_digit(16)?;
-                self.escape(Escape::Braced { spot, number, some: true })
+                self.escape(EscapeProgress::Braced { spot, number, some: true })
             }
-            Escape::Lead(spot, lead) if c == '\\' => self.escape(Escape::LeadBackslash(spot, lead)),
-            Escape::Lead(spot, lead) => self.fill(spot, Some(lead))?.after(c),
-            Escape::LeadBackslash(spot, lead) if c == 'u' => {
-                self.escape(Escape::LeadHex { spot, lead, left: 4, number: 0 })
+            EscapeProgress::Lead(spot, lead) if c == '\\' => {
+                self.escape(EscapeProgress::LeadBackslash(spot, lead))
             }
-            Escape::LeadBackslash(spot, lead) => self.fill(spot, Some(lead))?.after('\\')?.after(c),
-            Escape::LeadHex { spot, lead, left: 4, .. } if c == '{' => {
+            EscapeProgress::Lead(spot, lead) => self.fill(spot, Some(lead))?.after(c),
+            EscapeProgress::LeadBackslash(spot, lead) if c == 'u' => {
+                self.escape(EscapeProgress::LeadHex { spot, lead, left: 4, number: 0 })
+            }
+            EscapeProgress::LeadBackslash(spot, lead) => {
+                self.fill(spot, Some(lead))?.after('\\')?.after(c)
+            }
+            EscapeProgress::LeadHex { spot, lead, left: 4, .. } if c == '{' => {
                 self.fill(spot, Some(lead))?.after('\\')?.after('u')?.after(c)
             }
-            Escape::LeadHex { spot, lead, left, number } => {
+            EscapeProgress::LeadHex { spot, lead, left, number } => {
                 let (left, number) = (left - 1, number << 4 | c.to_digit(16)?);
                 if left > 0 {
-                    return self.escape(Escape::LeadHex { spot, lead, left, number });
+                    return self.escape(EscapeProgress::LeadHex { spot, lead, left, number });
                 }
                 if (0xDC00..0xE000).contains(&number) {
                     return self.fill(spot, Some(joined(lead, number)));
                 }
                 // A member of its own: a hyphen does not join it to the surrogate.
-                self.fill(spot, Some(lead))?.numbered(Spot::Low, number, true)
+                self.fill(spot, Some(lead))?.numbered(CharRole::Low, number, true)
             }
-            Escape::Property(spot, None) => {
+            EscapeProgress::Property(spot, None) => {
                 if c == '{' {
-                    self.escape(Escape::Property(spot, Some(String::new())))
+                    self.escape(EscapeProgress::Property(spot, Some(String::new())))
                 } else {
                     None
                 }
             }
-            Escape::Property(spot, Some(ref name)) if c == '}' => {
-                if property_names::is_name(name) {
-                    self.fill(spot, None)
-                } else {
-                    None
-                }
+            EscapeProgress::Property(spot, Some(ref name)) if c == '}' => {
+                if property_names::is_name(name) { self.fill(spot, None) } else { None }
             }
-            Escape::Property(spot, Some(ref name)) => {
+            EscapeProgress::Property(spot, Some(ref name)) => {
                 let name = format!("{name}{c}");
                 let begins = property_names::begins_name(&name);
-                if begins { self.escape(Escape::Property(spot, Some(name))) } else { None }
+                if begins { self.escape(EscapeProgress::Property(spot, Some(name))) } else { None }
             }
         }
     }
 
     /// After a number in hexadecimal digits, which may be the first half of a character.
-    fn numbered(&self, spot: Spot, number: u32, pairs: bool) -> Option<Source> {
-        if pairs && is_lead(number) && spot != Spot::Outside {
-            return self.escape(Escape::Lead(spot, number));
+    fn numbered(&self, spot: CharRole, number: u32, pairs: bool) -> Option<RegexSourceState> {
+        if pairs && is_lead(number) && spot != CharRole::Outside {
+            return self.escape(EscapeProgress::Lead(spot, number));
         }
         self.fill(spot, Some(number))
     }
 
-    fn after_backslash(&self, spot: Spot, c: char) -> Option<Source> {
+    fn after_backslash(&self, spot: CharRole, c: char) -> Option<RegexSourceState> {
         if let Some(outside) = self.only_outside(spot, c) {
             return Some(outside);
         }
-        if Perl::of(c).is_some() {
+        if PerlClass::of(c).is_some() {
             return self.fill(spot, None);
         }
         let number = match c {
-            'b' if spot != Spot::Outside => 0x08,
+            'b' if spot != CharRole::Outside => 0x08,
             'f' => 0x0C,
             'n' => 0x0A,
             'r' => 0x0D,
             't' => 0x09,
             'v' => 0x0B,
-            '0' => return self.escape(Escape::Null(spot)),
-            'c' => return self.escape(Escape::Control(spot)),
-            'x' => return self.escape(Escape::Hex { spot, left: 2, number: 0, pairs: false }),
-            'u' => return self.escape(Escape::Unicode(spot)),
-            'p' | 'P' => return self.escape(Escape::Property(spot, None)),
+            '0' => return self.escape(EscapeProgress::Null(spot)),
+            'c' => return self.escape(EscapeProgress::Control(spot)),
+            'x' => {
+                return self.escape(EscapeProgress::Hex { spot, left: 2, number: 0, pairs: false });
+            }
+            'u' => return self.escape(EscapeProgress::Unicode(spot)),
+            'p' | 'P' => return self.escape(EscapeProgress::Property(spot, None)),
             _ if c.is_ascii_alphanumeric() => return None,
             _ => c.into(),
         };
@@ -253,17 +261,17 @@ impl Source {
     }
 
     /// Boundaries and references.
-    fn only_outside(&self, spot: Spot, c: char) -> Option<Source> {
-        if spot != Spot::Outside {
+    fn only_outside(&self, spot: CharRole, c: char) -> Option<RegexSourceState> {
+        if spot != CharRole::Outside {
             return None;
         }
         match c {
-            'b' | 'B' => self.to(Lexed::Item(false)),
-            'k' => self.to(Lexed::Named(None)),
+            'b' | 'B' => self.to(SourcePosition::Item(false)),
+            'k' => self.to(SourcePosition::Named(None)),
             '1'..='9' => {
                 let number = u64::from(c) - u64::from('0');
                 let needed = self.needed.max(number);
-                Source { needed, ..self.clone() }.to(Lexed::Reference(number))
+                RegexSourceState { needed, ..self.clone() }.to(SourcePosition::Reference(number))
             }
             _ => None,
         }

@@ -12,14 +12,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use self::escapes::{Escape, Spot};
+use self::escapes::{CharRole, EscapeProgress};
 use super::unicode::properties::{identifier_part, identifier_start};
 use crate::runtime::Lock;
 use crate::{Recognizer, Resemblance};
 
 /// Where between the parts of a pattern the text is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Lexed {
+enum SourcePosition {
     /// Between items; whether the last one may be repeated.
     Item(bool),
     /// After a quantifier: a question mark makes it lazy.
@@ -27,7 +27,7 @@ enum Lexed {
     /// After a brace that is a quantifier's or means itself; digits without leading zeros.
     Brace { repeats: bool, low: Option<String>, high: Option<String> },
     /// Inside an escape.
-    Escape(Escape),
+    Escape(EscapeProgress),
     /// A reference by number: how many groups it needs.
     Reference(u64),
     /// A reference by name; none before its bracket.
@@ -54,8 +54,8 @@ enum Lexed {
 
 /// A pattern that is being read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Source {
-    lexed: Lexed,
+struct RegexSourceState {
+    lexed: SourcePosition,
     /// Open parentheses: whether what they enclose may be repeated.
     open: Vec<bool>,
     groups: u64,
@@ -66,10 +66,10 @@ struct Source {
     missing: Arc<[String]>,
 }
 
-impl Source {
-    fn new() -> Source {
-        Source {
-            lexed: Lexed::Item(false),
+impl RegexSourceState {
+    fn new() -> RegexSourceState {
+        RegexSourceState {
+            lexed: SourcePosition::Item(false),
             open: Vec::new(),
             groups: 0,
             needed: 0,
@@ -78,97 +78,105 @@ impl Source {
         }
     }
 
-    fn to(&self, lexed: Lexed) -> Option<Source> {
-        Some(Source { lexed, ..self.clone() })
+    fn to(&self, lexed: SourcePosition) -> Option<RegexSourceState> {
+        Some(RegexSourceState { lexed, ..self.clone() })
     }
 
     /// The pattern after one more character; `None` if no pattern continues so.
-    fn after(&self, c: char) -> Option<Source> {
+    fn after(&self, c: char) -> Option<RegexSourceState> {
         match &self.lexed {
-            &Lexed::Item(repeats) => self.after_item(repeats, c),
-            Lexed::Repeated if c == '?' => self.to(Lexed::Item(false)),
-            Lexed::Repeated => self.after_item(false, c),
-            Lexed::Brace { .. } => self.after_brace(c),
-            Lexed::Escape(escape) => self.after_escape(escape, c),
-            &Lexed::Reference(number) => match c.to_digit(10) {
+            &SourcePosition::Item(repeats) => self.after_item(repeats, c),
+            SourcePosition::Repeated if c == '?' => self.to(SourcePosition::Item(false)),
+            SourcePosition::Repeated => self.after_item(false, c),
+            SourcePosition::Brace { .. } => self.after_brace(c),
+            SourcePosition::Escape(escape) => self.after_escape(escape, c),
+            &SourcePosition::Reference(number) => match c.to_digit(10) {
                 Some(digit) => {
                     let number = number.saturating_mul(10).saturating_add(u64::from(digit));
-                    let next = Source { needed: self.needed.max(number), ..self.clone() };
-                    next.to(Lexed::Reference(number))
+                    let next = RegexSourceState { needed: self.needed.max(number), ..self.clone() };
+                    next.to(SourcePosition::Reference(number))
                 }
                 None => self.after_item(true, c),
             },
-            Lexed::Named(None) => {
+            SourcePosition::Named(None) => {
                 if c == '<' {
-                    self.to(Lexed::Named(Some(String::new())))
+                    self.to(SourcePosition::Named(Some(String::new())))
                 } else {
                     None
                 }
             }
-            Lexed::Named(Some(name)) if c == '>' => self.refer_to(name),
-            Lexed::Named(Some(name)) => self.to(Lexed::Named(Some(longer(name, c)?))),
-            Lexed::Name(name) if c == '>' => self.define(name),
-            Lexed::Name(name) => self.to(Lexed::Name(longer(name, c)?)),
-            Lexed::Open if c == '?' => self.to(Lexed::Kind),
-            Lexed::Open => self.enter(true, true).after_item(false, c),
-            Lexed::Kind => match c {
+            SourcePosition::Named(Some(name)) if c == '>' => self.refer_to(name),
+            SourcePosition::Named(Some(name)) => {
+                self.to(SourcePosition::Named(Some(longer(name, c)?)))
+            }
+            SourcePosition::Name(name) if c == '>' => self.define(name),
+            SourcePosition::Name(name) => self.to(SourcePosition::Name(longer(name, c)?)),
+            SourcePosition::Open if c == '?' => self.to(SourcePosition::Kind),
+            SourcePosition::Open => self.enter(true, true).after_item(false, c),
+            SourcePosition::Kind => match c {
                 ':' => Some(self.enter(true, false)),
                 '=' | '!' => Some(self.enter(false, false)),
-                '<' => self.to(Lexed::Angle),
+                '<' => self.to(SourcePosition::Angle),
                 _ => self.after_modifier(0, false, c),
             },
-            Lexed::Angle if matches!(c, '=' | '!') => Some(self.enter(false, false)),
-            Lexed::Angle => self.to(Lexed::Name(longer("", c)?)),
-            &Lexed::Modifiers(seen, off) => self.after_modifier(seen, off, c),
-            Lexed::Class if c == '^' => self.to(Lexed::Members),
-            Lexed::Class | Lexed::Members => self.after_member(Spot::Low, c),
-            &Lexed::After(low) if c == '-' => self.to(Lexed::Hyphen(low)),
-            Lexed::After(_) => self.after_member(Spot::Low, c),
-            &Lexed::Hyphen(low) => self.after_member(Spot::High(low), c),
+            SourcePosition::Angle if matches!(c, '=' | '!') => Some(self.enter(false, false)),
+            SourcePosition::Angle => self.to(SourcePosition::Name(longer("", c)?)),
+            &SourcePosition::Modifiers(seen, off) => self.after_modifier(seen, off, c),
+            SourcePosition::Class if c == '^' => self.to(SourcePosition::Members),
+            SourcePosition::Class | SourcePosition::Members => self.after_member(CharRole::Low, c),
+            &SourcePosition::After(low) if c == '-' => self.to(SourcePosition::Hyphen(low)),
+            SourcePosition::After(_) => self.after_member(CharRole::Low, c),
+            &SourcePosition::Hyphen(low) => self.after_member(CharRole::High(low), c),
         }
     }
 
-    fn after_item(&self, repeats: bool, c: char) -> Option<Source> {
+    fn after_item(&self, repeats: bool, c: char) -> Option<RegexSourceState> {
         match c {
-            '\\' => self.to(Lexed::Escape(Escape::Begun(Spot::Outside))),
-            '(' => self.to(Lexed::Open),
+            '\\' => self.to(SourcePosition::Escape(EscapeProgress::Begun(CharRole::Outside))),
+            '(' => self.to(SourcePosition::Open),
             ')' => {
                 let mut open = self.open.clone();
                 let repeats = open.pop()?;
-                Some(Source { open, lexed: Lexed::Item(repeats), ..self.clone() })
+                Some(RegexSourceState {
+                    open,
+                    lexed: SourcePosition::Item(repeats),
+                    ..self.clone()
+                })
             }
-            '[' => self.to(Lexed::Class),
-            '|' | '^' | '$' => self.to(Lexed::Item(false)),
+            '[' => self.to(SourcePosition::Class),
+            '|' | '^' | '$' => self.to(SourcePosition::Item(false)),
             '*' | '+' | '?' => {
                 if repeats {
-                    self.to(Lexed::Repeated)
+                    self.to(SourcePosition::Repeated)
                 } else {
                     None
                 }
             }
-            '{' => self.to(Lexed::Brace { repeats, low: None, high: None }),
-            _ => self.to(Lexed::Item(true)),
+            '{' => self.to(SourcePosition::Brace { repeats, low: None, high: None }),
+            _ => self.to(SourcePosition::Item(true)),
         }
     }
 
     /// Inside braces, which mean themselves if they turn out to be no quantifier.
-    fn after_brace(&self, c: char) -> Option<Source> {
-        let Lexed::Brace { repeats, low, high } = self.lexed.clone() else { return None };
+    fn after_brace(&self, c: char) -> Option<RegexSourceState> {
+        let SourcePosition::Brace { repeats, low, high } = self.lexed.clone() else { return None };
         let lexed = match (low, high, c) {
             (low, None, '0'..='9') => {
-                Lexed::Brace { repeats, low: Some(counted(low, c)), high: None }
+                SourcePosition::Brace { repeats, low: Some(counted(low, c)), high: None }
             }
             (low, high @ Some(_), '0'..='9') => {
-                Lexed::Brace { repeats, low, high: Some(counted(high, c)) }
+                SourcePosition::Brace { repeats, low, high: Some(counted(high, c)) }
             }
-            (low @ Some(_), None, ',') => Lexed::Brace { repeats, low, high: Some(String::new()) },
+            (low @ Some(_), None, ',') => {
+                SourcePosition::Brace { repeats, low, high: Some(String::new()) }
+            }
             (Some(low), high, '}') => {
                 let high = high.filter(|high| !high.is_empty());
                 let ordered = high.is_none_or(|high| (low.len(), &low) <= (high.len(), &high));
                 if !repeats || !ordered {
                     return None;
                 }
-                Lexed::Repeated
+                SourcePosition::Repeated
             }
             _ => return self.after_item(true, c),
         };
@@ -176,89 +184,99 @@ impl Source {
     }
 
     /// Inside the parentheses that have been opened.
-    fn enter(&self, repeats: bool, captures: bool) -> Source {
+    fn enter(&self, repeats: bool, captures: bool) -> RegexSourceState {
         let mut open = self.open.clone();
         open.push(repeats);
         let groups = self.groups + u64::from(captures);
-        Source { lexed: Lexed::Item(false), open, groups, ..self.clone() }
+        RegexSourceState { lexed: SourcePosition::Item(false), open, groups, ..self.clone() }
     }
 
-    fn define(&self, name: &String) -> Option<Source> {
+    fn define(&self, name: &String) -> Option<RegexSourceState> {
         let at = self.names.binary_search(name).err()?;
         let mut names = self.names.to_vec();
         names.insert(at, name.clone());
         let missing = self.missing.iter().filter(|one| *one != name).cloned().collect();
-        Some(Source { names: names.into(), missing, ..self.enter(true, true) })
+        Some(RegexSourceState { names: names.into(), missing, ..self.enter(true, true) })
     }
 
-    fn refer_to(&self, name: &String) -> Option<Source> {
+    fn refer_to(&self, name: &String) -> Option<RegexSourceState> {
         if name.is_empty() {
             return None;
         }
-        let next = Source { lexed: Lexed::Item(true), ..self.clone() };
+        let next = RegexSourceState { lexed: SourcePosition::Item(true), ..self.clone() };
         let Err(at) = self.missing.binary_search(name) else { return Some(next) };
         if self.names.binary_search(name).is_ok() {
             return Some(next);
         }
         let mut missing = self.missing.to_vec();
         missing.insert(at, name.clone());
-        Some(Source { missing: missing.into(), ..next })
+        Some(RegexSourceState { missing: missing.into(), ..next })
     }
 
-    fn after_modifier(&self, seen: u8, off: bool, c: char) -> Option<Source> {
+    fn after_modifier(&self, seen: u8, off: bool, c: char) -> Option<RegexSourceState> {
         if c == ':' {
             return (seen > 0).then(|| self.enter(true, false));
         }
         if c == '-' && !off {
-            return self.to(Lexed::Modifiers(seen, true));
+            return self.to(SourcePosition::Modifiers(seen, true));
         }
         let flag = 1 << "ims".find(c)?;
-        if seen & flag == 0 { self.to(Lexed::Modifiers(seen | flag, off)) } else { None }
+        if seen & flag == 0 { self.to(SourcePosition::Modifiers(seen | flag, off)) } else { None }
     }
 
     fn is_complete(&self) -> bool {
         let ends = match &self.lexed {
-            Lexed::Item(_) | Lexed::Repeated | Lexed::Brace { .. } | Lexed::Reference(_) => true,
-            Lexed::Escape(escape) => escape.may_end_pattern(),
+            SourcePosition::Item(_)
+            | SourcePosition::Repeated
+            | SourcePosition::Brace { .. }
+            | SourcePosition::Reference(_) => true,
+            SourcePosition::Escape(escape) => escape.may_end_pattern(),
             _ => false,
         };
         ends && self.open.is_empty() && self.missing.is_empty() && self.needed <= self.groups
     }
 
     /// A pattern that reads every character beyond ASCII in the same way, and is one for many.
-    fn before_wide(&self) -> Source {
+    fn merge_before_non_ascii(&self) -> RegexSourceState {
         match &self.lexed {
-            Lexed::Item(_) | Lexed::Repeated | Lexed::Brace { .. } | Lexed::Reference(_) => {
-                Source { lexed: Lexed::Item(false), ..self.clone() }
+            SourcePosition::Item(_)
+            | SourcePosition::Repeated
+            | SourcePosition::Brace { .. }
+            | SourcePosition::Reference(_) => {
+                RegexSourceState { lexed: SourcePosition::Item(false), ..self.clone() }
             }
-            Lexed::Open => self.enter(true, true),
-            Lexed::Class | Lexed::Members | Lexed::After(_) => {
-                Source { lexed: Lexed::Members, ..self.clone() }
+            SourcePosition::Open => self.enter(true, true),
+            SourcePosition::Class | SourcePosition::Members | SourcePosition::After(_) => {
+                RegexSourceState { lexed: SourcePosition::Members, ..self.clone() }
             }
             _ => self.clone(),
         }
     }
 
     /// Whether one of some characters, none of them ASCII, may come.
-    fn takes_wide(&self, first: char, last: char) -> bool {
+    fn accepts_non_ascii(&self, first: char, last: char) -> bool {
         match &self.lexed {
-            Lexed::Item(_)
-            | Lexed::Repeated
-            | Lexed::Brace { .. }
-            | Lexed::Reference(_)
-            | Lexed::Open
-            | Lexed::Class
-            | Lexed::Members
-            | Lexed::After(_)
-            | Lexed::Hyphen(None) => true,
-            &Lexed::Hyphen(Some(low)) => low <= last.into(),
-            Lexed::Named(None) | Lexed::Kind | Lexed::Modifiers(..) => false,
-            Lexed::Angle => identifier_start().meets(first, last),
-            Lexed::Name(name) | Lexed::Named(Some(name)) if name.is_empty() => {
+            SourcePosition::Item(_)
+            | SourcePosition::Repeated
+            | SourcePosition::Brace { .. }
+            | SourcePosition::Reference(_)
+            | SourcePosition::Open
+            | SourcePosition::Class
+            | SourcePosition::Members
+            | SourcePosition::After(_)
+            | SourcePosition::Hyphen(None) => true,
+            &SourcePosition::Hyphen(Some(low)) => low <= last.into(),
+            SourcePosition::Named(None) | SourcePosition::Kind | SourcePosition::Modifiers(..) => {
+                false
+            }
+            SourcePosition::Angle => identifier_start().meets(first, last),
+            SourcePosition::Name(name) | SourcePosition::Named(Some(name)) if name.is_empty() => {
                 identifier_start().meets(first, last)
             }
-            Lexed::Name(_) | Lexed::Named(_) => identifier_part().meets(first, last),
-            Lexed::Escape(escape) => escape.takes_wide(last),
+            SourcePosition::Name(_) | SourcePosition::Named(_) => {
+                identifier_part().meets(first, last)
+            }
+            SourcePosition::Escape(escape) => escape.takes_wide(last),
         }
     }
 }
@@ -281,23 +299,23 @@ fn longer(name: &str, c: char) -> Option<String> {
 
 /// Reads patterns of the ecma dialect; see [`Source`].
 #[derive(Debug, Default)]
-pub struct PatternTexts(Lock<Read>);
+pub struct PatternTexts(Lock<SourceStates>);
 
 /// Patterns by number.
 #[derive(Clone, Debug, Default)]
-struct Read {
-    list: Vec<Source>,
-    ids: FxHashMap<Source, u32>,
+struct SourceStates {
+    list: Vec<RegexSourceState>,
+    ids: FxHashMap<RegexSourceState, u32>,
 }
 
 impl PatternTexts {
-    fn read<X>(&self, question: impl FnOnce(&mut Read) -> X) -> X {
+    fn read<X>(&self, question: impl FnOnce(&mut SourceStates) -> X) -> X {
         question(&mut self.0.lock())
     }
 }
 
-impl Read {
-    fn intern(&mut self, source: Source) -> u32 {
+impl SourceStates {
+    fn intern(&mut self, source: RegexSourceState) -> u32 {
         if let Some(&id) = self.ids.get(&source) {
             return id;
         }
@@ -310,7 +328,7 @@ impl Read {
 
 impl Recognizer for PatternTexts {
     fn start(&self) -> u32 {
-        self.read(|read| read.intern(Source::new()))
+        self.read(|read| read.intern(RegexSourceState::new()))
     }
 
     fn step(&self, state: u32, character: char) -> Option<u32> {
@@ -321,7 +339,7 @@ impl Recognizer for PatternTexts {
     }
 
     fn some_within(&self, state: u32, first: char, last: char) -> bool {
-        self.read(|read| read.list[state as usize].takes_wide(first, last))
+        self.read(|read| read.list[state as usize].accepts_non_ascii(first, last))
     }
 
     fn is_accepting(&self, state: u32) -> bool {
@@ -331,18 +349,18 @@ impl Recognizer for PatternTexts {
     fn after_any(&self, state: u32, first: char, _: char) -> Option<u32> {
         self.read(|read| {
             let source = &read.list[state as usize];
-            let is_item = matches!(source.before_wide().lexed, Lexed::Item(_));
+            let is_item = matches!(source.merge_before_non_ascii().lexed, SourcePosition::Item(_));
             if is_item { source.after(first).map(|next| read.intern(next)) } else { None }
         })
     }
 
     fn span(&self, state: u32, character: u8) -> (u8, u8) {
-        self.read(|read| read.list[state as usize].span(character))
+        self.read(|read| read.list[state as usize].ascii_span(character))
     }
 
     fn like(&self, state: u32) -> Option<Resemblance<u32>> {
         Some(self.read(|read| {
-            let (source, first, anywhere) = read.list[state as usize].like();
+            let (source, first, anywhere) = read.list[state as usize].representative();
             let name = format!("{:?}", source.lexed);
             let state = read.intern(source);
             Resemblance { state, name, first, anywhere, most: u32::MAX, far: u32::MAX }
@@ -354,12 +372,12 @@ impl Recognizer for PatternTexts {
     }
 
     fn missing(&self, state: u32) -> u32 {
-        self.read(|read| read.list[state as usize].missing())
+        self.read(|read| read.list[state as usize].estimated_missing_chars())
     }
 
-    fn before_wide(&self, state: u32) -> u32 {
+    fn merge_before_non_ascii(&self, state: u32) -> u32 {
         self.read(|read| {
-            let source = read.list[state as usize].before_wide();
+            let source = read.list[state as usize].merge_before_non_ascii();
             read.intern(source)
         })
     }

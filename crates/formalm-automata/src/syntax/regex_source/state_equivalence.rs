@@ -1,6 +1,6 @@
 //! Patterns that are read on alike.
 
-use super::{Lexed, Source};
+use super::{RegexSourceState, SourcePosition};
 
 /// Characters that mean something between items, within braces too.
 const SPECIAL: &[u8] = b"$()*+,?[\\]^{|}";
@@ -9,10 +9,13 @@ fn set(characters: impl IntoIterator<Item = u8>) -> u128 {
     characters.into_iter().fold(0, |set, one| set | 1 << one)
 }
 
-impl Source {
+impl RegexSourceState {
     /// ASCII characters around one that lead to the same pattern.
-    pub(super) fn span(&self, character: u8) -> (u8, u8) {
-        let between = matches!(self.lexed, Lexed::Item(_) | Lexed::Repeated | Lexed::Open);
+    pub(super) fn ascii_span(&self, character: u8) -> (u8, u8) {
+        let between = matches!(
+            self.lexed,
+            SourcePosition::Item(_) | SourcePosition::Repeated | SourcePosition::Open
+        );
         if !between || SPECIAL.contains(&character) {
             return (character, character);
         }
@@ -23,37 +26,42 @@ impl Source {
 
     /// A pattern of a few that most texts go on alike, and the characters that those may begin
     /// with, and have anywhere, which do not: nothing is kept of groups but the end of one.
-    pub(super) fn like(&self) -> (Source, u128, u128) {
+    pub(super) fn representative(&self) -> (RegexSourceState, u128, u128) {
         let mut anywhere = if self.open.is_empty() { 0 } else { set(*b")") };
         if !self.names.is_empty() {
             anywhere |= set(*b">");
         }
         let name = || "a".to_owned();
         let (lexed, first) = match &self.lexed {
-            Lexed::Repeated => (Lexed::Item(false), set(*b"?")),
-            Lexed::Brace { .. } => {
+            SourcePosition::Repeated => (SourcePosition::Item(false), set(*b"?")),
+            SourcePosition::Brace { .. } => {
                 anywhere |= set(*b",}") | set(b'0'..=b'9');
-                (Lexed::Item(true), 0)
+                (SourcePosition::Item(true), 0)
             }
-            Lexed::Reference(_) => (Lexed::Item(true), 0),
-            Lexed::Name(_) => (Lexed::Name(name()), 0),
-            Lexed::Named(Some(one)) if !one.is_empty() => (Lexed::Named(Some(name())), 0),
-            Lexed::After(Some(_)) => (Lexed::Members, set(*b"-")),
-            &Lexed::Hyphen(Some(low)) if low < 0x80 => {
+            SourcePosition::Reference(_) => (SourcePosition::Item(true), 0),
+            SourcePosition::Name(_) => (SourcePosition::Name(name()), 0),
+            SourcePosition::Named(Some(one)) if !one.is_empty() => {
+                (SourcePosition::Named(Some(name())), 0)
+            }
+            SourcePosition::After(Some(_)) => (SourcePosition::Members, set(*b"-")),
+            &SourcePosition::Hyphen(Some(low)) if low < 0x80 => {
                 // Less than the first of the range is no last one, escaped or not.
-                (Lexed::Hyphen(None), set((0..low as u8).chain(*b"\\")))
+                (SourcePosition::Hyphen(None), set((0..low as u8).chain(*b"\\")))
             }
             lexed => (lexed.clone(), 0),
         };
-        (Source { lexed, ..Source::new() }, first, anywhere)
+        (RegexSourceState { lexed, ..RegexSourceState::new() }, first, anywhere)
     }
 
     /// About how many characters are missing to a pattern.
-    pub(super) fn missing(&self) -> u32 {
+    pub(super) fn estimated_missing_chars(&self) -> u32 {
         let lexed = match &self.lexed {
-            Lexed::Item(_) | Lexed::Repeated | Lexed::Brace { .. } | Lexed::Reference(_) => 0,
-            Lexed::Angle => 3,
-            Lexed::Kind | Lexed::Named(_) => 2,
+            SourcePosition::Item(_)
+            | SourcePosition::Repeated
+            | SourcePosition::Brace { .. }
+            | SourcePosition::Reference(_) => 0,
+            SourcePosition::Angle => 3,
+            SourcePosition::Kind | SourcePosition::Named(_) => 2,
             _ => 1,
         };
         let groups = self.needed.saturating_sub(self.groups).min(1_000) as u32;

@@ -1,13 +1,13 @@
 //! Patterns read character by character against the parser that reads them as a whole.
 
-use super::{PatternTexts, Source};
+use super::{PatternTexts, RegexSourceState};
 use crate::error::Error;
 use crate::syntax::{Dialect, Flags, parse};
 use crate::{Automaton, Expression, Limits, Machine};
 use std::sync::Arc;
 
-fn read(text: &str) -> Option<Source> {
-    text.chars().try_fold(Source::new(), |source, c| source.after(c))
+fn read(text: &str) -> Option<RegexSourceState> {
+    text.chars().try_fold(RegexSourceState::new(), |source, c| source.after(c))
 }
 
 /// What the parser says; `None` where it refuses a reference, whatever else there is.
@@ -203,13 +203,13 @@ const BEGINNINGS: [&str; 26] = [
 
 /// A pattern goes on as the one that it is like, but for texts that are told.
 #[test]
-fn patterns_go_on_as_those_that_they_are_like() {
+fn states_continue_like_their_representatives() {
     let pieces = ["a", "b", "z", "-", "[", "]", "(", ")", "?", "*", "{", "}", ",", "2", "1"];
     let pieces = [&pieces[..], &["\\", "<", ">", "=", "|", "^", "é", "u", "k", "d", " "]].concat();
     let mut told = 0;
     for beginning in BEGINNINGS {
         let source = read(beginning).expect("it begins a pattern");
-        let (like, first, anywhere) = source.like();
+        let (like, first, anywhere) = source.representative();
         let is = |set: u128, c: char| c.is_ascii() && set >> (c as u32) & 1 != 0;
         all(&pieces, 3, &mut |text| {
             if text.chars().next().is_some_and(|c| is(first, c)) {
@@ -218,14 +218,14 @@ fn patterns_go_on_as_those_that_they_are_like() {
             if text.chars().any(|c| is(anywhere, c)) {
                 return;
             }
-            let goes = |from: &Source| {
+            let goes = |from: &RegexSourceState| {
                 text.chars().try_fold(from.clone(), |source, c| source.after(c)).is_some()
             };
             assert_eq!(goes(&source), goes(&like), "{beginning:?} {text:?}");
             told += 1;
         });
         for character in 0..0x80_u8 {
-            let (low, high) = source.span(character);
+            let (low, high) = source.ascii_span(character);
             assert!((low..=high).contains(&character) && high < 0x80);
             let after = source.after(character.into());
             let same = (low..=high).all(|one| source.after(one.into()) == after);
@@ -237,7 +237,7 @@ fn patterns_go_on_as_those_that_they_are_like() {
 
 /// Characters of several bytes, whole and not, against what their characters do.
 #[test]
-fn wide_characters_are_read_as_all_others() {
+fn non_ascii_characters_are_read_bytewise_like_their_scalars() {
     let expression = Expression::recognized(Arc::new(PatternTexts::default()));
     let machine = Automaton::new(&expression, Limits::default()).expect("there are patterns");
     let before = [
@@ -309,7 +309,7 @@ fn wide_characters_are_read_as_all_others() {
 }
 
 #[test]
-fn patterns_of_bounded_length_have_ends_soon() -> Result<(), Error> {
+fn length_bounded_patterns_are_decided_with_few_states() -> Result<(), Error> {
     let patterns = || Expression::recognized(Arc::new(PatternTexts::default()));
     let cases = [
         ("[^]{5,}", "(a[b", true),

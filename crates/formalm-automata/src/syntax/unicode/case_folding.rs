@@ -18,26 +18,26 @@ use crate::charset::CharSet;
 use crate::runtime::SetOnce;
 use crate::syntax::class_resolution::scalars;
 use crate::syntax::unicode::properties::property;
-use crate::syntax::unresolved_items::Member;
+use crate::syntax::unresolved_items::ClassMember;
 
 /// The last character of the basic plane, where CPython's prepared classes end.
 const LAST_BASIC: u32 = 0xffff;
 
 /// Pairs of characters, sorted by the first.
-type Pairs = Vec<(char, char)>;
+type CharPairs = Vec<(char, char)>;
 
 /// The case mappings that the rules below need.
-struct Cases {
+struct CaseTables {
     /// A character and its lower case, where they differ.
-    lower: Pairs,
+    lower: CharPairs,
     /// The same the other way round.
-    raised: Pairs,
+    raised: CharPairs,
     /// The beginning of a character's upper case and the character, where they differ.
-    upper: Pairs,
+    upper: CharPairs,
     /// Lower-case characters and others that have the same upper case.
-    siblings: Pairs,
+    siblings: CharPairs,
     /// A character and the others with the same simple case folding.
-    folded: Pairs,
+    folded: CharPairs,
     /// Characters that are not their own lower case.
     unlowered: CharSet,
     /// Characters that are not their own lower or not their own upper case.
@@ -54,8 +54,8 @@ fn upper(character: char) -> char {
     character.to_uppercase().next().unwrap_or(character)
 }
 
-fn cases() -> &'static Cases {
-    static CASES: SetOnce<Cases> = SetOnce::new();
+fn cases() -> &'static CaseTables {
+    static CASES: SetOnce<CaseTables> = SetOnce::new();
     CASES.get_or_init(|| {
         // All case mappings are between characters of these two properties.
         let candidates: Vec<char> = ["Changes_When_Casemapped", "Changes_When_Casefolded"]
@@ -66,20 +66,20 @@ fn cases() -> &'static Cases {
             .iter()
             .flat_map(|&(low, high)| low..=high)
             .collect();
-        Cases::of(&candidates)
+        CaseTables::of(&candidates)
     })
 }
 
-impl Cases {
-    fn of(candidates: &[char]) -> Cases {
+impl CaseTables {
+    fn of(candidates: &[char]) -> CaseTables {
         let changed = |map: fn(char) -> char| {
             candidates.iter().map(move |&c| (c, map(c))).filter(|(from, to)| from != to)
         };
-        let lower: Pairs = changed(self::lower).collect();
-        let upper: Pairs = changed(self::upper).collect();
-        let firsts = |pairs: &Pairs| CharSet::from_ranges(pairs.iter().map(|&(c, _)| (c, c)));
+        let lower: CharPairs = changed(self::lower).collect();
+        let upper: CharPairs = changed(self::upper).collect();
+        let firsts = |pairs: &CharPairs| CharSet::from_ranges(pairs.iter().map(|&(c, _)| (c, c)));
         let unlowered = firsts(&lower);
-        Cases {
+        CaseTables {
             cased: unlowered.union(&firsts(&upper)),
             siblings: siblings(candidates),
             folded: folded(candidates),
@@ -101,20 +101,20 @@ impl Cases {
     }
 }
 
-fn swapped(pairs: &Pairs) -> Pairs {
-    let mut swapped: Pairs = pairs.iter().map(|&(from, to)| (to, from)).collect();
+fn swapped(pairs: &CharPairs) -> CharPairs {
+    let mut swapped: CharPairs = pairs.iter().map(|&(from, to)| (to, from)).collect();
     swapped.sort_unstable();
     swapped
 }
 
 /// Different lower-case characters with one upper case, as `ſ` and `s`: CPython keeps this as a
 /// table.
-fn siblings(candidates: &[char]) -> Pairs {
+fn siblings(candidates: &[char]) -> CharPairs {
     let mut by_upper: BTreeMap<Vec<char>, Vec<char>> = BTreeMap::new();
     for &character in candidates.iter().filter(|&&c| lower(c) == c) {
         by_upper.entry(character.to_uppercase().collect()).or_default().push(character);
     }
-    let mut pairs = Pairs::new();
+    let mut pairs = CharPairs::new();
     for group in by_upper.values() {
         for &one in group {
             pairs.extend(group.iter().filter(|&&other| other != one).map(|&other| (one, other)));
@@ -124,8 +124,8 @@ fn siblings(candidates: &[char]) -> Pairs {
     pairs
 }
 
-fn folded(candidates: &[char]) -> Pairs {
-    let mut pairs = Pairs::new();
+fn folded(candidates: &[char]) -> CharPairs {
+    let mut pairs = CharPairs::new();
     for &character in candidates {
         let mut class = ClassUnicode::new([ClassUnicodeRange::new(character, character)]);
         // The tables are compiled in; without them nothing would fold.
@@ -140,7 +140,7 @@ fn folded(candidates: &[char]) -> Pairs {
 }
 
 /// The second characters of the pairs whose first is in `class`.
-fn image(pairs: &Pairs, class: &CharSet) -> CharSet {
+fn image(pairs: &CharPairs, class: &CharSet) -> CharSet {
     let mut found = Vec::new();
     for &(low, high) in class.ranges() {
         let start = pairs.partition_point(|&(first, _)| first < low);
@@ -159,7 +159,7 @@ pub(in crate::syntax) fn close_over_case(class: &CharSet) -> CharSet {
 /// `others`, the characters of its categories. `alone` says that the pattern has one character
 /// here and no class.
 pub(in crate::syntax) fn python_ignoring_case(
-    members: &[Member],
+    members: &[ClassMember],
     others: CharSet,
     alone: bool,
     ascii: bool,
@@ -168,16 +168,16 @@ pub(in crate::syntax) fn python_ignoring_case(
     let mut astral = Vec::new();
     for member in members {
         match *member {
-            Member::Literal(code) if code > LAST_BASIC && !alone => {
+            ClassMember::Literal(code) if code > LAST_BASIC && !alone => {
                 astral.extend(scalars(code, code));
             }
-            Member::Literal(code) => written.extend(scalars(code, code)),
-            Member::Range(low, high) if high > LAST_BASIC => {
+            ClassMember::Literal(code) => written.extend(scalars(code, code)),
+            ClassMember::Range(low, high) if high > LAST_BASIC => {
                 written.extend(scalars(low, high.min(LAST_BASIC)));
                 astral.extend(scalars(low, high));
             }
-            Member::Range(low, high) => written.extend(scalars(low, high)),
-            Member::Perl(..) | Member::Property(..) => {}
+            ClassMember::Range(low, high) => written.extend(scalars(low, high)),
+            ClassMember::Perl(..) | ClassMember::Property(..) => {}
         }
     }
     let written = CharSet::from_ranges(written);
@@ -206,9 +206,9 @@ fn prepared(written: &CharSet, ascii: bool) -> CharSet {
 }
 
 /// The characters whose upper case begins in a range that reaches beyond the basic plane.
-fn begins_upper_in(members: &[Member]) -> CharSet {
+fn begins_upper_in(members: &[ClassMember]) -> CharSet {
     let reaching = members.iter().filter_map(|member| match *member {
-        Member::Range(low, high) if high > LAST_BASIC => Some(scalars(low, high)),
+        ClassMember::Range(low, high) if high > LAST_BASIC => Some(scalars(low, high)),
         _ => None,
     });
     image(&cases().upper, &CharSet::from_ranges(reaching.flatten()))
