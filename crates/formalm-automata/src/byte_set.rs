@@ -1,10 +1,10 @@
-//! Sets of bytes, and classes of bytes that a language does not tell apart.
+//! Sets of bytes ([`ByteSet`]), and the byte classes that a language does not distinguish.
 
 use crate::automaton::transition_table::ByteClasses;
 use crate::error::Error;
 use crate::terms::{TermArena, TermId, TermNode};
 
-/// A set of bytes.
+/// A set of bytes, as 256 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteSet {
     words: [u64; 4],
@@ -16,28 +16,28 @@ impl ByteSet {
         self.words[usize::from(byte >> 6)] |= 1 << (byte & 63);
     }
 
-    /// Takes a byte out.
+    /// Removes a byte.
     pub fn remove(&mut self, byte: u8) {
         self.words[usize::from(byte >> 6)] &= !(1 << (byte & 63));
     }
 
-    /// Whether a byte is in the set.
+    /// Returns `true` if a byte is in the set.
     #[inline]
     pub fn contains(&self, byte: u8) -> bool {
         self.words[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
     }
 
-    /// Number of bytes in the set.
+    /// Returns the number of bytes in the set.
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether the set is empty.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words == [0; 4]
     }
 
-    /// The bytes, ascending.
+    /// Returns the bytes in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u8> + use<> {
         let mut words = self.words;
         let mut at = 0;
@@ -52,7 +52,7 @@ impl ByteSet {
         })
     }
 
-    /// Bytes of either set.
+    /// Returns the bytes of either set.
     pub fn union(mut self, other: ByteSet) -> ByteSet {
         for (word, more) in self.words.iter_mut().zip(other.words) {
             *word |= more;
@@ -60,7 +60,7 @@ impl ByteSet {
         self
     }
 
-    /// Bytes of both sets.
+    /// Returns the bytes of both sets.
     #[must_use]
     pub fn intersection(mut self, other: ByteSet) -> ByteSet {
         for (word, both) in self.words.iter_mut().zip(other.words) {
@@ -69,14 +69,14 @@ impl ByteSet {
         self
     }
 
-    /// The ASCII part.
+    /// Returns the ASCII part as bits.
     pub fn ascii(&self) -> u128 {
         u128::from(self.words[0]) | u128::from(self.words[1]) << 64
     }
 }
 
 impl ByteClasses {
-    /// The bytes of all classes whose representative is live.
+    /// Returns the bytes of all classes whose representative is live.
     pub(crate) fn live_bytes(
         &self,
         mut is_live: impl FnMut(u8) -> Result<bool, Error>,
@@ -93,7 +93,7 @@ impl ByteClasses {
     }
 }
 
-/// Classes of bytes that no leaf reachable from `start` tells apart.
+/// Computes the classes of bytes that no leaf reachable from `start` distinguishes.
 pub(crate) fn byte_classes(terms: &TermArena, start: TermId) -> ByteClasses {
     let mut starts = [false; 256];
     let mut seen = vec![false; terms.len()];
@@ -121,14 +121,14 @@ pub(crate) fn byte_classes(terms: &TermArena, start: TermId) -> ByteClasses {
             }
             &TermNode::Repeat { body, .. } => stack.push(body),
             &TermNode::Image { rest, change, .. } => {
-                // Edits read whole characters: a first byte tells how many others follow.
+                // Edits read whole characters, whose first byte determines how many follow.
                 for byte in [0x80, 0xC0, 0xE0, 0xF0] {
                     starts[byte] = true;
                 }
                 stack.push(rest);
                 stack.extend(terms.images.leaves(change));
             }
-            // It may tell any two bytes apart.
+            // A recognizer may distinguish any two bytes.
             TermNode::Custom(_) => starts = [true; 256],
             TermNode::Empty
             | TermNode::Epsilon

@@ -1,32 +1,32 @@
-//! Characters sorted by which of some sets they are in, read byte by byte.
+//! Character classes by a list of sets, as a DFA over the UTF-8 bytes of one character.
 
 use rustc_hash::FxHashMap;
 
 use crate::charset::CharSet;
 
-/// What a byte leads to inside of a character.
+/// The result of reading one byte of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// No character continues so.
+    /// No character continues with this byte.
     Dead,
-    /// The character is unfinished; the number goes into the next step.
+    /// The character is incomplete; the number is the row for the next byte.
     Inside(u16),
-    /// The character is complete, and of this class.
+    /// The character is complete and belongs to this class.
     Complete(u16),
 }
 
-/// The classes of characters that a list of sets cannot tell apart, as a machine over the bytes of
+/// The coarsest partition of the characters that refines a list of sets, as a DFA over the bytes of
 /// one character.
 #[derive(Clone, Debug)]
 pub struct Partition {
-    /// The row of the first byte, then rows for the 64 bytes that may follow.
+    /// The row of the first byte, then rows for the 64 continuation bytes.
     first: Vec<Reading>,
     rows: Vec<[Reading; 64]>,
     representatives: Vec<char>,
     borders: Vec<char>,
 }
 
-/// Code points from here to the next entry have this class, if they are characters.
+/// Starting points of intervals of code points, with their class if they are characters.
 type ClassBoundaries = Vec<(u32, Option<u16>)>;
 
 struct PartitionBuilder {
@@ -36,8 +36,8 @@ struct PartitionBuilder {
 }
 
 impl Partition {
-    /// The partition by the given sets. There are at most a few thousand classes in practice; more
-    /// than 32,767 rows or classes are `None`.
+    /// Computes the partition by the given sets. In practice there are at most a few thousand
+    /// classes. More than 32,767 rows or classes give `None`.
     pub fn new<'a>(sets: impl IntoIterator<Item = &'a CharSet>) -> Option<Partition> {
         let sets: Vec<&CharSet> = sets.into_iter().collect();
         let (cuts, representatives) = cuts(&sets)?;
@@ -63,7 +63,7 @@ impl Partition {
         Some(Partition { first, rows: builder.rows, representatives, borders })
     }
 
-    /// All there is to save, as numbers, for [`Partition::from_numbers`].
+    /// Serializes the partition as numbers for [`CharPartition::from_numbers`].
     pub fn to_numbers(&self) -> Vec<u32> {
         let sizes = [self.rows.len(), self.representatives.len(), self.borders.len()];
         let mut out: Vec<u32> = sizes.iter().map(|&size| size as u32).collect();
@@ -72,7 +72,7 @@ impl Partition {
         out
     }
 
-    /// What [`Partition::to_numbers`] made; none if it contradicts itself.
+    /// Reads the output of [`CharPartition::to_numbers`], or returns `None` if it is inconsistent.
     pub fn from_numbers(numbers: &[u32]) -> Option<Partition> {
         let (sizes, rest) = numbers.split_at_checked(3)?;
         let [rows, classes, borders] = [sizes[0], sizes[1], sizes[2]].map(|size| size as usize);
@@ -103,13 +103,13 @@ impl Partition {
         })
     }
 
-    /// What the first byte of a character leads to.
+    /// Reads the first byte of a character.
     #[inline]
     pub fn first(&self, byte: u8) -> Reading {
         self.first[usize::from(byte)]
     }
 
-    /// What a further byte leads to, given the number that [`Reading::Inside`] had.
+    /// Reads a further byte, given the number of [`Utf8Step::Inside`].
     #[inline]
     pub fn next(&self, inside: u16, byte: u8) -> Reading {
         match byte & 0xc0 {
@@ -118,33 +118,33 @@ impl Partition {
         }
     }
 
-    /// The number of classes.
+    /// Returns the number of classes.
     pub fn len(&self) -> usize {
         self.representatives.len()
     }
 
-    /// Whether there is no class; there always is one.
+    /// Returns `true` if there is no class; there always is one.
     pub fn is_empty(&self) -> bool {
         self.representatives.is_empty()
     }
 
-    /// The number of rows: numbers in [`Reading::Inside`] are below it.
+    /// Returns the number of rows; numbers in [`Utf8Step::Inside`] are below it.
     pub fn row_count(&self) -> usize {
         self.rows.len()
     }
 
-    /// The characters on both sides of every border between classes, ascending.
+    /// Returns the characters on both sides of every boundary between classes, ascending.
     pub fn borders(&self) -> &[char] {
         &self.borders
     }
 
-    /// A character of each class.
+    /// Returns one character of each class.
     pub fn representatives(&self) -> &[char] {
         &self.representatives
     }
 }
 
-/// Where classes begin, and a character of each class.
+/// Returns where classes begin, and one character of each class.
 fn cuts(sets: &[&CharSet]) -> Option<(ClassBoundaries, Vec<char>)> {
     let mut starts: Vec<u32> = vec![0, 0xd800, 0xe000, 0x11_0000];
     for set in sets {
@@ -175,7 +175,7 @@ fn cuts(sets: &[&CharSet]) -> Option<(ClassBoundaries, Vec<char>)> {
 }
 
 impl PartitionBuilder {
-    /// What stands for the characters that begin at `low` and have `more` further bytes.
+    /// Returns the step for the characters that begin at `low` and have `more` further bytes.
     fn reading(&mut self, low: u32, more: u32) -> Option<Reading> {
         if more == 0 {
             return Some(match self.class(low) {
@@ -183,7 +183,7 @@ impl PartitionBuilder {
                 None => Reading::Dead,
             });
         }
-        // Shorter encodings exist for the characters below.
+        // Characters below have shorter encodings.
         let least = [0, 0x80, 0x800, 0x1_0000][more as usize];
         let step = 1u32 << (6 * (more - 1));
         let mut row = [Reading::Dead; 64];
@@ -205,7 +205,7 @@ impl PartitionBuilder {
         Some(Reading::Inside(id))
     }
 
-    /// The reading of a block; one row serves all blocks that one class covers.
+    /// Returns the step for a block. All blocks that one class covers share a row.
     fn uniform(&mut self, start: u32, step: u32, more: u32) -> Option<Reading> {
         let at = self.cuts.partition_point(|&(cut, _)| cut <= start);
         let whole = self.cuts.get(at).is_none_or(|&(cut, _)| cut >= start + step);
@@ -234,7 +234,7 @@ impl PartitionBuilder {
     }
 }
 
-/// A reading as a number, for looking rows up.
+/// Encodes a step as a number, to look rows up.
 fn number(reading: Reading) -> u32 {
     match reading {
         Reading::Dead => 0,

@@ -1,4 +1,5 @@
-//! Languages as expressions: what the user wrote, before any machine.
+//! Regular languages as expression graphs: set algebra, edits and rewrites, before any automaton is
+//! built.
 
 use std::sync::Arc;
 
@@ -12,13 +13,14 @@ use crate::terms::pattern_lowering;
 use crate::terms::{TermArena, TermId, UNBOUNDED};
 use crate::transduce::Edits;
 
-/// The nesting of expressions that is accepted; unions and concatenations of any length are flat.
+/// Maximum nesting depth of expressions; unions and concatenations of any length are flat. Chosen,
+/// not measured.
 const MAX_NESTING: u32 = 200;
 
-/// Groups of one expression; operands that are used twice have theirs twice.
+/// Maximum number of groups of one expression; operands used twice count twice.
 const MAX_GROUPS: u64 = 1 << 20;
 
-/// The byte that stands where a lexeme ends in [`Expression::lexeme`]; no character has it.
+/// The byte that marks the end of a lexeme in [`Expression::lexeme`]. UTF-8 has no such byte.
 pub const EDGE: u8 = 0xff;
 
 /// A regular language, immutable and cheap to clone. Set algebra is relative to valid UTF-8.
@@ -26,9 +28,9 @@ pub const EDGE: u8 = 0xff;
 pub struct Expression {
     node: Arc<ExpressionNode>,
     depth: u32,
-    /// Every member is certainly valid UTF-8.
+    /// Every member is known to be valid UTF-8.
     utf8: bool,
-    /// Groups of its patterns, those of a part that stands at several places counted at each.
+    /// Number of groups of its patterns, counted once per occurrence.
     groups: u64,
 }
 
@@ -49,24 +51,25 @@ pub(crate) enum ExpressionNode {
 }
 
 impl Expression {
-    /// The language of a parsed pattern, matched against whole texts.
+    /// Returns the language of a parsed pattern that must match whole strings.
     pub fn pattern(pattern: Pattern) -> Expression {
         Expression::leaf(ExpressionNode::Pattern(pattern))
     }
 
-    /// What a pattern reads at the beginning of a longer text, and that text: members are a match,
-    /// [`EDGE`], and what follows it, which holds no `EDGE`. Look-ahead and the end of the text see what
-    /// follows the match; look-behind and the start of the text see the match alone.
+    /// Returns the language of a pattern matched at the beginning of a longer input, together with
+    /// that input. Members are a match, [`LEXEME_END`], and what follows it, without another
+    /// `LEXEME_END`. Look-ahead and the end of the input see what follows the match; look-behind
+    /// and the start of the input see only the match.
     pub fn lexeme(pattern: Pattern) -> Expression {
         Expression::leaf(ExpressionNode::Lexeme(pattern))
     }
 
-    /// Whether this is an [`Expression::lexeme`].
+    /// Returns `true` if this is an [`Expression::lexeme`].
     pub fn is_lexeme(&self) -> bool {
         matches!(&*self.node, ExpressionNode::Lexeme(_))
     }
 
-    /// The texts that are listed, if that is how the language is given.
+    /// Returns the listed strings if the language is given by a list.
     pub(crate) fn as_literals(&self) -> Option<&[Vec<u8>]> {
         match &*self.node {
             ExpressionNode::Literals(texts) => Some(texts),
@@ -74,8 +77,8 @@ impl Expression {
         }
     }
 
-    /// The sets that the characters of all members are of, one by one, if it is a pattern that
-    /// says no more.
+    /// Returns the character set of each position if the language is a pattern that is a plain
+    /// sequence of sets.
     pub(crate) fn as_class_sequence(&self) -> Option<Vec<&CharSet>> {
         let ExpressionNode::Pattern(pattern) = &*self.node else { return None };
         let mut sets = Vec::new();
@@ -92,21 +95,21 @@ impl Expression {
         Some(sets)
     }
 
-    /// The given texts and no others; any bytes are allowed.
+    /// Returns the language of the given strings, which may be any bytes.
     pub fn texts(texts: Vec<Vec<u8>>) -> Expression {
         Expression::leaf(ExpressionNode::Literals(texts))
     }
 
-    /// The texts that a recognizer accepts; there has to be one.
+    /// Returns the language of a recognizer, which must be nonempty.
     pub fn recognized(recognizer: Arc<dyn Recognizer>) -> Expression {
         Expression::leaf(ExpressionNode::Custom(recognizer))
     }
 
-    /// Members of any of the languages.
+    /// Returns the union of the languages.
     ///
     /// # Errors
     ///
-    /// As every combinator: [`Error::Limit`] when expressions are nested too deeply.
+    /// [`Error::Limit`] when expressions are nested too deeply, as for every combinator.
     pub fn union(list: Vec<Expression>) -> Result<Expression, Error> {
         let flat = flatten(list, |node| match node {
             ExpressionNode::Union(list) => Some(list),
@@ -122,7 +125,7 @@ impl Expression {
         }
     }
 
-    /// Texts that are one member of each, one after the other.
+    /// Returns the concatenation of the languages.
     ///
     /// # Errors
     ///
@@ -135,7 +138,7 @@ impl Expression {
         Expression::combine(ExpressionNode::Concat(flat))
     }
 
-    /// Texts that are `min` to `max` members in a row; `None` is without bound.
+    /// Returns `min` to `max` repetitions; `None` is unbounded.
     ///
     /// # Errors
     ///
@@ -144,7 +147,7 @@ impl Expression {
         Expression::combine(ExpressionNode::Repeat(self, min, max.unwrap_or(UNBOUNDED)))
     }
 
-    /// Members of all of the languages.
+    /// Returns the intersection of the languages.
     ///
     /// # Errors
     ///
@@ -157,7 +160,7 @@ impl Expression {
         Expression::combine(ExpressionNode::Intersection(flat))
     }
 
-    /// Members of this language that are not members of the other.
+    /// Returns the members of this language that are not members of the other.
     ///
     /// # Errors
     ///
@@ -166,7 +169,7 @@ impl Expression {
         Expression::combine(ExpressionNode::Difference(self, other))
     }
 
-    /// Valid UTF-8 texts that are not members.
+    /// Returns the valid UTF-8 strings that are not members.
     ///
     /// # Errors
     ///
@@ -175,7 +178,7 @@ impl Expression {
         Expression::combine(ExpressionNode::Complement(self))
     }
 
-    /// Whether every member is valid UTF-8; `false` may also mean that it was not looked into.
+    /// Returns `true` if every member is valid UTF-8; `false` may also mean that this is unknown.
     pub fn is_text(&self) -> bool {
         self.utf8
     }
@@ -185,7 +188,8 @@ impl Expression {
         Expression { node: Arc::new(node), depth: 1, utf8: text, groups }
     }
 
-    /// The characters of a language whose members are single characters, written as such.
+    /// Returns the characters of a language whose members are single characters, if it is written
+    /// as such.
     pub fn as_class(&self) -> Option<CharSet> {
         let only = |text: &Vec<u8>| {
             let mut characters = std::str::from_utf8(text).ok()?.chars();
@@ -204,7 +208,7 @@ impl Expression {
         }
     }
 
-    /// The pattern, if the expression is one.
+    /// Returns the pattern if the expression is one.
     pub fn as_pattern(&self) -> Option<&Pattern> {
         match &*self.node {
             ExpressionNode::Pattern(pattern) => Some(pattern),
@@ -212,15 +216,15 @@ impl Expression {
         }
     }
 
-    /// The groups of all its patterns, in the order written; none of what is subtracted,
-    /// complemented, edited or rewritten, since a member matches no pattern there.
+    /// Returns the groups of all its patterns in the order written. Patterns that are subtracted,
+    /// complemented, edited or rewritten have none, since no member matches them.
     pub fn groups(&self) -> Vec<&CaptureGroup> {
         let mut groups = Vec::new();
         self.add_groups(&mut groups);
         groups
     }
 
-    /// Whether there are any [`Expression::groups`].
+    /// Returns `true` if there are any [`Expression::groups`].
     pub(crate) fn has_groups(&self) -> bool {
         self.groups > 0
     }
@@ -286,8 +290,8 @@ impl Expression {
         Ok(Expression { node: Arc::new(node), depth: below + 1, utf8: text, groups })
     }
 
-    /// The term of the expression. Parts that stand at several places are lowered once: an
-    /// expression is a graph, whose tree may be exponentially larger.
+    /// Lowers the expression to a term. Shared parts are lowered once: an expression is a graph,
+    /// whose tree may be exponentially larger.
     pub(crate) fn lower(
         &self,
         terms: &mut TermArena,
@@ -301,7 +305,7 @@ impl Expression {
             return Ok(*term);
         }
         let term = self.lower_node(terms, work)?;
-        // It is kept alive, so that no other node gets its address.
+        // Keeps the expression alive, so that no other node gets its address.
         terms.lowered.insert(address, (self.clone(), term));
         Ok(term)
     }
@@ -319,7 +323,8 @@ impl Expression {
                 pattern_lowering::checked_literals(terms, list.clone())?
             }
             ExpressionNode::Custom(recognizer) => {
-                // Beside what it reads, every text is no condition.
+                // Intersected with a recognizer's language, the language of all strings is no
+                // condition.
                 pattern_lowering::any_string(terms);
                 terms.custom(recognizer)
             }
@@ -367,7 +372,7 @@ impl Expression {
 }
 
 impl ExpressionNode {
-    /// Number of groups, as is known of the parts.
+    /// Returns the number of groups, from that of the parts.
     fn groups(&self) -> u64 {
         match self {
             ExpressionNode::Pattern(pattern) => pattern.groups.len() as u64,
@@ -386,7 +391,7 @@ impl ExpressionNode {
         }
     }
 
-    /// Whether every member is certainly valid UTF-8, as is known of the parts.
+    /// Returns `true` if every member is known to be valid UTF-8, from what is known of the parts.
     fn is_utf8(&self) -> bool {
         match self {
             ExpressionNode::Pattern(_)
@@ -418,7 +423,7 @@ fn lower_all(
     list.iter().map(|one| one.lower(terms, work)).collect()
 }
 
-/// Listed texts that stand beside each other as one list, which is read in one step a byte.
+/// Merges adjacent lists of strings into one list, which is read in one step per byte.
 fn join_literals(list: Vec<Expression>) -> Vec<Expression> {
     let mut kept: Vec<Expression> = Vec::with_capacity(list.len());
     let mut texts: Vec<&Vec<u8>> = Vec::new();

@@ -1,21 +1,21 @@
-//! What tokens know of the names of JSON objects.
+//! An index of the property names, or parts of them, that a vocabulary's tokens contain.
 
 use rustc_hash::FxHashSet;
 
 use crate::ByteSet;
 
-/// How much of names the tokens of a vocabulary have.
+/// The parts of JSON property names that tokens of a vocabulary contain.
 #[derive(Clone, Debug, Default)]
 pub struct TokenNames {
     joins: bool,
     begins: Option<ByteSet>,
-    /// What tokens have in front of a quote that ends a name, and the first bytes of that.
+    /// The parts of tokens before a quote that closes a name, and their first bytes.
     ends: FxHashSet<Box<[u8]>>,
     first: ByteSet,
 }
 
 impl TokenNames {
-    /// Looks through the bytes of tokens.
+    /// Indexes the bytes of tokens.
     pub fn new<'a>(tokens: impl Iterator<Item = &'a [u8]>) -> TokenNames {
         let mut names = TokenNames { begins: Some(ByteSet::default()), ..TokenNames::default() };
         for token in tokens.filter(|token| token.contains(&b'"')) {
@@ -34,7 +34,7 @@ impl TokenNames {
         names
     }
 
-    /// Notes what a token has of a name behind a comma and a quote.
+    /// Records the part of a name that follows a comma and a quote in a token.
     fn record_name_start(&mut self, name: &[u8]) {
         let quotes = (0..name.len()).filter(|&at| name[at] == b'"');
         let has_colon = |at: usize| name[at + 1..].trim_ascii_start().first() == Some(&b':');
@@ -46,24 +46,24 @@ impl TokenNames {
         }
     }
 
-    /// Whether a token may end one name and begin the next: `":0,"x`.
+    /// Returns `true` if a token may close one name and open the next: `":0,"x`.
     pub fn joins(&self) -> bool {
         self.joins
     }
 
-    /// The first bytes of what tokens have of a name behind a comma and its quote: `x` of `,"x`.
-    /// `None` if some have the name's end and a colon too.
+    /// Returns the first bytes of name parts that follow a comma and a quote in a token: `x` of
+    /// `,"x`. Returns `None` if a token also contains the name's end and a colon.
     pub fn begins(&self) -> Option<ByteSet> {
         self.begins
     }
 
-    /// Whether a token has a text with this first byte in front of a quote.
+    /// Returns `true` if a token has a string that begins with this byte before a closing quote.
     #[inline]
     pub fn ends_from(&self, byte: u8) -> bool {
         self.first.contains(byte)
     }
 
-    /// Whether a token begins with some text, as it is spelled, and a quote behind it.
+    /// Returns `true` if a token begins with the raw string `text` and a closing quote.
     pub fn ends(&self, text: &[u8]) -> bool {
         match text.first() {
             Some(&first) => self.ends_from(first) && self.ends.contains(text),
@@ -72,7 +72,7 @@ impl TokenNames {
     }
 }
 
-/// Where the first quote is that no backslash is in front of.
+/// Returns the index of the first quote that is not escaped.
 fn closing_quote(token: &[u8]) -> Option<usize> {
     let mut escaped = false;
     token.iter().position(|&byte| {

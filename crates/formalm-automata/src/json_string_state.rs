@@ -1,4 +1,4 @@
-//! Places inside of strings of JSON whose texts a machine of their own reads.
+//! The state inside a JSON string whose content an automaton reads on its own.
 
 use std::sync::Arc;
 
@@ -8,28 +8,29 @@ use crate::machine::Machine;
 use crate::spelling::{Escape, Escapes, Read, read, some_completion};
 use crate::terms::custom_language::Like;
 
-/// A place in a string of JSON where nothing matters before its end but that the text is a member.
+/// A state inside a JSON string in which nothing matters before the closing quote but that the
+/// content is a member.
 #[derive(Clone, Debug)]
 pub struct InText {
-    /// The machine of the texts.
+    /// The automaton of the string's content.
     pub machine: Arc<Automaton>,
-    /// Its state.
+    /// The state of that automaton.
     pub state: StateId,
-    /// How strings are spelled.
+    /// The escape policy.
     pub escapes: Escapes,
-    /// Where states of the machine mean nothing once this has been looked at: another state that
-    /// most texts are read from alike.
+    /// A representative state that reads most strings alike. It is set where states of the
+    /// automaton are dropped after one query.
     pub like: Option<Like>,
 }
 
 impl InText {
-    /// Whether the text read so far ends with a whole character.
+    /// Returns `true` if the content read so far ends with a complete character.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     pub fn is_between_characters(&self) -> Result<bool, Error> {
-        // Inside a character nothing but bytes like these may follow, and elsewhere none of them.
+        // Inside a character only continuation bytes may follow, and elsewhere none of them.
         let inside = 0x80..=0xBF_u8;
         let starts = self.machine.class_starts().iter().copied();
         for byte in starts.filter(|byte| inside.contains(byte)).chain([0x80]) {
@@ -41,8 +42,8 @@ impl InText {
     }
 }
 
-/// What a byte of a string's spelling leads to from a place in its text, `step` being what bytes of
-/// the text do; `None` if the string ends or no text goes on so.
+/// Advances a string state by one raw byte of the JSON string; `step` reads the bytes of its
+/// content. Returns `None` if the string ends or no content continues so.
 ///
 /// # Errors
 ///

@@ -1,7 +1,29 @@
-//! Bytes and states: patterns, regular languages and their lazy machines.
+//! Regular languages over bytes, their lazy automata, and the traits every machine implements.
 //!
-//! Nothing here knows of tokens. A pattern is parsed ([`syntax`]) into a tree, the tree becomes
-//! a term, and terms are determinised lazily into a machine over bytes.
+//! ```text
+//! pattern ──parse──► PatternNode ──lower──► TermNode ──derive──► Automaton ──┐
+//! (syntax/)          (tree)                 (terms/)   byte      (automaton/)│
+//!                                                                             ├─► dyn Machine
+//! grammars, schemas (other crates), combined/ ────────────────────────────────┘      │
+//!                                                                           MaskClasses, MaskAutomaton
+//! ```
+//!
+//! A pattern is parsed into a syntax tree ([`syntax`]). The tree is lowered to a hash-consed
+//! *term*. Byte derivatives of terms are the states of an [`Automaton`], which is determinized
+//! lazily. Everything downstream talks to the trait [`Machine`]: `start`, `step`, `is_accepting`,
+//! plus optional knowledge that makes masks fast.
+//!
+//! ```
+//! use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
+//! use formalm_automata::{Automaton, AutomatonLimits, Expression, Machine};
+//!
+//! let pattern = parse("[0-9]{4}-Q[1-4]", PatternDialect::Python, PatternFlags::default())?;
+//! let automaton = Automaton::new(&Expression::pattern(pattern), AutomatonLimits::default())?;
+//! let state = automaton.walk(automaton.start(), b"2024-")?.expect("a viable prefix");
+//! assert!(!automaton.is_accepting(state));
+//! assert_eq!(automaton.shortest_completion(state)?, b"Q1");
+//! # Ok::<(), formalm_automata::Error>(())
+//! ```
 
 mod automaton;
 mod byte_set;

@@ -1,12 +1,15 @@
-//! What all characters beyond ASCII do to a machine of bytes.
+//! A check over all non-ASCII characters of a byte-level automaton, in few steps.
+//!
+//! UTF-8 lead bytes fall into eight ranges by what may follow. The check follows one class of
+//! successors per range instead of 1.1 million characters.
 
 use crate::error::Error;
 
-/// What may follow the bytes of an unfinished character: the least and the most next byte, and
+/// The bytes that may follow in an incomplete character: the smallest and largest next byte, and
 /// how many more come after it.
 type CharRemainder = (u8, u8, u8);
 
-/// The beginning of a character of several bytes: what follows its first byte.
+/// Returns what follows the first byte of a multi-byte character.
 fn rest_of(first: u8) -> Option<CharRemainder> {
     match first {
         0xC2..=0xDF => Some((0x80, 0xBF, 0)),
@@ -20,8 +23,9 @@ fn rest_of(first: u8) -> Option<CharRemainder> {
     }
 }
 
-/// Whether every character beyond ASCII leads from a state to `goal`, and begun ones read nothing
-/// but what completes them. `None` of `step` is a byte that is not read.
+/// Returns `true` if every non-ASCII character leads from `state` to `goal`, and incomplete
+/// characters read only bytes that complete them. `step` returns `None` for a byte that is not
+/// read.
 ///
 /// # Errors
 ///

@@ -1,60 +1,67 @@
-//! How strings are spelled in JSON: escapes, read into characters.
+//! JSON string escapes: a byte-wise decoder with the choice of allowed spellings
+//! ([`EscapePolicy`]).
+//!
+//! ```text
+//!             backslash            u            4 hex digits
+//!   None ───────────────► Backslash ──► Hex ───────────────────► char, or HighSurrogate ──► Backslash …
+//!    └─ any other byte ─► char
+//! ```
 
 use crate::error::Error;
 
-/// How characters of strings are spelled.
+/// The spellings of characters that strings may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Escapes {
-    /// Escapes where JSON needs them, in their shortest form.
+    /// Escapes only where JSON requires them, in their shortest form.
     #[default]
     Minimal,
-    /// The same, and everything beyond ASCII as `\u`.
+    /// As [`EscapePolicy::Minimal`], and every non-ASCII character as `\u`.
     Ascii,
-    /// Every spelling that JSON has.
+    /// Every spelling that JSON allows.
     Any,
 }
 
-/// What is left of a character's spelling.
+/// The state inside a character's escape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Escape {
-    /// Nothing: between two characters, or inside one of several bytes.
+    /// Outside an escape: between two characters, or inside the UTF-8 bytes of one.
     #[default]
     None,
-    /// After a backslash; `high` is the first half of a pair.
+    /// After a backslash. `high` is the first half of a surrogate pair.
     Slash {
         /// The first half.
         high: Option<u16>,
     },
-    /// After so many hexadecimal digits.
+    /// After `digits` hexadecimal digits.
     Hex {
         /// The first half.
         high: Option<u16>,
-        /// What the digits say so far.
+        /// The value of the digits so far.
         value: u16,
-        /// How many there are.
+        /// Number of digits so far.
         digits: u8,
     },
-    /// After the first half of a pair.
+    /// After the first half of a surrogate pair.
     Half {
-        /// It.
+        /// The first half.
         high: u16,
     },
 }
 
-/// What a byte of a string does.
+/// The effect of a raw byte of a string.
 #[derive(Debug)]
 pub enum Read {
-    /// It is a character, or a part of one, or completes an escaped one: these bytes of text.
+    /// These bytes of content: a character, a part of one, or an escape that is now complete.
     Text(CharBytes),
-    /// More of an escape is to come.
+    /// An incomplete escape.
     Inside(Escape),
     /// The string ends.
     End,
-    /// It cannot stand here.
+    /// The byte is not allowed here.
     Wrong,
 }
 
-/// The bytes of at most one character.
+/// The UTF-8 bytes of at most one character.
 #[derive(Debug)]
 pub struct CharBytes {
     bytes: [u8; 4],
@@ -81,7 +88,7 @@ impl Read {
     }
 }
 
-/// Reads one byte of a string's spelling.
+/// Reads one raw byte of a string.
 pub fn read(escape: Escape, byte: u8, policy: Escapes) -> Read {
     match escape {
         Escape::None if byte == b'\\' => Read::Inside(Escape::Slash { high: None }),
@@ -145,7 +152,7 @@ fn utf16_unit(high: Option<u16>, value: u16, policy: Escapes) -> Read {
     }
 }
 
-/// Whether a character may be spelled with `\u`.
+/// Returns `true` if `policy` lets a character be written with `\u`.
 fn may_be_escaped(character: char, policy: Escapes) -> bool {
     let needed = character < ' ' && !"\u{8}\u{c}\n\r\t".contains(character);
     match policy {
@@ -155,12 +162,13 @@ fn may_be_escaped(character: char, policy: Escapes) -> bool {
     }
 }
 
-/// Reads the bytes of a character: how many of them are read before one is refused, if one is.
+/// A reader of the bytes of a character. It returns the number of bytes read before one is refused,
+/// if one is.
 pub trait CharReader: Fn(&[u8]) -> Result<Result<(), usize>, Error> {}
 
 impl<R: Fn(&[u8]) -> Result<Result<(), usize>, Error>> CharReader for R {}
 
-/// Whether some character that the escape may become is read.
+/// Returns `true` if the reader accepts some character that the escape can still become.
 ///
 /// # Errors
 ///
@@ -190,7 +198,7 @@ pub fn some_completion(
     }
 }
 
-/// Whether the escape may become a character.
+/// Returns `true` if the escape can still become `character`.
 #[must_use]
 pub fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
     let mut units = [0; 2];
@@ -255,7 +263,7 @@ fn some_low(high: u16, value: u16, digits: u8, reader: &impl CharReader) -> Resu
     some_char(base + first - 0xDC00, base + last - 0xDC00, &|_| true, reader)
 }
 
-/// Whether the machine reads some character of a range.
+/// Returns `true` if the reader accepts a character in a range that passes `test`.
 fn some_char(
     low: u32,
     high: u32,
@@ -272,7 +280,7 @@ fn some_char(
         let bytes = character.encode_utf8(&mut buffer).as_bytes();
         match reader(bytes)? {
             Ok(()) => return Ok(true),
-            // All characters that begin with the bytes refused are refused.
+            // All characters that begin with the refused bytes are refused too.
             Err(good) => {
                 let same = 6 * (bytes.len() - 1 - good);
                 code = (code | ((1 << same) - 1)) + 1;

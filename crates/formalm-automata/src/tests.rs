@@ -1,4 +1,4 @@
-//! Whole-crate tests: patterns against texts.
+//! Crate-level tests: patterns against strings.
 
 use proptest::prelude::*;
 
@@ -119,7 +119,7 @@ fn viable_means_that_a_member_follows() {
     assert_eq!(machine.shortest(machine.start()).unwrap(), b"xxxxx");
 }
 
-/// Patterns with everything that looks around or prefers.
+/// Generates patterns with every look-around and preference.
 fn random_pattern() -> impl Strategy<Value = String> {
     let atoms =
         vec!["a", "b", "ab", "[ab]", ".", "é", r"\w", "[^a]", r"\b", r"\B", "^", "$", r"\s"];

@@ -1,10 +1,11 @@
-//! States of intersections up to counts that short texts do not come near.
+//! Counter abstraction: states of intersections without counters that a token cannot exhaust.
 //!
-//! "This pattern, and at most 300 characters" has a state for every number of characters that are
-//! left. While there are many, a token cannot tell: whatever it reads, enough are left for the rest
-//! of the pattern. So the count can be forgotten: A ∧ Σ{0,n} allows the same texts of `horizon`
-//! bytes as A if n is no less than the horizon and a shortest completion from wherever they lead.
-//! Counted repetitions within A are alike: (\S+\s+){0,30} is a star for texts of few characters.
+//! **Lemma.** A ∧ Σ{0,n} allows the same strings of at most n′ bytes as A if n ≥ n′ + d, where d
+//! bounds the shortest completion from wherever these strings lead.
+//!
+//! "This pattern, and at most 300 characters" has one state for each number of characters left. As
+//! long as that number is large, no token can exhaust it, so the counter can be dropped. Counted
+//! repetitions inside A behave alike: within few characters (\S+\s+){0,30} is a star.
 
 use rustc_hash::FxHashMap;
 
@@ -14,23 +15,24 @@ use crate::error::Error;
 use crate::terms::dawg::DawgId;
 use crate::terms::{TermArena, TermId, TermNode, UNBOUNDED};
 
-/// Counts that fewer characters may reach are kept.
+/// Minimum number of characters that a repetition's maximum must allow for it to be dropped.
+/// Smaller counters are kept. Chosen, not measured.
 const MIN_DROPPED_CHARS: u64 = 12;
 
-/// A state that allows what another one does, and longer texts perhaps.
+/// A state without a counter, and how far it is exact.
 #[derive(Clone, Copy, Debug)]
 pub struct Saturated<S> {
-    /// The state.
+    /// The state without the counter; it allows at least what the concrete state allows.
     pub state: S,
-    /// Both allow the same texts of so many characters.
+    /// Both states allow the same strings of up to this many characters.
     pub same: u64,
-    /// The other one allows none of more characters.
+    /// The concrete state allows no string of more characters.
     pub most: u64,
 }
 
 impl Automaton {
-    /// The state that allows the same texts of at most `horizon` bytes, without the counts that
-    /// these do not come near.
+    /// Returns a state without the counters that strings of at most `horizon` bytes cannot exhaust;
+    /// both allow the same such strings.
     ///
     /// # Errors
     ///
@@ -45,7 +47,7 @@ impl Automaton {
         Ok(near)
     }
 
-    /// The state without a count of all characters, or else without those of its repetitions.
+    /// Drops a counter over all characters or, without one, the maxima of the repetitions.
     ///
     /// # Errors
     ///
@@ -72,15 +74,15 @@ impl TermArena {
             list.iter().filter_map(|&id| Some((id, self.max_any_chars(id)?))).collect();
         let kept: Vec<TermId> =
             list.iter().copied().filter(|id| counts.iter().all(|(one, _)| one != id)).collect();
-        // Only of one term is it known how far away its members are.
+        // The completion distance is known for a single term only.
         let [other] = kept[..] else { return None };
         let most = u64::from(counts.iter().map(|&(_, most)| most).min()?);
         let far = self.max_completion_bytes(other, &mut FxHashMap::default())?;
         Some(Saturated { state: other, same: most.checked_sub(far)?, most })
     }
 
-    /// A pure term whose repetitions have no most count where that is far, and how many characters
-    /// are sure not to reach it.
+    /// Removes the large maxima of the repetitions of a pure term, and returns how many characters
+    /// are sure not to reach them.
     fn unbound_repetitions(&mut self, id: TermId) -> (TermId, u64) {
         if !self.properties(id).pure {
             return (id, u64::MAX);
@@ -102,7 +104,7 @@ impl TermArena {
                 (self.alt(all), most)
             }
             TermNode::Repeat { body, min, max, lazy } if max != UNBOUNDED => {
-                // Another iteration is under way when the ones before have been read.
+                // The last iteration may be under way when those before it have been read.
                 let within = u64::from(max.saturating_sub(1)) * self.min_chars(body);
                 if within < MIN_DROPPED_CHARS {
                     return (id, u64::MAX);
@@ -113,7 +115,7 @@ impl TermArena {
         }
     }
 
-    /// A lower bound of the characters of a pure term's texts.
+    /// Returns a lower bound on the characters of a pure term's strings.
     fn min_chars(&self, id: TermId) -> u64 {
         match self.get(id) {
             &TermNode::Cat(head, tail) => self.min_chars(head) + self.min_chars(tail),
@@ -124,12 +126,12 @@ impl TermArena {
         }
     }
 
-    /// `n` of Σ{0,n}, Σ all characters.
+    /// Returns `n` of Σ{0,n}, with Σ all characters.
     pub(crate) fn max_any_chars(&self, id: TermId) -> Option<u32> {
         self.any_char_counts(id).filter(|&(least, _)| least == 0).map(|(_, most)| most)
     }
 
-    /// `m` and `n` of Σ{m,n}, Σ all characters.
+    /// Returns `m` and `n` of Σ{m,n}, with Σ all characters.
     pub(crate) fn any_char_counts(&self, id: TermId) -> Option<(u32, u32)> {
         let (body, least, most) = self.repetition(id)?;
         let TermNode::Dawg(dag) = self.get(body) else { return None };
@@ -137,7 +139,7 @@ impl TermArena {
         (facts.ascii == !0 && facts.wide == [Cover::Full; WIDE_PARTS]).then_some((least, most))
     }
 
-    /// Bytes that suffice to complete a text from anywhere within a term.
+    /// Returns an upper bound on the bytes that complete a string from anywhere inside a term.
     fn max_completion_bytes(&self, id: TermId, depths: &mut FxHashMap<DawgId, u64>) -> Option<u64> {
         let mut most = 0;
         let mut rest = id;
@@ -171,7 +173,7 @@ impl TermArena {
         }
     }
 
-    /// Bytes of the longest text of an acyclic automaton.
+    /// Returns the bytes of the longest word of an acyclic automaton.
     fn longest_word(&self, dag: DawgId, depths: &mut FxHashMap<DawgId, u64>) -> u64 {
         if let Some(&known) = depths.get(&dag) {
             return known;

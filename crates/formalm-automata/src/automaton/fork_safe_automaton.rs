@@ -1,4 +1,5 @@
-//! A machine that is asked about whole texts only, so that another one can take its place.
+//! A handle to an automaton that is asked only about whole strings, so that a child of a fork can
+//! replace it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::automaton::Automaton;
 use crate::machine::Machine;
 
-/// A machine, made anew in a child of a fork that cannot have it.
+/// An automaton that is rebuilt in a child of a fork if it was being changed there.
 #[derive(Debug)]
 pub(crate) struct ForkSafeAutomaton {
     original: Arc<Automaton>,
@@ -18,15 +19,15 @@ impl ForkSafeAutomaton {
         ForkSafeAutomaton { original: given, replacement: AtomicPtr::default() }
     }
 
-    /// The machine to ask one question; its states mean nothing to the next.
+    /// Returns the automaton for one query; its states are meaningless in the next.
     pub(crate) fn get(&self) -> &Automaton {
         let known = self.replacement.load(Ordering::Acquire);
-        // SAFETY: what was published is freed with this value at the earliest.
+        // SAFETY: what was published is freed no earlier than this value.
         let machine = unsafe { known.as_ref() }.unwrap_or(&self.original);
         if !machine.is_abandoned() {
             return machine;
         }
-        // It was made before, with the same limits.
+        // The automaton was built before with the same limits.
         let Ok(Some(made)) = machine.renewed() else { return machine };
         let made = Box::into_raw(Box::new(made));
         let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);

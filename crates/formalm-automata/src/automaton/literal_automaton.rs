@@ -1,7 +1,8 @@
-//! Machines of words: characters in a row, each out of a set, as keywords are.
+//! Automata of literals: words and sequences of character sets, such as keywords, with no
+//! derivatives at all.
 //!
-//! An acyclic automaton is all there is of such a language, so that nothing has to be derived.
-//! Those of many words share one store, which never grows.
+//! The acyclic automaton is the whole machine. The automata of many literals share one arena, which
+//! never grows.
 
 use std::sync::Arc;
 
@@ -13,20 +14,21 @@ use crate::expression::Expression;
 use crate::machine::Machine;
 use crate::terms::dawg::{DawgId, Dawgs, END};
 
-/// Bytes of texts that are listed, beyond which a machine with limits has to read them.
+/// Maximum total length of listed strings, in bytes. Longer lists get an automaton with limits.
+/// Chosen, not measured.
 const MAX_LITERAL_BYTES: usize = 1 << 20;
 
-/// The machine of one word, or of texts that are listed.
+/// The automaton of one word, or of a list of strings.
 #[derive(Clone, Debug)]
 pub struct Word {
     dags: Arc<Dawgs>,
     start: DawgId,
     class_starts: Box<[u8]>,
-    /// Its part of the memory that all take.
+    /// Its share of the memory of the arena, in bytes.
     bytes: usize,
 }
 
-/// The machines of the languages that are words, `None` for others.
+/// Returns the automata of the languages that are literals; `None` for others.
 pub fn words<'a>(languages: impl Iterator<Item = &'a Expression>) -> Vec<Option<Word>> {
     let mut dags = Dawgs::new();
     let starts: Vec<Option<DawgId>> = languages.map(|one| literal_node(one, &mut dags)).collect();
@@ -39,7 +41,7 @@ pub fn words<'a>(languages: impl Iterator<Item = &'a Expression>) -> Vec<Option<
     starts.into_iter().map(|start| start.map(machine)).collect()
 }
 
-/// The automaton of a language, if it is a word.
+/// Returns the node of a language if it is a literal.
 fn literal_node(language: &Expression, dags: &mut Dawgs) -> Option<DawgId> {
     if let Some(texts) = language.as_literals() {
         if texts.iter().map(Vec::len).sum::<usize>() > MAX_LITERAL_BYTES {
@@ -55,14 +57,14 @@ fn literal_node(language: &Expression, dags: &mut Dawgs) -> Option<DawgId> {
 }
 
 impl Word {
-    /// Bytes at which a new class starts; bytes of one class are never told apart.
+    /// Returns the first byte of each byte class. Bytes of one class are never distinguished.
     pub fn class_starts(&self) -> &[u8] {
         &self.class_starts
     }
 }
 
 impl Word {
-    /// Whether the text read so far is a member.
+    /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
         self.dags.is_accepting(DawgId(state.0))
@@ -123,7 +125,7 @@ mod tests {
         Expression::pattern(parse(text, Dialect::Python, flags).unwrap())
     }
 
-    /// Every text that both read up to a length, and what they say of it.
+    /// Compares both automata on every string that they read up to a length.
     fn check(word: &Word, automaton: &Automaton) {
         assert!(
             word.class_starts().iter().all(|one| automaton.class_starts().contains(one)),

@@ -1,4 +1,8 @@
-//! Whether states lead to a member, where their terms do not say so.
+//! Liveness of states: a search for an accepting state, where the term does not decide it.
+//!
+//! ```text
+//!  decide(state):  term shortcut ──► depth first, low bytes first ──► after DEPTH_FIRST_STATES: best first by estimate
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,38 +15,38 @@ use crate::error::{Error, Resource};
 use crate::runtime::interrupt;
 use crate::terms::{TermArena, TermId, TermNode};
 
-/// States that one search looks at where there is no end of them.
+/// Maximum number of states one search visits where the automaton has very many. Chosen, not
+/// measured.
 const MAX_SEARCH_STATES: u64 = 6_000;
 
-/// States after which a search that goes deep looks for those that miss the least, if it is known
-/// that something is missing.
+/// Number of states after which a depth-first search becomes best-first, if something is known to
+/// be missing. Chosen, not measured.
 const DEPTH_FIRST_STATES: usize = 128;
 
-/// Successors that a search looks at before it asks whether it is still wanted: milliseconds, and a
-/// tenth of a second where terms are huge.
+/// Successors computed between two interrupt checks: milliseconds, and 0.1 s where terms are huge.
 const SUCCESSORS_PER_POLL: usize = 1 << 10;
 
-/// How deep a guess looks into a term.
+/// Maximum depth of terms that an estimate examines. Chosen, not measured.
 const ESTIMATE_DEPTH: usize = 8;
 
-/// Terms that a guess looks at.
+/// Maximum number of terms that an estimate examines. Chosen, not measured.
 const ESTIMATE_TERMS: usize = 512;
 
-/// What a state misses, with what orders those that miss as much.
+/// The estimated missing bytes of a state, and a tie-breaker.
 type SearchRank = (u32, i64);
 
-/// States of a search that have successors to look at, each with its next class.
+/// The frontier of a search: states with successors to visit, each with its next byte class.
 enum SearchFrontier {
-    /// The deepest one is the last.
+    /// A stack: the deepest state is last.
     DepthFirst(Vec<(u32, usize)>),
-    /// Those that seem to miss the least come first.
+    /// A heap by estimated missing bytes.
     BestFirst(BinaryHeap<Reverse<(SearchRank, u32, usize)>>),
-    /// The same, but all successors of a state are looked at before others are.
+    /// A heap by estimated missing bytes; all successors of one state are visited before the next.
     BestFirstByState((u32, usize), BinaryHeap<Reverse<(SearchRank, u32, usize)>>),
 }
 
 impl SearchFrontier {
-    /// The next state and its next class; the class behind that is the next one then.
+    /// Returns the next state and byte class, and advances that class.
     fn next(&mut self, classes: usize) -> Option<(u32, usize)> {
         loop {
             let (state, at) = match self {
@@ -77,13 +81,13 @@ impl SearchFrontier {
 }
 
 impl Automaton {
-    /// Looks for an accepting state from `root` and marks every state it learns about.
+    /// Searches for an accepting state from `root` and marks every state it decides.
     ///
-    /// Depth first, lowest bytes first: most states have a member ahead in plain ASCII, which is
-    /// found without looking into characters of several bytes. After some states those come first
-    /// that seem to miss the least: beside a large count, depth alone reads on until it runs out.
-    /// Where there is no end of states they come first at once, as depth alone would not end, and
-    /// not more than some are looked at.
+    /// Depth first, lowest bytes first: most states have a completion in plain ASCII, which is
+    /// found without visiting multi-byte characters. After some states the search becomes
+    /// best-first: with a large counter, depth-first search would read on until the counter runs
+    /// out. Automata with very many states are searched best-first from the start, where
+    /// depth-first search need not terminate, and up to a limit.
     pub(crate) fn search_liveness(&self, root: u32) -> Result<bool, Error> {
         let mut lock = self.lock();
         if let Some(live) = self.liveness_from_term(&lock, root) {
@@ -99,7 +103,7 @@ impl Automaton {
         while let Some((state, at)) = open.next(self.classes.len()) {
             looked_at += 1;
             if looked_at % SUCCESSORS_PER_POLL == 0 && interrupt::is_interruptible() {
-                // States keep their numbers whatever others add meanwhile.
+                // States keep their numbers whatever other threads add meanwhile.
                 drop(lock);
                 interrupt::check_interrupt()?;
                 lock = self.lock();
@@ -159,7 +163,7 @@ impl Automaton {
         Ok(false)
     }
 
-    /// What a state misses; of those that miss as much, the latest come first.
+    /// Ranks a state by its estimated missing bytes; among equals the latest comes first.
     fn rank(&self, core: &AutomatonCore, state: u32, count: usize) -> SearchRank {
         let term = self.term(core, StateId(state));
         (
@@ -168,7 +172,7 @@ impl Automaton {
         )
     }
 
-    /// Whether a state is live where its term tells; it is marked then.
+    /// Decides and marks a state's liveness where its term shows it.
     fn liveness_from_term(&self, core: &AutomatonCore, state: u32) -> Option<bool> {
         let live = core.terms.nonempty_shortcut(self.term(core, StateId(state)))?;
         let flags = self.flags.get(state as usize);
@@ -194,7 +198,7 @@ impl Automaton {
 }
 
 impl TermArena {
-    /// About how many bytes the texts of a term miss at least: a guess that guides a search.
+    /// Returns an estimate of the bytes missing at least, to guide the search.
     fn estimated_missing_bytes(&self, id: TermId, depth: usize, left: &mut usize) -> u32 {
         let least = self.properties(id).min_len;
         let (Some(depth), Some(fewer)) = (depth.checked_sub(1), left.checked_sub(1)) else {

@@ -1,15 +1,21 @@
-//! States up to what a token can tell apart.
+//! The mask-equivalence quotient of a regular automaton, by normal forms of terms.
 //!
-//! A mask asks which texts of at most `horizon` bytes keep a member reachable. Many states answer
-//! alike: counts beyond the horizon cannot run out within it, what lies behind the horizon cannot
-//! be seen, acceptance does not matter, and an alternative whose texts another alternative can
-//! always continue adds nothing. A *key* is a state with all this forgotten: equal key, equal
-//! mask. Keys form a machine of their own, on which masks are computed; under keys `.{0,1000}` is
-//! `.*` and all states of `(a|b)*a(a|b){40}` beyond the horizon are one.
+//! Write V(s, w) for "w is viable from s" and n for the length of the longest token. **Theorem.**
+//! For |w| ≤ n, V(s, w) = V(class(s), w). Proof by induction on |w|: each rewriting below preserves
+//! V for strings up to n bytes.
 //!
-//! Write V(s, w) for "w is viable from s". For |w| ≤ horizon V(s, w) = V(key(s), w): by induction
-//! on |w|, as each rewriting keeps V for texts up to the horizon. The rewritings need terms that
-//! are never empty, so other machines use their states as keys.
+//! A mask asks which strings of at most n bytes keep a member reachable. Many states answer alike,
+//! so the normal form of a term
+//!
+//! * saturates counters above n, which cannot run out within a token,
+//! * cuts tails that no token reaches,
+//! * ignores acceptance,
+//! * drops union members whose strings another member always continues.
+//!
+//! Under it `.{0,1000}` is `.*`, and all states of `(a|b)*a(a|b){40}` more than n bytes before the
+//! end are one. The classes form an automaton of their own, on which masks are computed. The
+//! rewritings need terms that are never empty, so automata with other terms use their states as
+//! classes.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -29,49 +35,50 @@ use crate::spelling::Escapes;
 use crate::terms::dawg::CharClassCover;
 use crate::terms::{EMPTY, EPSILON, TermArena, TermId, TermNode, UNBOUNDED};
 
-/// Identifies a key of one [`Viability`].
+/// Identifies a mask class of one [`RegularMaskClasses`], or of any [`crate::MaskClasses`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyId(u32);
 
 impl KeyId {
-    /// The number of the key: small and dense.
+    /// Returns the number of the class: small and dense.
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// The key of a number that keys outside this crate gave it.
+    /// Returns the class with a number that classes outside this crate chose.
     pub fn from_number(number: u32) -> KeyId {
         KeyId(number)
     }
 }
 
-/// A key that reads `min` to `max` characters of a class before anything else.
+/// A mask class that reads `min` to `max` characters of a character class before anything else.
 #[derive(Clone, Debug)]
 pub struct Repetition {
-    /// The characters; of ASCII ones only those in `ascii` may be repeated.
+    /// The characters; of the ASCII ones only those in `ascii` repeat.
     pub class: CharSet,
-    /// ASCII characters that may be repeated.
+    /// ASCII characters that repeat, as bits.
     pub ascii: u128,
-    /// How much of each part of the characters beyond ASCII may be repeated.
+    /// How much of each part of the non-ASCII characters repeats.
     pub wide: [Cover; WIDE_PARTS],
-    /// At least so many, before what follows may begin.
+    /// Minimum number of characters before the exit is taken.
     pub min: u32,
-    /// At most so many; `None` if the horizon cannot see the end.
+    /// Maximum number of characters; `None` if it exceeds the longest token.
     pub max: Option<u32>,
-    /// Where the repetition is left from once enough characters are read; `None`: nothing follows.
+    /// The class from which the repetition is left once enough characters are read; `None` if
+    /// nothing follows.
     pub exit: Option<KeyId>,
-    /// If it is the inside of a string of JSON, between two characters: how that is spelled. Its
-    /// characters are all there are, and `exit` is where the quote is read.
+    /// The escape policy if the class is the inside of a JSON string, between two characters. The
+    /// repeated characters are then all, and `exit` reads the closing quote.
     pub quoted: Option<Escapes>,
 }
 
-/// The machine of keys.
+/// The mask classes of a regular automaton.
 #[derive(Debug)]
 pub struct Viability {
     automaton: Arc<Automaton>,
     max_token_len: u32,
     rows: TransitionRows,
-    /// Key of each state, where known.
+    /// The class of each state, where known.
     keys: Chunks,
     tables: Lock<ClassTables>,
 }
@@ -83,7 +90,7 @@ struct ClassTables {
 }
 
 impl Viability {
-    /// Keys for texts of at most `horizon` bytes.
+    /// Creates the classes for tokens of at most `horizon` bytes.
     pub fn new(automaton: Arc<Automaton>, horizon: usize) -> Viability {
         Viability {
             automaton,
@@ -98,7 +105,8 @@ impl Viability {
         self.tables.lock()
     }
 
-    /// `(facts, class, min, max, tail)` of a key that is one counter over one class.
+    /// Returns `(cover, class, min, max, tail)` of a mask class that is one counter over one
+    /// character class.
     fn class_counter(&self, key: KeyId) -> Option<(CharClassCover, CharSet, u32, u32, TermId)> {
         if !self.automaton.is_pure() || !self.automaton.is_text() {
             return None;
@@ -269,8 +277,8 @@ impl Steps for Viability {
         if wide_overlap || min > 0 || max.is_some() {
             return Ok(None);
         }
-        // What follows may begin like the class: only bytes that come back here repeat, and the
-        // repetition is left from the key itself.
+        // The exit may begin like the class. Only bytes that return to this class repeat, and the
+        // repetition is left from the class itself.
         let mut ascii = 0;
         for byte in 0..128u8 {
             if facts.ascii >> byte & 1 != 0 && self.step(key, byte)? == Some(key) {
@@ -282,7 +290,8 @@ impl Steps for Viability {
 }
 
 impl TermArena {
-    /// The term with everything forgotten that no text of `horizon` bytes can tell.
+    /// Returns the normal form of a term: everything removed that no string of `horizon` bytes
+    /// distinguishes.
     fn normal_form(&mut self, id: TermId, horizon: u32) -> TermId {
         let list = match self.get(id) {
             TermNode::Alt(list) => list.to_vec(),
@@ -293,7 +302,7 @@ impl TermArena {
         seen.sort_unstable();
         seen.dedup();
         if seen.len() > 1 {
-            // Its only text is the empty one, which every other alternative continues.
+            // Its only string is the empty one, which every other alternative continues.
             seen.retain(|&id| id != EPSILON);
         }
         let mut at = 0;
@@ -311,7 +320,7 @@ impl TermArena {
         self.alt(seen)
     }
 
-    /// The class of a term that can go on over that class for as long as the horizon sees.
+    /// Returns the character class of a term that may repeat it for longer than any token.
     fn loop_class(&self, id: TermId) -> Option<CharClassCover> {
         let (head, _) = self.head_and_tail(id);
         let (body, _, max) = self.repetition(head)?;
@@ -321,7 +330,7 @@ impl TermArena {
         }
     }
 
-    /// One alternative with its counters saturated and its tail cut off behind the horizon.
+    /// Saturates the counters of one alternative and cuts its tail after `horizon` bytes.
     fn saturate_alternative(&mut self, id: TermId, horizon: u32) -> TermId {
         let mut heads = Vec::new();
         let mut length = 0u32;
@@ -333,7 +342,7 @@ impl TermArena {
             heads.push(head);
             rest = tail;
         }
-        // Nothing follows that could be seen, so an iteration more is always possible.
+        // Nothing that follows is visible, so one more iteration is always possible.
         if let Some(last) = heads.last_mut()
             && let Some((body, _, max)) = self.repetition(*last)
         {

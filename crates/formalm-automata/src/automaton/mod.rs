@@ -1,9 +1,14 @@
-//! The lazy deterministic machine of a regular language.
+//! The lazily determinized automaton of a regular language.
 //!
-//! A state is an interned term; its row of successors is filled byte class by byte class when it
-//! is read. Reading known rows takes no lock. Dead states are never shown: a pure term cannot be
-//! empty, and for the others a search looks for an accepting state once and marks
-//! all it learnt.
+//! ```text
+//!  StateId ◄──StateIndex──► TermId          row of StateId: one slot per byte class
+//!                                           UNKNOWN │ DEAD │ next │ next + KNOWN_LIVE
+//! ```
+//!
+//! A state is an interned term. Its row of successors is filled one byte class at a time, when that
+//! class is first read. Reading a known slot takes no lock. Dead states are never visible: a pure
+//! term cannot be empty, and for other terms a search for an accepting state runs once and marks
+//! every state it decides ([`liveness`]).
 
 mod counter_abstraction;
 pub(crate) mod fork_safe_automaton;
@@ -31,33 +36,33 @@ pub use counter_abstraction::Saturated;
 pub use literal_automaton::{Word, words};
 pub use mask_classes::{KeyId, Repetition, Viability};
 
-/// Identifies a state of one [`Automaton`]; meaningless in any other.
+/// Identifies a state of one [`Automaton`], or of another machine; meaningless in any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateId(pub(crate) u32);
 
 impl StateId {
-    /// The state with a number, for machines that number their states themselves.
+    /// Returns the state with a number, for machines that number their states themselves.
     pub fn new(number: u32) -> StateId {
         StateId(number)
     }
 
-    /// The number of the state: small, dense, never reused.
+    /// Returns the number of the state: small, dense, never reused.
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// The state of a number that a machine outside this crate gave it.
+    /// Returns the state with a number that a machine outside this crate chose.
     pub fn from_number(number: u32) -> StateId {
         StateId(number)
     }
 }
 
-/// What the machine may use. Exceeding it is an [`Error::Limit`].
+/// The resources an automaton may use. Exceeding one is an [`Error::Limit`].
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// States explored, accepting ones looked for included.
+    /// Maximum number of states explored, including those that searches for accepting states visit.
     pub states: u64,
-    /// Bytes of memory for terms, states and rows.
+    /// Maximum memory for terms, states and rows, in bytes.
     pub bytes: u64,
 }
 
@@ -68,22 +73,24 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What building the states may cost in steps.
+    /// Returns a step meter for building the states.
     pub(crate) fn work(self) -> StepMeter {
         StepMeter { steps: 0, allowed: self.states.saturating_mul(STEPS_PER_STATE) }
     }
 }
 
-/// Steps of derivation allowed per state allowed: bounds the time a single state can take.
+/// Steps of derivation allowed per allowed state. It bounds the time of a single state. Chosen, not
+/// measured.
 const STEPS_PER_STATE: u64 = 400;
 
 const ACCEPTING: u32 = 1;
-/// Marks a successor that is known to lead to a member.
+/// Marks a successor that is known to be live.
 const KNOWN_LIVE: u32 = 1 << 31;
 pub(crate) const LIVE: u32 = 2;
 pub(crate) const NOT_LIVE: u32 = 4;
 
-/// What changes while the machine grows; behind one lock, which known rows never take.
+/// The tables that change while the automaton grows. One lock guards them; known slots never take
+/// it.
 #[derive(Debug)]
 pub(crate) struct AutomatonCore {
     pub(crate) terms: TermArena,
@@ -91,10 +98,10 @@ pub(crate) struct AutomatonCore {
     index: StateIndex,
 }
 
-/// A lazy deterministic automaton over bytes; shared freely between threads.
+/// A lazy deterministic automaton over bytes, shared freely between threads.
 #[derive(Debug)]
 pub struct Automaton {
-    /// What it was built from, to build it again.
+    /// The expression it was built from, to build it again.
     expression: Expression,
     core: Lock<AutomatonCore>,
     pub(crate) classes: ByteClasses,
@@ -105,16 +112,17 @@ pub struct Automaton {
     pure: bool,
     /// Every member is valid UTF-8.
     utf8: bool,
-    /// It has more states than are worth keeping.
+    /// The automaton has more states than are worth keeping.
     pub(crate) many_states: bool,
     limits: Limits,
-    /// How often recognizers had lost their states when it was made, see [`Machine::is_abandoned`].
+    /// Number of times that recognizers had lost their states when it was built, see
+    /// [`Machine::is_abandoned`].
     losses: u32,
     fork_check: Survey,
 }
 
 impl Automaton {
-    /// The machine of a language.
+    /// Builds the automaton of a language.
     ///
     /// # Errors
     ///
@@ -131,7 +139,8 @@ impl Automaton {
         })
     }
 
-    /// The machine of a language; `None` if it is empty, as a machine has live states only.
+    /// Builds the automaton of a language, or returns `None` if the language is empty: an automaton
+    /// has live states only.
     ///
     /// # Errors
     ///
@@ -167,8 +176,8 @@ impl Automaton {
         Ok(is_live.then_some(automaton))
     }
 
-    /// A machine of the same language that has the states built so far, under the same numbers,
-    /// and grows on its own; `None` if it has no more states than are worth keeping.
+    /// Returns an automaton of the same language that has the same states under the same numbers
+    /// and grows independently. Returns `None` if its states are few enough to share.
     pub fn copy(&self) -> Option<Automaton> {
         let core = self.lock();
         let terms = core.terms.independent_copy()?;
@@ -191,27 +200,27 @@ impl Automaton {
         })
     }
 
-    /// Whether a machine of the language has more states than are worth keeping.
+    /// Returns `true` if automata of the language have more states than are worth keeping.
     pub fn is_unbounded(&self) -> bool {
         self.many_states
     }
 
-    /// Bytes at which a new class starts; bytes of one class are never told apart.
+    /// Returns the first byte of each byte class. Bytes of one class are never distinguished.
     pub fn class_starts(&self) -> &[u8] {
         self.classes.representatives()
     }
 
-    /// Number of states built so far.
+    /// Returns the number of states built so far.
     pub fn state_count(&self) -> usize {
         self.lock().index.len()
     }
 
-    /// Steps that building the states took so far.
+    /// Returns the number of derivation steps taken so far.
     pub fn work(&self) -> u64 {
         self.lock().work.steps
     }
 
-    /// The shortest continuation that makes the text a member, if it is found with so much work.
+    /// Returns the smallest shortest completion if it is found within `allowed` steps.
     ///
     /// # Errors
     ///
@@ -226,7 +235,7 @@ impl Automaton {
         }
     }
 
-    /// The same where it is written down without a search.
+    /// Returns the shortest completion where it can be read off the term.
     fn shortest_from_term(&self, state: StateId) -> Option<Vec<u8>> {
         if !self.pure {
             return None;
@@ -235,12 +244,13 @@ impl Automaton {
         core.terms.shortest(core.index.term(state.0))
     }
 
-    /// Whether viability of states can be judged term by term (see [`crate::automaton::mask_classes`]).
+    /// Returns `true` if every term is pure, so that viability is decided term by term (see
+    /// [`mask_classes`]).
     pub(crate) fn is_pure(&self) -> bool {
         self.pure
     }
 
-    /// Whether every member is valid UTF-8.
+    /// Returns `true` if every member is known to be valid UTF-8.
     pub fn is_text(&self) -> bool {
         self.utf8
     }
@@ -249,13 +259,13 @@ impl Automaton {
         self.limits
     }
 
-    /// The term of a state.
+    /// Returns the term of a state.
     pub(crate) fn term(&self, core: &AutomatonCore, state: StateId) -> TermId {
         core.index.term(state.0)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, AutomatonCore> {
-        // A panic while the lock was held leaves at worst a row unfilled.
+        // A panic while the lock was held leaves at worst a slot unfilled.
         self.core.lock()
     }
 
@@ -301,8 +311,7 @@ impl Automaton {
         Ok(state)
     }
 
-    /// A step that is not in the table yet, or of which it is not known whether it leads to a
-    /// member.
+    /// Takes a step that is not in the table yet, or whose liveness is unknown.
     #[cold]
     fn compute_step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let class = self.classes.of(byte);
@@ -327,7 +336,7 @@ impl Automaton {
 }
 
 impl Automaton {
-    /// Whether the text read so far is a member.
+    /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
         self.flags.get(state.0 as usize) & ACCEPTING != 0
@@ -387,10 +396,10 @@ impl Machine for Automaton {
 }
 
 impl AutomatonCore {
-    /// The derivative of a term that depends on nothing around it.
+    /// Returns the derivative of a term that depends on nothing around it.
     pub(crate) fn derive(&mut self, term: TermId, byte: u8) -> Result<TermId, Error> {
         self.terms.derivation.begin(self.work.steps);
-        // Recognizers within may have machines of their own, and this one's lock is held.
+        // Recognizers inside may own automata, and this one's lock is held.
         let work = || self.terms.derive(term, byte, &[], &mut self.work);
         let derived = interrupt::without_interrupts(work);
         derived.map_err(|error| self.work.limit_error(error))

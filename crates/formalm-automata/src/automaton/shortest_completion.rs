@@ -1,9 +1,8 @@
-//! Shortest texts, read off terms or searched.
+//! Shortest completions: read off a pure term, or found by a best-first search.
 //!
-//! A pure term is never empty and the length of its shortest text is known, so the text can be
-//! written down part by part. A search builds every state on its way and some beside it: how long
-//! the shortest text is is found first, guided by the bytes that terms need at least, then the
-//! smallest of that length.
+//! A pure term is never empty and the length of its shortest string is known, so the string is
+//! written part by part. Otherwise a search finds the length first, guided by lower bounds on
+//! terms, then the smallest string of that length. It builds every state it visits.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -16,16 +15,17 @@ use crate::machine::Machine;
 use crate::terms::dawg::DawgId;
 use crate::terms::{TermArena, TermId, TermNode};
 
-/// Longer texts are searched, so that what they cost is counted.
+/// Maximum length, in bytes, of strings that are read off a term. Longer ones are searched, so that
+/// their cost is counted. Chosen, not measured.
 const MAX_DIRECT_BYTES: u32 = 1 << 16;
-/// Terms within each other.
+/// Maximum nesting depth of terms that are read off. Chosen, not measured.
 const MAX_TERM_DEPTH: usize = 200;
 
-/// Shortest texts of terms, where known.
+/// The shortest strings of terms, where known.
 type KnownWords = FxHashMap<TermId, Option<Rc<[u8]>>>;
 
 impl TermArena {
-    /// The shortest text of a pure term, the smallest of several; `None` if it is not told so.
+    /// Returns the smallest shortest string of a pure term, or `None` if the term does not show it.
     pub(crate) fn shortest(&self, id: TermId) -> Option<Vec<u8>> {
         let facts = self.properties(id);
         if !facts.pure || facts.min_len > MAX_DIRECT_BYTES {
@@ -52,7 +52,8 @@ impl TermArena {
                     self.write_shortest_word(node, text);
                     return Some(());
                 }
-                // All shortest texts of the first are equally long, so the smallest goes in front.
+                // All shortest strings of the first part are equally long, so its smallest one goes
+                // first.
                 TermNode::Cat(first, rest) => {
                     self.write_shortest(first, text, known, depth)?;
                     id = rest;
@@ -101,8 +102,7 @@ impl TermArena {
 }
 
 impl Automaton {
-    /// The shortest continuation that makes the text a member, the smallest of several, searched
-    /// state by state, with so much work on states that are new.
+    /// Searches for the smallest shortest completion, with at most `allowed` steps on new states.
     pub(crate) fn search_shortest(&self, start: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
         let begun = self.work();
         let checked = || {
@@ -111,9 +111,9 @@ impl Automaton {
         };
         let length = self.shortest_length(start, &checked)?;
         let mut text = Vec::with_capacity(length);
-        // The states on the way, with how many classes of bytes were tried from each.
+        // The states on the path, with how many byte classes were tried from each.
         let mut way = vec![(start, 0)];
-        // From where so many bytes are too few.
+        // For each state, a number of bytes that is too small to complete it.
         let mut few: FxHashMap<StateId, usize> = FxHashMap::default();
         while let Some((here, tried)) = way.last_mut() {
             let here = *here;
@@ -140,14 +140,14 @@ impl Automaton {
         Ok(text)
     }
 
-    /// Bytes of the shortest continuation; none of a state that leads to no member.
+    /// Returns the length of the shortest completion; 0 for a state without one.
     fn shortest_length(
         &self,
         start: StateId,
         checked: &impl Fn() -> Result<(), Error>,
     ) -> Result<usize, Error> {
         let mut read = FxHashMap::from_iter([(start, 0)]);
-        // By the bytes that members through a state have at least, with those read.
+        // States by the total length of a member through them, each with the bytes read.
         let mut open = BTreeMap::from([(self.search_bound(start), vec![(start, 0)])]);
         while let Some(mut least) = open.first_entry() {
             let all = *least.key();
@@ -175,7 +175,7 @@ impl Automaton {
         Ok(0)
     }
 
-    /// Bytes that every continuation has at least.
+    /// Returns a lower bound on the bytes of every completion.
     fn search_bound(&self, state: StateId) -> usize {
         let core = self.lock();
         core.terms.search_bound(self.term(&core, state)) as usize
@@ -183,7 +183,8 @@ impl Automaton {
 }
 
 impl TermArena {
-    /// Bytes that the texts of a term have at least, as recognizers find out for a search.
+    /// Returns a lower bound on the bytes of a term's strings, with the tighter bounds that
+    /// recognizers compute for searches.
     fn search_bound(&self, id: TermId) -> u32 {
         let needs = match self.get(id) {
             TermNode::Custom(at) => self.recognizers.needs(*at),
@@ -218,8 +219,8 @@ mod tests {
     /// States, each with its smallest shortest completion if it has one.
     type CompletedStates = Vec<(StateId, Option<Vec<u8>>)>;
 
-    /// Every state that a text of the machine leads to, up to some, and what completes it by trying
-    /// all bytes, the smallest first.
+    /// Returns the first reachable states with their completions, found by trying all bytes,
+    /// smallest first.
     fn completed(automaton: &Automaton) -> Result<CompletedStates, Error> {
         let mut states = vec![automaton.start()];
         for at in 0..60 {
@@ -309,7 +310,7 @@ mod tests {
                     let (left, right) = (expression(one)?, expression(other)?);
                     let right = if negated { right.complement()? } else { right };
                     let both = Expression::intersection(vec![left, right])?;
-                    // An empty one is refused.
+                    // An empty intersection is refused.
                     let Ok(automaton) = Automaton::new(&both, Limits::default()) else { continue };
                     let name = format!("{one} and {other}, negated {negated}");
                     for (state, expected) in completed(&automaton)? {

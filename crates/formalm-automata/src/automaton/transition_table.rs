@@ -1,4 +1,4 @@
-//! A deterministic machine in the making: states with rows of successors, filled on demand.
+//! The transition table of a lazy DFA: byte classes, rows of successors, and the index of terms.
 
 use std::sync::MutexGuard;
 
@@ -8,12 +8,12 @@ use crate::runtime::Chunks;
 use crate::runtime::Lock;
 use crate::terms::TermId;
 
-/// A state number in a row that is not known yet.
+/// The value of a slot that is not computed yet.
 pub(crate) const UNKNOWN: u32 = 0;
 /// The state from which nothing is accepted.
 pub(crate) const DEAD: u32 = 1;
 
-/// Bytes that no leaf of a language tells apart.
+/// The classes of bytes that no leaf of a language distinguishes.
 #[derive(Clone, Debug)]
 pub(crate) struct ByteClasses {
     of: [u8; 256],
@@ -21,7 +21,7 @@ pub(crate) struct ByteClasses {
 }
 
 impl ByteClasses {
-    /// Classes from the bytes at which a new class starts (`starts[0]` is implied).
+    /// Creates classes from the bytes at which a new class starts (`starts[0]` is implied).
     pub(crate) fn new(starts: &[bool; 256]) -> ByteClasses {
         let mut classes = ByteClasses { of: [0; 256], representatives: Vec::new() };
         for byte in 0..=255u8 {
@@ -51,12 +51,12 @@ impl ByteClasses {
 #[derive(Debug, Default)]
 pub(crate) struct TransitionRows {
     slots: Chunks,
-    /// The slots of machines whose states are mostly read once, which would leave rows empty.
+    /// A sparse table for automata whose states are mostly read once, which would leave rows empty.
     sparse: Option<Lock<FxHashMap<usize, u32>>>,
 }
 
 impl TransitionRows {
-    /// Rows of which few slots are filled; they are read under a lock.
+    /// Creates rows with few filled slots, which are read under a lock.
     pub(crate) fn sparse() -> TransitionRows {
         TransitionRows { slots: Chunks::default(), sparse: Some(Lock::default()) }
     }
@@ -70,7 +70,7 @@ impl TransitionRows {
         }
     }
 
-    /// Sets the successor on all bytes of an inclusive range, which must be whole classes.
+    /// Sets the successor for an inclusive range of bytes, which must be whole classes.
     pub(crate) fn set(&self, classes: &ByteClasses, state: u32, bytes: (u8, u8), next: u32) {
         for class in classes.of(bytes.0)..=classes.of(bytes.1) {
             let slot = state as usize * classes.len() + class;
@@ -93,7 +93,7 @@ fn lock_sparse(few: &Lock<FxHashMap<usize, u32>>) -> MutexGuard<'_, FxHashMap<us
     few.lock()
 }
 
-/// Which term a state is. Numbers start at 2.
+/// The term of each state. Numbers start at 2.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StateIndex {
     ids: FxHashMap<TermId, u32>,

@@ -1,16 +1,20 @@
-//! States of several alternatives: what is viable from one is what is viable from one of these.
+//! Splitting a union state into its narrow and its broad alternatives.
+//!
+//! A string is viable from a union exactly if it is viable from one of the parts, so the mask of
+//! the union is the union of two masks: one of few tokens, one that is often cached.
 
 use crate::automaton::{Automaton, StateId};
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::terms::TermNode;
 
-/// With more alternatives they are not looked at one by one.
+/// Maximum number of alternatives that are examined. Larger unions are not split. Chosen, not
+/// measured.
 const MAX_ALTERNATIVES: usize = 8;
 
 impl Automaton {
-    /// A state of the alternatives that few bytes begin and one of the others, where a state has
-    /// both; between them they allow what it allows.
+    /// Splits a union into the alternatives with at most `few` first bytes and the others, if it
+    /// has both kinds. Together the two states allow what `state` allows.
     ///
     /// # Errors
     ///
@@ -27,7 +31,7 @@ impl Automaton {
                 _ => return Ok(None),
             }
         };
-        // Whether others have members alone may take a search.
+        // Deciding whether other terms are nonempty may take a search.
         if !list.iter().all(|&term| self.lock().terms.properties(term).pure) {
             return Ok(None);
         }

@@ -1,8 +1,12 @@
-//! What the groups of a language capture in one of its members.
+//! Capture groups of combined languages: the spans that each pattern's groups capture in a member.
 //!
-//! Each part of an expression sees its own piece of the text only, as its set of texts demands.
-//! So a text is divided among the parts first, with their machines ([`divide`]), and every
-//! pattern is then matched against its piece from end to end.
+//! ```text
+//!  member ──split_among──► one piece per part ──capture_matcher──► spans of the part's groups
+//! ```
+//!
+//! Each part of an expression sees only its own piece of the string. So the string is first split
+//! among the parts with their automata ([`split`]), and every pattern is then matched against its
+//! whole piece.
 
 mod split;
 
@@ -22,12 +26,11 @@ use split::{SplitRequest, split_string};
 
 pub use split::divided;
 
-/// A language prepared to tell what its groups capture.
+/// A language prepared to report what its groups capture.
 ///
-/// The groups are those of [`Expression::groups`]. A union shows those of its first operand that
-/// has the text; a sequence is divided so that every part in turn takes as much as it can; a
-/// repetition shows those of its last member; an intersection those of all its operands; a
-/// difference those of its left one.
+/// The groups are those of [`Expression::groups`]. A union reports those of its first operand that
+/// matches. A sequence is split so that each part in turn is as long as possible. A repetition
+/// reports its last iteration, an intersection all operands, a difference its left operand.
 #[derive(Debug)]
 pub struct Grouping {
     machine: ForkSafeAutomaton,
@@ -35,17 +38,17 @@ pub struct Grouping {
     groups: usize,
 }
 
-/// What the groups of a language captured in a member, by number.
+/// The captures of a language's groups in a member, by group number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureGroups {
-    /// Where each group begins and ends, in bytes; `None` if it took no part.
+    /// The span of each group in bytes; `None` if it did not participate.
     pub spans: Vec<Option<Range<usize>>>,
-    /// Whether the pattern of the group was matched against a piece of the text at all, unlike
-    /// those in operands of a union that were not chosen and in repetitions of nothing.
+    /// `true` if the pattern of the group was matched against a piece at all. Operands of a union
+    /// that were not chosen, and repetitions of nothing, are not matched.
     pub asked: Vec<bool>,
 }
 
-/// An expression with what is needed to find its groups; `groups` are theirs.
+/// An expression with what finding its groups requires; `groups` are its group numbers.
 #[derive(Debug)]
 struct CapturePart {
     form: CaptureForm,
@@ -68,11 +71,11 @@ enum CaptureForm {
     All(Vec<CapturePart>),
 }
 
-/// The machine of a part; none if the part has no member.
+/// The automaton of a part; `None` if the part is empty.
 pub(super) type PartAutomaton = Option<ForkSafeAutomaton>;
 
 impl Grouping {
-    /// Prepares a language whose machine is `machine`.
+    /// Prepares a language whose automaton is `machine`.
     ///
     /// # Errors
     ///
@@ -87,9 +90,9 @@ impl Grouping {
         Ok(Grouping { machine: ForkSafeAutomaton::new(machine), part, groups })
     }
 
-    /// What the groups capture in a text; nothing at all if it is not a member.
+    /// Returns what the groups capture in a string, or `None` if it is not a member.
     ///
-    /// A step is an instruction of a pattern or a byte read by a machine.
+    /// A step is an instruction of a pattern or a byte read by an automaton.
     ///
     /// # Errors
     ///
@@ -106,7 +109,7 @@ impl Grouping {
     }
 }
 
-/// Whether the machine accepts the text.
+/// Returns `true` if the automaton accepts the string.
 fn is_member(machine: &Automaton, text: &[u8], work: &mut StepMeter) -> Result<bool, Error> {
     work.steps = work.steps.saturating_add(text.len() as u64);
     if work.steps > work.allowed {
@@ -171,8 +174,8 @@ fn part_automaton(expression: &Expression, limits: Limits) -> Result<PartAutomat
 }
 
 impl CapturePart {
-    /// Writes the spans of the groups in `text`, which begins at `offset` of the whole text, into
-    /// `found`; whether the text is a member.
+    /// Finds the groups in `text`, which begins at `offset` of the whole string, and writes their
+    /// spans to `found`. Returns whether `text` is a member.
     fn find(
         &self,
         text: &[u8],
@@ -226,7 +229,7 @@ fn as_machine(member: &PartAutomaton) -> Option<&dyn Machine> {
     member.as_ref().map(|machine| machine.get() as &dyn Machine)
 }
 
-/// Divides the text among the parts of a sequence, and finds the groups of each.
+/// Splits the string among the parts of a sequence, and finds the groups of each.
 fn find_each(
     parts: &[(PartAutomaton, CapturePart)],
     text: &[u8],

@@ -1,4 +1,4 @@
-//! A text divided among members of languages in a row.
+//! Splitting a string into consecutive members of a sequence of languages, leftmost-longest.
 
 use rustc_hash::FxHashSet;
 
@@ -7,23 +7,23 @@ use crate::machine::Machine;
 use crate::syntax::capture_matcher::{check_memory, out_of_steps};
 use crate::terms::derivative::StepMeter;
 
-/// What a list of ends takes beside its members, in words.
+/// Overhead of a list of ends, in words.
 const LIST_OVERHEAD_WORDS: usize = 3;
 
-/// How many pieces there are to be, and whose members they are.
+/// The number of pieces and the languages they belong to.
 pub(super) struct SplitRequest<'a> {
-    /// Fewest pieces.
+    /// Minimum number of pieces.
     pub(super) least: usize,
-    /// Most pieces.
+    /// Maximum number of pieces.
     pub(super) most: Option<usize>,
-    /// The machine of a piece by its number, from 0; none if it has no member.
+    /// Returns the machine of a piece by its index; `None` if it has no member.
     pub(super) member: &'a dyn Fn(usize) -> Option<&'a dyn Machine>,
 }
 
-/// Where the pieces of a text end that are members of languages in a row, `least` of them at least
-/// and `most` at most; `None` if it cannot be divided so. Pieces beyond the list are members of its last
-/// language; one that has no members has no machine. Every piece in turn takes as much as it can,
-/// and is not empty if it is not needed.
+/// Splits `text` into `least` to `most` consecutive members of the languages and returns where the
+/// pieces end, or `None` if there is no such split. Pieces beyond the list belong to its last
+/// language; `None` is the empty language. Each piece in turn is as long as possible, and an
+/// optional piece is not empty.
 ///
 /// # Errors
 ///
@@ -44,18 +44,18 @@ pub fn divided(
     )
 }
 
-/// Where each piece ends. Every piece in turn takes as much as it can so that the rest can still
-/// be divided; more pieces than needed are made only for what is left of the text.
+/// Returns where each piece ends. Each piece in turn is as long as possible such that the rest can
+/// still be split; optional pieces are made only of what is left.
 ///
-/// What cannot be divided is remembered, so that no rest is tried twice.
+/// Failed positions are remembered, so that no suffix is tried twice.
 pub(super) fn split_string(
     text: &[u8],
     division: &SplitRequest,
     work: &mut StepMeter,
 ) -> Result<Option<Vec<usize>>, Error> {
     let mut failed = FxHashSet::default();
-    // For each piece the ends that it may have, the one tried at the end of the list. In front of
-    // them stands the start of the text.
+    // The possible ends of each piece, with the one being tried last. The first list is the start
+    // of the string.
     let mut open = vec![vec![0]];
     let mut kept = 0;
     while let Some(&at) = next_end(&mut open, division, &mut failed, &mut kept) {
@@ -79,7 +79,7 @@ pub(super) fn split_string(
     Ok(None)
 }
 
-/// The end to be tried next; pieces without one are taken back, and what led to them has failed.
+/// Returns the end to try next. Pieces without one are removed, and what led to them has failed.
 fn next_end<'a>(
     open: &'a mut Vec<Vec<usize>>,
     division: &SplitRequest,
@@ -95,13 +95,13 @@ fn next_end<'a>(
 }
 
 impl SplitRequest<'_> {
-    /// A count of pieces, those being equal that leave the same to do.
+    /// Returns a count of pieces, with counts that leave the same to do made equal.
     fn equivalent_count(&self, count: usize) -> usize {
         if self.most.is_some() { count } else { count.min(self.least) }
     }
 }
 
-/// Where members that begin at `from` end, in ascending order.
+/// Returns the ends of members that begin at `from`, in ascending order.
 fn ends_of(
     machine: &dyn Machine,
     text: &[u8],

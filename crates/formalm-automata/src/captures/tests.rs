@@ -1,4 +1,4 @@
-//! Expressions made of patterns with groups.
+//! Tests of captures in expressions that combine patterns with groups.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn a_sequence_is_divided_from_the_left() {
         Expression::concat(vec![pattern("(a*?)"), pattern("(a*)b$"), pattern("(.*)")]).unwrap();
     check(&language, "aab", &[Some("aa"), Some(""), Some("")]);
     check(&language, "aabab", &[Some("aa"), Some(""), Some("ab")]);
-    // Whatever the left part looks around for ends with it.
+    // Look-around sees only its own part.
     let language = Expression::concat(vec![pattern(r"(a+)$"), pattern(r"^(ab?)\b")]).unwrap();
     check(&language, "aaab", &[Some("aa"), Some("ab")]);
     let language = Expression::concat(vec![pattern("(é)"), texts(&["é", "éé"])]).unwrap();

@@ -1,4 +1,4 @@
-//! States as keys, for machines that have no better ones.
+//! Identity mask classes: the states of a machine as its classes, for machines without better ones.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::machine::NoLexemes;
 use crate::machine::Steps;
 use crate::machine::{EndPurpose, EndSteps, Keys, Machine, Purpose};
 
-/// The states of a machine as keys: masks are found byte by byte.
+/// The states of a machine as its mask classes. Masks are found byte by byte.
 #[derive(Debug)]
 pub struct StateKeys<M> {
     machine: Arc<M>,
@@ -19,7 +19,7 @@ pub struct StateKeys<M> {
 }
 
 impl<M> StateKeys<M> {
-    /// Keys of a machine.
+    /// Creates the identity classes of a machine.
     pub fn new(machine: Arc<M>) -> StateKeys<M> {
         StateKeys { machine, ahead: Lookahead::default() }
     }
@@ -64,12 +64,12 @@ impl<M: Machine> Keys for StateKeys<M> {
     }
 }
 
-/// A machine read state by state.
+/// The mask automaton whose classes are the states of a machine.
 #[derive(Debug)]
 pub struct Plainly<'a, M>(&'a M);
 
 impl<'a, M> Plainly<'a, M> {
-    /// The states of a machine as keys.
+    /// Wraps a machine.
     pub fn new(machine: &'a M) -> Plainly<'a, M> {
         Plainly(machine)
     }

@@ -1,9 +1,9 @@
-//! Machines made of machines of any kind.
+//! Combinators over machines of any kind.
 //!
-//! Regular languages are combined as terms ([`crate::Expression`]), which is quicker; what is here
-//! asks of its parts nothing but to be machines, so that grammars and schemas can be combined too:
-//! in rows, choices and repetitions ([`Composed`]), and with a regular language that filters them
-//! ([`Filtered`]).
+//! Regular languages are combined as terms ([`crate::Expression`]), which is faster. These
+//! combinators need only the trait [`crate::Machine`], so that grammars and schemas can be combined
+//! too: by concatenation, union and repetition ([`PositionAutomaton`]), by intersection with a
+//! regular language ([`Intersection`]), and with a prefix ([`PrefixedMachine`]).
 
 mod identity_classes;
 mod intersection;

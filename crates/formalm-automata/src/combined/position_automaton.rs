@@ -1,9 +1,14 @@
-//! A regular expression whose letters are machines, as its position automaton (Glushkov).
+//! The Glushkov (position) automaton of a regular expression whose symbols are machines.
 //!
-//! A state is a set of letters with a state of each: where the text may be. Letters need not be
-//! deterministic together, nor end where another begins: all ways are followed at once. Since
-//! every machine shows live states only, and a member of what follows is there, nothing here is
-//! ever a dead end.
+//! ```text
+//!    position:   A ──► B ──► C          state = { (position, state of its machine), … }
+//!                └────────►──┘          a byte steps every pair; an accepting pair adds the starts of its followers
+//! ```
+//!
+//! A state is a set of positions, each with a state of its machine: every place the input may be.
+//! Symbols need not be deterministic together, and one need not end where the next begins, because
+//! all pairs are followed at once. Every machine shows live states only and the followers are
+//! nonempty, so no state here is a dead end.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -19,49 +24,49 @@ use crate::error::Error;
 use crate::machine::{Doubts, Machine, alike};
 use crate::runtime::Lock;
 
-/// In place of a letter: nothing was read yet.
+/// The position of the initial state, before anything is read.
 const START_POSITION: u32 = u32::MAX;
 
-/// One letter of the expression.
+/// One position of the expression.
 #[derive(Debug)]
 pub struct Letter<M> {
-    /// The texts it stands for: at least one.
+    /// The strings of the symbol: a nonempty language.
     pub machine: Arc<M>,
-    /// Letters that may come next.
+    /// Positions that may come next.
     pub follows: Arc<[u32]>,
-    /// Whether the expression may end with it.
+    /// `true` if the expression may end with this position.
     pub last: bool,
 }
 
-/// Machines in rows, choices and repetitions.
+/// Machines combined by concatenation, union and repetition.
 #[derive(Debug)]
 pub struct Composed<M> {
-    /// Most states.
+    /// Maximum number of states.
     state_limit: u64,
     positions: Vec<Letter<M>>,
-    /// Bytes that are needed at least once a letter has ended.
+    /// Minimum number of bytes after each position has ended.
     min_bytes_after: Vec<usize>,
-    /// Letters that it may begin with.
+    /// Positions that the expression may begin with.
     first: Box<[u32]>,
-    /// Whether the empty text is a member without any letter.
+    /// `true` if the empty string is a member without any position.
     empty: bool,
     states: Arc<Lock<StateInterner>>,
-    /// Of a machine to look ahead with, what it looks ahead of.
+    /// The original of a scratch machine.
     origin: Option<ScratchOrigin<M>>,
     scratch: Lookahead<Composed<M>>,
 }
 
-/// What a machine looks ahead of.
+/// The original of a scratch machine.
 #[derive(Debug)]
 struct ScratchOrigin<M> {
     states: Arc<Lock<StateInterner>>,
-    /// The machines that letters have in place of those there.
+    /// The scratch machines that replace the original's.
     own: Vec<Arc<M>>,
 }
 
 impl<M: Machine> Composed<M> {
-    /// The machine of an expression, from letters that can all be reached and can all be brought to
-    /// an end; `first` are those that it may begin with.
+    /// Builds the automaton of an expression. All positions must be reachable and able to reach an
+    /// end; `first` are those it may begin with.
     ///
     /// # Errors
     ///
@@ -96,23 +101,23 @@ impl<M: Machine> Composed<M> {
         Ok(composed)
     }
 
-    /// Number of states so far, those of the parts aside.
+    /// Returns the number of states so far, without those of the parts.
     pub fn state_count(&self) -> usize {
         self.lock().len()
     }
 
-    /// The letters in which a text may be, with the state of each.
+    /// Returns the active positions of a state, each with the state of its machine.
     pub fn items(&self, state: StateId) -> Vec<(u32, StateId)> {
         let items = self.lock().items(state.number());
         items.iter().filter(|item| item.0 != START_POSITION).copied().collect()
     }
 
-    /// All letters; their indices are those of [`Composed::items`].
+    /// Returns all positions, by the indices of [`PositionAutomaton::active_positions`].
     pub fn letters(&self) -> &[Letter<M>] {
         &self.positions
     }
 
-    /// The state of texts that are in some letters; none, if there are none.
+    /// Returns the state with the given active positions, or `None` if there are none.
     ///
     /// # Errors
     ///
@@ -124,7 +129,7 @@ impl<M: Machine> Composed<M> {
         Ok(Some(StateId::from_number(self.lock().intern(items.to_vec())?)))
     }
 
-    /// The same of items of the machine that is looked ahead of.
+    /// Returns the state with the given active positions of the original.
     ///
     /// # Errors
     ///
@@ -133,7 +138,8 @@ impl<M: Machine> Composed<M> {
         self.state_within(&self.import_items(items)?)
     }
 
-    /// The state of texts that have just ended a letter and go on; none, if nothing may follow.
+    /// Returns the state of inputs that have just ended a position and continue, or `None` if
+    /// nothing may follow.
     ///
     /// # Errors
     ///
@@ -144,7 +150,7 @@ impl<M: Machine> Composed<M> {
         self.state_within(&items)
     }
 
-    /// The state with another one of each letter.
+    /// Replaces the machine state of each position.
     fn map_positions(
         &self,
         state: StateId,
@@ -166,12 +172,12 @@ impl<M: Machine> Composed<M> {
         self.states.lock()
     }
 
-    /// Whether this is a machine to look ahead with.
+    /// Returns `true` if this is a scratch machine.
     pub fn is_scratch(&self) -> bool {
         self.origin.is_some()
     }
 
-    /// The items of another machine's state in the machines of the letters here.
+    /// Imports active positions of the original.
     fn import_items(&self, items: &[PartState]) -> Result<Vec<PartState>, Error> {
         let enter = |&(at, state): &PartState| {
             let letter = self.positions.get(at as usize);
@@ -180,7 +186,7 @@ impl<M: Machine> Composed<M> {
         items.iter().map(enter).collect()
     }
 
-    /// Adds the starts of letters, and of those behind letters that may be empty.
+    /// Adds the starts of positions, and of those after positions that accept the empty string.
     fn add_starts(&self, letters: &[u32], items: &mut Vec<PartState>) -> Result<(), Error> {
         let mut open = letters.to_vec();
         while let Some(at) = open.pop() {
@@ -196,7 +202,8 @@ impl<M: Machine> Composed<M> {
         Ok(())
     }
 
-    /// The least over all letters of what `own` says they need, and of what follows.
+    /// Returns the minimum, over all positions, of the bytes that `own` reports and those that
+    /// follow.
     fn min_over_positions(
         &self,
         state: StateId,
@@ -215,7 +222,7 @@ impl<M: Machine> Composed<M> {
     }
 }
 
-/// Bytes needed at least behind each letter.
+/// Computes the minimum number of bytes after each position.
 fn min_bytes_after<M>(letters: &[Letter<M>], least: &[usize]) -> Vec<usize> {
     let mut rest: Vec<usize> =
         letters.iter().map(|one| if one.last { 0 } else { usize::MAX }).collect();
@@ -418,7 +425,7 @@ impl<M: Machine> Machine for Composed<M> {
             || self.positions.iter().any(|one| one.machine.is_abandoned())
     }
 
-    /// Letters that share a machine share its successor.
+    /// Rebuilds the automaton. Positions that share a machine share its copy.
     fn renewed(&self) -> Result<Option<Composed<M>>, Error> {
         let mut machines: FxHashMap<*const M, Arc<M>> = FxHashMap::default();
         let mut letters = Vec::with_capacity(self.positions.len());

@@ -1,7 +1,10 @@
-//! A text in front of every member of a machine's language.
+//! A fixed prefix before every member of a machine's language.
 //!
-//! Unlike a concatenation of languages this goes with every kind of machine: the states of the text
-//! come first, then one where it was read and nothing else, and then those of the machine.
+//! ```text
+//!  states:  0 ─p₀─► 1 ─p₁─► … ─► len (prefix read) ─► machine states, shifted by len + 1
+//! ```
+//!
+//! Unlike concatenation of languages, this works with every kind of machine.
 
 use std::sync::Arc;
 
@@ -16,18 +19,18 @@ use crate::machine::{EndPurpose, Keys, Machine, Purpose};
 use crate::machine::{Steps, Texts};
 use crate::spelling::Escapes;
 
-/// What is in front of every member.
+/// The prefix of every member.
 #[derive(Clone, Debug)]
 pub struct Front {
-    /// The text.
+    /// The bytes of the prefix.
     pub text: Vec<u8>,
-    /// Whether the empty member has nothing in front.
+    /// `true` if the empty member has no prefix.
     pub unless_empty: bool,
     /// A byte that no member may begin with.
     pub refused: Option<u8>,
 }
 
-/// A machine whose members have something in front.
+/// A machine whose members have a prefix.
 #[derive(Debug)]
 pub struct Prefixed<M> {
     front: Front,
@@ -35,17 +38,17 @@ pub struct Prefixed<M> {
 }
 
 impl<M: Machine> Prefixed<M> {
-    /// The members of a machine behind something.
+    /// Creates the machine.
     pub fn new(front: Front, rest: Arc<M>) -> Prefixed<M> {
         Prefixed { front, rest }
     }
 
-    /// The machine behind the text.
+    /// Returns the machine after the prefix.
     pub fn rest(&self) -> &Arc<M> {
         &self.rest
     }
 
-    /// What is in front.
+    /// Returns the prefix.
     pub fn front(&self) -> &Front {
         &self.front
     }
@@ -56,7 +59,7 @@ impl Front {
         self.text.len() as u32
     }
 
-    /// The number of a state or key of the machine behind.
+    /// Returns the number that a state or class has in the inner machine.
     fn inner(&self, number: u32) -> Option<u32> {
         number.checked_sub(self.len() + 1)
     }
@@ -65,17 +68,17 @@ impl Front {
         number + self.len() + 1
     }
 
-    /// What is left of the text.
+    /// Returns the rest of the prefix.
     fn left(&self, number: u32) -> &[u8] {
         self.text.get(number as usize..).unwrap_or_default()
     }
 
-    /// The number after a byte of the text, if it is the next one.
+    /// Returns the number after a byte if it is the next one of the prefix.
     fn step(&self, number: u32, byte: u8) -> Option<u32> {
         (self.left(number).first() == Some(&byte)).then_some(number + 1)
     }
 
-    /// The bytes that may follow, given those of the machine at its start.
+    /// Returns the live bytes, given those of the inner machine at its start.
     fn live(&self, number: u32, start: ByteSet) -> ByteSet {
         let mut set = ByteSet::default();
         match self.left(number).first() {
@@ -170,7 +173,7 @@ impl<M: Machine> Machine for Prefixed<M> {
     }
 }
 
-/// Keys of a machine behind a text.
+/// The mask classes of a machine with a prefix.
 #[derive(Debug)]
 pub struct PrefixedKeys<K: Keys> {
     machine: Arc<Prefixed<K::Machine>>,
@@ -179,7 +182,7 @@ pub struct PrefixedKeys<K: Keys> {
 }
 
 impl<K: Keys> PrefixedKeys<K> {
-    /// Keys of the machine behind the text of `machine`, for both.
+    /// Creates the classes of `machine` from those of its inner machine.
     pub fn new(machine: Arc<Prefixed<K::Machine>>, keys: K) -> PrefixedKeys<K> {
         PrefixedKeys { machine, keys, ahead: Lookahead::default() }
     }
@@ -188,7 +191,7 @@ impl<K: Keys> PrefixedKeys<K> {
         &self.machine.front
     }
 
-    /// The key of a state by that of the machine behind the text.
+    /// Returns the class of a state by that of the inner machine.
     fn map_inner_class(
         &self,
         state: StateId,
@@ -259,7 +262,7 @@ impl<K: Keys> Keys for PrefixedKeys<K> {
     }
 }
 
-/// A purpose, behind a text.
+/// A visitor of the inner classes, with the prefix.
 struct PrefixedVisitor<'a, P> {
     purpose: P,
     front: &'a Front,
@@ -277,12 +280,12 @@ impl<P: Purpose> Purpose for PrefixedVisitor<'_, P> {
 struct PrefixedMaskAutomaton<'a, S> {
     steps: &'a S,
     front: &'a Front,
-    /// The machine's first key.
+    /// The first class of the inner machine.
     start: Result<KeyId, Error>,
 }
 
 impl<S> PrefixedMaskAutomaton<'_, S> {
-    /// The key of the machine behind the text.
+    /// Returns the class in the inner machine.
     fn inner(&self, key: KeyId) -> Option<KeyId> {
         self.front.inner(key.number()).map(KeyId::from_number)
     }

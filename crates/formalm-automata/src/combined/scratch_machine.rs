@@ -1,7 +1,7 @@
-//! Machines to look ahead with, kept from one question to the next.
+//! Scratch machines: copies of a machine for searches, kept from one query to the next.
 //!
-//! Questions that follow each other come to the same states, so what one has met is worth keeping
-//! for the next; once it takes much memory all of it is dropped.
+//! Consecutive queries meet the same states, so a scratch machine is reused. It is dropped once it
+//! uses more than [`SCRATCH_BYTES`].
 
 use std::sync::Arc;
 
@@ -16,13 +16,14 @@ use crate::machine::Steps;
 use crate::machine::{EndSteps, Machine};
 use crate::runtime::Lock;
 
-/// Memory of a machine to look ahead with, in bytes, beyond which the next question has a new one.
+/// Memory, in bytes, above which a scratch machine is dropped before the next query. Chosen, not
+/// measured.
 pub const SCRATCH_BYTES: usize = 8 << 20;
 
-/// Keys from here on are states of the machine to look ahead with.
+/// Mask classes from this number on are states of the scratch machine.
 const FIRST_SCRATCH_CLASS: u32 = 1 << 30;
 
-/// A place for a machine to look ahead with.
+/// A cache for the scratch machine of one machine.
 #[derive(Debug)]
 pub struct Lookahead<M>(Lock<Option<Arc<Ahead<M>>>>);
 
@@ -33,7 +34,7 @@ impl<M> Default for Lookahead<M> {
 }
 
 impl<M: Machine> Lookahead<M> {
-    /// The machine to look ahead of another with; none if that one itself will do.
+    /// Returns the scratch machine of `machine`, or `None` if `machine` itself may be searched.
     pub fn of(&self, machine: &M) -> Option<Arc<Ahead<M>>> {
         let kept = &mut *self.0.lock();
         if kept.as_ref().is_none_or(|one| one.is_abandoned() || one.memory_bytes() > SCRATCH_BYTES)
@@ -43,23 +44,23 @@ impl<M: Machine> Lookahead<M> {
         kept.clone()
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.current().map_or(0, |one| one.memory_bytes())
     }
 
-    /// The machine of the last question.
+    /// Returns the scratch machine of the last query.
     pub(super) fn current(&self) -> Option<Arc<Ahead<M>>> {
         self.0.lock().clone().filter(|one| !one.is_abandoned())
     }
 }
 
-/// A machine to look ahead with.
+/// A scratch machine, with the states imported from its original.
 #[derive(Debug)]
 pub struct Ahead<M> {
     /// The machine.
     pub machine: Arc<M>,
-    /// States of its own that were come to from states of the machine that it looks ahead of.
+    /// Scratch states that were imported, with their numbers in the original.
     imported: Lock<FxHashMap<u32, u32>>,
 }
 
@@ -68,7 +69,7 @@ impl<M: Machine> Ahead<M> {
         Ahead { machine: Arc::new(machine), imported: Lock::new(FxHashMap::default()) }
     }
 
-    /// The state that goes on as one of the machine that is looked ahead of.
+    /// Returns the scratch state equivalent to a state of the original.
     ///
     /// # Errors
     ///
@@ -86,22 +87,22 @@ impl<M: Machine> Ahead<M> {
         self.machine.memory_bytes() + entered.capacity() * 9
     }
 
-    /// Reads on from states of the machine that is looked ahead of, as keys.
+    /// Returns the mask automaton whose classes are states of the original.
     pub fn steps(&self) -> ScratchMaskAutomaton<'_, M> {
         ScratchMaskAutomaton(self)
     }
 
-    /// The key of a state of its own.
+    /// Returns the class of a scratch state.
     pub fn own(&self, state: StateId) -> KeyId {
         KeyId::from_number(FIRST_SCRATCH_CLASS + state.number())
     }
 
-    /// Whether a key is a state of its own.
+    /// Returns `true` if a class is a scratch state.
     pub fn is_own(&self, key: KeyId) -> bool {
         key.number() >= FIRST_SCRATCH_CLASS
     }
 
-    /// The key after a byte, always a state of its own.
+    /// Returns the class after a byte, always a scratch state.
     ///
     /// # Errors
     ///
@@ -128,7 +129,7 @@ impl<M: Machine> Ahead<M> {
     }
 }
 
-/// States of a machine as keys, read ahead of it.
+/// The mask automaton of a scratch machine, with states as classes.
 #[derive(Debug)]
 pub struct ScratchMaskAutomaton<'a, M>(&'a Ahead<M>);
 

@@ -1,4 +1,4 @@
-//! Numbers for what a machine made of machines remembers.
+//! An interner for the states of composite machines, with their known successors.
 
 use std::sync::Arc;
 
@@ -8,19 +8,20 @@ use crate::automaton::StateId;
 use crate::byte_set::ByteSet;
 use crate::error::{Error, Resource};
 
-/// A part with one of its states.
+/// A part of a composite machine with one of its states.
 pub(super) type PartState = (u32, StateId);
 
-/// Bytes behind which a state is known, before there is a place for each.
+/// Maximum number of successors in a sparse row; a row with more becomes dense. Chosen, not
+/// measured.
 const MAX_SPARSE: usize = 16;
 
-/// Says of a byte that no member continues so.
+/// The successor of a byte with which no member continues.
 const DEAD: u32 = u32::MAX;
-/// The same of a byte of which nothing is known.
+/// The successor of a byte that was not read yet.
 const UNKNOWN: u32 = u32::MAX - 1;
 
-/// What comes behind bytes, [`DEAD`] if nothing does. Along a text one byte is read from each state,
-/// and where its live bytes are asked for all of them are.
+/// The successors of a state by byte. Inputs read one byte from most states, while a query for live
+/// bytes reads all.
 #[derive(Debug)]
 enum SuccessorRow {
     Sparse(Vec<(u8, u32)>),
@@ -42,7 +43,7 @@ impl SuccessorRow {
         (next != UNKNOWN).then(|| Some(next).filter(|&next| next != DEAD))
     }
 
-    /// Keeps what comes behind a byte; the bytes of memory that it took.
+    /// Sets the successor of a byte and returns the bytes of memory that took.
     fn set(&mut self, byte: u8, next: Option<u32>) -> usize {
         let next = next.unwrap_or(DEAD);
         match self {
@@ -65,12 +66,12 @@ impl SuccessorRow {
     }
 }
 
-/// States met so far: sorted lists of items. Successors are remembered too.
+/// The states met so far, as sorted lists of part states, with their successors.
 #[derive(Debug)]
 pub(super) struct StateInterner {
     items: Vec<Arc<[PartState]>>,
     ids: FxHashMap<Arc<[PartState]>, u32>,
-    /// By state, what comes behind bytes.
+    /// The successors of each state.
     rows: Vec<SuccessorRow>,
     bytes: usize,
     limit: u64,
@@ -128,7 +129,7 @@ impl StateInterner {
     }
 }
 
-/// The bytes that lead on from a state.
+/// Returns the bytes with a successor.
 pub(super) fn live_bytes_by_step(
     mut step: impl FnMut(u8) -> Result<Option<StateId>, Error>,
 ) -> Result<ByteSet, Error> {
@@ -141,12 +142,12 @@ pub(super) fn live_bytes_by_step(
     Ok(live)
 }
 
-/// Which of a machine's ways a byte belongs to.
+/// Returns the index of the byte class that contains a byte.
 pub(super) fn class_of(ways: &[ByteSet], byte: u8) -> Option<usize> {
     ways.iter().position(|bytes| bytes.contains(byte))
 }
 
-/// The smallest of the shortest texts to a member, given how many bytes each state needs.
+/// Returns the smallest shortest path to a member, given the exact distance of each state.
 pub(super) fn shortest_by_distance(
     mut state: StateId,
     mut needs: impl FnMut(StateId) -> Result<usize, Error>,

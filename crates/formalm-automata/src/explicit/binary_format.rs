@@ -1,4 +1,4 @@
-//! Graphs as bytes: a label, a version, sizes, then states and edges, little-endian.
+//! A binary format of DFAs: a magic label, a version, sizes, then states and edges, little-endian.
 
 use super::{DfaEdge, Graph, Poll};
 
@@ -7,21 +7,21 @@ const VERSION: u32 = 1;
 /// Bytes of an edge.
 const EDGE_BYTES: usize = 12;
 
-/// Why bytes are no saved graph.
+/// The reason why bytes are not a saved DFA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// They begin with something else.
     Label,
     /// A version that is not read here.
     Version(u32),
-    /// The sizes do not fit, or a state, label or edge is not as a minimal graph has it.
+    /// The sizes are wrong, or a state, label or edge is not that of a minimal DFA.
     Content,
-    /// Whoever asked changed their mind.
+    /// The caller canceled the work.
     Interrupted,
 }
 
 impl Graph {
-    /// The graph as bytes.
+    /// Returns the DFA as bytes.
     pub fn save(&self) -> Vec<u8> {
         let mut out =
             Vec::with_capacity(24 + 5 * self.state_count() + EDGE_BYTES * self.range_count());
@@ -41,7 +41,7 @@ impl Graph {
         out
     }
 
-    /// Reads what [`Graph::save`] wrote; labels must be below `labels`.
+    /// Reads the output of [`MaterializedDfa::save`]; labels must be below `labels`.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Graph {
         if minimal == graph { Ok(graph) } else { Err(Damage::Content) }
     }
 
-    /// Whether the edges of every state are ascending and disjoint.
+    /// Returns `true` if the edges of every state are ascending and disjoint.
     fn is_ordered(&self) -> bool {
         (0..self.state_count() as u32).all(|state| {
             let edges = self.edges(state);
@@ -79,7 +79,8 @@ impl Graph {
     }
 }
 
-/// The graph of accepting flags, edges per state, and edges; `None` if they do not add up.
+/// Assembles a DFA from accepting flags, edges per state, and edges; `None` if they are
+/// inconsistent.
 fn assemble(flags: &[u8], degrees: impl Iterator<Item = u32>, edges: &[u8]) -> Option<Graph> {
     if flags.iter().any(|&flag| flag > 1) {
         return None;

@@ -1,4 +1,5 @@
-//! The members of at most so many bytes, of machines that may have states without end.
+//! The finite automaton of the members up to a byte length, for machines with infinitely many
+//! states.
 
 use super::{Graph, Poll, Size};
 use crate::automaton::StateId;
@@ -7,8 +8,8 @@ use crate::machine::Machine;
 use crate::runtime::{Patience, steps_taken};
 
 impl Graph {
-    /// The minimal graph of the members that have at most `most` bytes. A state and the number of
-    /// bytes left are one state of it before it is minimised; `states` of these are allowed.
+    /// Returns the minimal DFA of the members of at most `most` bytes. Before minimization its
+    /// states are pairs of a state and the bytes left; at most `states` of these are allowed.
     ///
     /// # Errors
     ///
@@ -26,7 +27,8 @@ impl Graph {
             patience.check(steps_taken(), looked_at)?;
             for byte in 0..=255u8 {
                 let Some(next) = machine.step(state, byte)? else { continue };
-                // What cannot end in time is trimmed in the end; most of it is left out here.
+                // States that cannot end in time are trimmed by minimization; this check leaves
+                // most of them out.
                 if machine.owed_bytes(next)? <= left {
                     row.push((u32::from(byte), (next, left)));
                 }

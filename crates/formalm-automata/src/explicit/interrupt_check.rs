@@ -1,4 +1,5 @@
-//! Long work that asks from time to time whether it is still wanted.
+//! Interrupt checks for long work: a step counter that asks its owner now and then whether to
+//! continue.
 
 use std::time::{Duration, Instant};
 
@@ -7,36 +8,36 @@ use crate::error::Error;
 use crate::machine::Machine;
 use crate::runtime::{Patience, steps_taken};
 
-/// Steps between two questions; about a millisecond of work.
+/// Steps between two questions to the owner: about a millisecond of work.
 const STEPS_PER_POLL: u64 = 1 << 16;
 
-/// Bytes that are read without a look at the clock: tokens and the like.
+/// Inputs of at most this many bytes are read without looking at the clock: tokens and the like.
 const UNPOLLED_BYTES: usize = 8;
-/// Most bytes that are read in one go: a hundredth of a millisecond where states are known.
+/// Maximum number of bytes read in one piece: about 0.01 ms where states are known.
 const MAX_PIECE_BYTES: usize = 1 << 12;
-/// Time that a piece should take. An owner that is asked this often answers Ctrl-C at once, and the
-/// microsecond that it takes to ask does not count.
+/// Target time of a piece. At this rate Ctrl-C is answered at once, and the microsecond that a
+/// question takes is negligible.
 const PIECE_TIME: Duration = Duration::from_millis(2);
 /// Steps that a byte of a quick piece counts for.
 const STEPS_PER_BYTE: usize = 16;
 
-/// Counts steps of work and asks its owner now and then.
+/// A step counter that asks its owner now and then whether to continue.
 pub struct Poll<'a> {
     ask: &'a mut dyn FnMut() -> bool,
     steps: u64,
 }
 
 impl<'a> Poll<'a> {
-    /// Work that goes on while `ask` answers `true`.
+    /// Creates a check for work that continues while `ask` returns `true`.
     pub fn new(ask: &'a mut dyn FnMut() -> bool) -> Poll<'a> {
         Poll { ask, steps: 0 }
     }
 
-    /// Notes `steps` more steps.
+    /// Counts `steps` more steps.
     ///
     /// # Errors
     ///
-    /// [`Error::Interrupted`] once the owner answered `false`.
+    /// [`Error::Interrupted`] once the owner has answered `false`.
     #[inline]
     pub fn tick(&mut self, steps: usize) -> Result<(), Error> {
         self.steps += steps as u64 + 1;
@@ -56,11 +57,12 @@ impl<'a> Poll<'a> {
         if (self.ask)() { Ok(()) } else { Err(Error::Interrupted) }
     }
 
-    /// Reads `text` from `state` on, as [`Machine::walk`] does, and asks on the way.
+    /// Reads `text` from `state` as [`Machine::walk`] does, with interrupt checks.
     ///
-    /// The machine is left alone while the owner is asked, who may wait for somebody that waits for
-    /// the machine. What a byte costs is not known beforehand: a known state takes nanoseconds, a new
-    /// one up to a tenth of a second. So the pieces that are read in one go follow the clock.
+    /// No lock of the machine is held while the owner is asked, who may wait for somebody that
+    /// waits for the machine. The cost of a byte is not known beforehand: a known state takes
+    /// nanoseconds, a new one up to a tenth of a second. So the length of the pieces read in one go
+    /// follows the clock.
     ///
     /// # Errors
     ///
@@ -73,7 +75,7 @@ impl<'a> Poll<'a> {
         patience: Option<Patience>,
     ) -> Result<Result<StateId, usize>, Error> {
         if text.len() <= UNPOLLED_BYTES || !machine.is_exact() {
-            // What is kept of a parser is kept for every place where a walk rests.
+            // A parser's states are kept for every position where a walk pauses.
             return machine.walk(state, text);
         }
         let (mut state, mut at, mut size) = (state, 0, UNPOLLED_BYTES);

@@ -1,7 +1,7 @@
-//! Two languages beside each other: the shortest text that tells them apart.
+//! Equivalence and inclusion of two languages, with the shortest string that refutes them.
 //!
-//! Both machines are read together, lazily, and the search stops at the first difference; neither
-//! needs to be written out.
+//! Both machines are read in parallel, lazily, breadth first. The search stops at the first
+//! difference; neither machine is materialized.
 
 use rustc_hash::FxHashSet;
 
@@ -12,19 +12,19 @@ use crate::error::{Error, Resource};
 use crate::machine::Machine;
 use crate::runtime::{Patience, steps_taken};
 
-/// What is claimed of two languages.
+/// A relation between two languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// They have the same members.
+    /// Both have the same members.
     Equivalence,
     /// Every member of the first is one of the second.
     Inclusion,
 }
 
-/// States of both machines after a text; `None` where no member goes on so.
+/// The states of both machines after a string; `None` where no member continues.
 type ComparedStates = (Option<StateId>, Option<StateId>);
 
-/// A pair, where it came from, by which byte, and how many bytes its character still needs.
+/// A pair, its predecessor, the byte read between them, and the bytes its character still needs.
 struct ComparedVisit {
     pair: ComparedStates,
     from: usize,
@@ -42,10 +42,10 @@ struct ComparisonSearch<'a, A, B> {
     limit: u64,
 }
 
-/// The shortest, then smallest, text that shows two languages not to be so related; `None` if they
-/// are. A machine that is `None` has the empty language.
+/// Returns the smallest shortest string that refutes the relation, or `None` if it holds. `None`
+/// for a machine is the empty language.
 ///
-/// With [`Unit::Characters`] both languages must have UTF-8 members only.
+/// With [`LengthUnit::Characters`] both languages must have UTF-8 members only.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub fn difference<A: Machine, B: Machine>(
     let visits = vec![ComparedVisit { pair, from: 0, byte: 0, left: 0 }];
     let seen = FxHashSet::from_iter([pair]);
     let mut search = ComparisonSearch { left, right, relation, unit, visits, seen, limit };
-    // Texts of one length at a time, smallest first.
+    // Strings of one length at a time, smallest first.
     let mut level = vec![0];
     let patience = Patience::new(steps_taken());
     while !level.is_empty() {
@@ -98,10 +98,10 @@ impl<A: Machine, B: Machine> ComparisonSearch<'_, A, B> {
         })
     }
 
-    /// Reads one character in every way, ascending, and notes where a new pair is reached.
+    /// Reads every character, ascending, and records where a new pair is reached.
     ///
-    /// A pair inside a character that was met before was met on a smaller text that is no longer,
-    /// so what follows it is known.
+    /// A pair inside a character that was visited before was visited by a smaller string that is no
+    /// longer, so its continuations are known.
     fn read(&mut self, at: usize, next: &mut Vec<usize>, poll: &mut Poll<'_>) -> Result<(), Error> {
         let mut stack = vec![(at, 0u16)];
         while let Some((at, byte)) = stack.pop() {
@@ -118,7 +118,7 @@ impl<A: Machine, B: Machine> ComparisonSearch<'_, A, B> {
         Ok(())
     }
 
-    /// The pair after a byte, if it is new and can still make a difference.
+    /// Returns the pair after a byte if it is new and can still make a difference.
     fn visit(&mut self, at: usize, byte: u8) -> Result<Option<usize>, Error> {
         let here = &self.visits[at];
         let left = match (self.left, here.pair.0) {

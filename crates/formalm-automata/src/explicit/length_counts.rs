@@ -1,4 +1,4 @@
-//! How many members there are, by length.
+//! Counts of members by length.
 
 use num_bigint::BigUint;
 
@@ -6,24 +6,24 @@ use super::{Graph, Measured, Poll};
 use crate::automaton::check;
 use crate::error::{Error, Resource};
 
-/// Memory of a number, in bytes.
+/// Returns the memory of a number, in bytes.
 pub(crate) fn number_bytes(number: &BigUint) -> u64 {
     size_of::<BigUint>() as u64 + number.bits().div_ceil(8)
 }
 
-/// Steps of work that an operation on a number takes.
+/// Returns the steps of work that one operation on a number counts for.
 pub(crate) fn number_steps(number: &BigUint) -> usize {
     1 + (number.bits() >> 9) as usize
 }
 
-/// Counts of members by length, from length 0 on; grows when it is asked for more.
+/// The number of members of each length, from 0 on; extended on demand.
 ///
-/// Counts run forwards: how many texts of a length lead to each state. Only states that such a text
-/// can reach take part, so a long chain costs no more than its length.
+/// Counts run forward: the number of strings of a length that lead to each state. Only states that
+/// such strings reach take part, so a long chain costs no more than its length.
 #[derive(Debug)]
 pub struct Tally {
     counts: Vec<BigUint>,
-    /// Texts of the next length by the state they lead to, ascending.
+    /// The number of strings of the next length by the state they lead to, ascending.
     layer: Vec<(u32, BigUint)>,
     bytes: u64,
 }
@@ -35,17 +35,17 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts by length, as far as they are known.
+    /// Returns the counts known so far, by length.
     pub fn counts(&self) -> &[BigUint] {
         &self.counts
     }
 
-    /// Whether no longer member exists.
+    /// Returns `true` if there is no longer member.
     pub fn is_complete(&self) -> bool {
         self.layer.is_empty()
     }
 
-    /// Counts members of the next length; the counts, and the work on them, may use `limit`
+    /// Counts the members of the next length. The counts, and the work on them, may use `limit`
     /// bytes each.
     ///
     /// # Errors
@@ -97,8 +97,8 @@ fn next_layer(
     Ok(next)
 }
 
-/// How many texts lead from each state to an accepting one; `None` if a cycle makes it infinitely
-/// many. The graph is minimal, so a cycle always does.
+/// Returns the number of completions of each state, or `None` if a cycle makes it infinite. In a
+/// minimal DFA a cycle always does.
 ///
 /// # Errors
 ///

@@ -1,31 +1,32 @@
-//! What a length counts, and the steps of a graph in that measure.
+//! Lengths in characters or labels, and the DFA's transitions in that unit.
 
 use std::collections::VecDeque;
 
 use super::{DfaEdge, Graph, Poll, is_text};
 use crate::error::Error;
 
-/// What a length counts.
+/// A unit of length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// Characters, of labels that are bytes of UTF-8.
+    /// Characters, for labels that are bytes of UTF-8.
     Characters,
-    /// Labels: bytes, or tokens.
+    /// Labels: bytes or tokens.
     Labels,
 }
 
-/// A graph seen character by character (or label by label): only states between characters count,
+/// The transitions of a DFA by whole characters (or labels). Only states between characters count;
 /// those inside one are passed through.
 #[derive(Debug)]
 pub struct Measured {
     /// States between two bytes of a character.
     inside: Vec<bool>,
-    /// Where the next character, or the rest of this one, leads, and in how many ways.
+    /// The successors by the next character, or the rest of the current one, each with the number
+    /// of characters that lead there.
     onward: Vec<Box<[(u32, u64)]>>,
 }
 
 impl Measured {
-    /// A minimal graph in a unit.
+    /// Computes the transitions of a minimal DFA in a unit.
     ///
     /// # Errors
     ///
@@ -42,14 +43,14 @@ impl Measured {
                 hint: Some("say unit=\"bytes\"".to_owned()),
             });
         }
-        // What may follow inside a character is a continuation byte, and nothing else.
+        // Inside a character only continuation bytes may follow.
         let inside = (0..graph.state_count() as u32).map(|state| {
             graph.edges(state).first().is_some_and(|edge| (0x80..0xC0).contains(&edge.low))
         });
         Ok(Measured::with_inside_states(graph, inside.collect()))
     }
 
-    /// A graph in labels.
+    /// Computes the transitions by single labels.
     pub fn labels(graph: &Graph) -> Measured {
         Measured::with_inside_states(graph, vec![false; graph.state_count()])
     }
@@ -103,19 +104,21 @@ impl Measured {
         self.onward[state as usize] = ways.into_boxed_slice();
     }
 
-    /// Whether a state is between two bytes of a character.
+    /// Returns `true` if a state is between two bytes of a character.
     #[inline]
     pub(crate) fn is_inside(&self, state: u32) -> bool {
         self.inside[state as usize]
     }
 
-    /// Where the next character, or the rest of this one, leads, and in how many ways.
+    /// Returns the successors by the next character, or the rest of the current one, each with the
+    /// number of characters that lead there.
     #[inline]
     pub(crate) fn unit_successors(&self, state: u32) -> &[(u32, u64)] {
         &self.onward[state as usize]
     }
 
-    /// The shortest, then smallest, way from a state to an accepting one; `None` if there is none.
+    /// Returns the smallest shortest path from a state to an accepting one, or `None` if there is
+    /// none.
     pub fn shortest(&self, graph: &Graph, from: u32) -> Option<Vec<u32>> {
         let far = self.distances(graph);
         let through = |state: u32| {
@@ -140,7 +143,7 @@ impl Measured {
         Some(labels)
     }
 
-    /// Length of a shortest way to an accepting state, for states between characters.
+    /// Computes the distance to an accepting state, for states between characters.
     fn distances(&self, graph: &Graph) -> Vec<u32> {
         let count = graph.state_count();
         let mut sources: Vec<Vec<u32>> = vec![Vec::new(); count];

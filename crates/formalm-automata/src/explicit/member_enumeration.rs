@@ -1,29 +1,29 @@
-//! Members one after the other, by length and then from the smallest.
+//! Enumeration of members by length, then in lexicographic order.
 
 use super::{Graph, Measured, Poll};
 use crate::automaton::check;
 use crate::error::{Error, Resource};
 
-/// Where the list of members is. It is lazy: the next member is looked for when it is asked for.
+/// A lazy enumeration: the next member is found when it is requested.
 #[derive(Debug)]
 pub struct Members {
-    /// By length: the states that have a completion of just this length, as bits.
+    /// For each length, the states that have a completion of exactly that length, as bits.
     completes: Vec<Vec<u64>>,
-    /// Length of the members that are listed now.
+    /// The length that is being enumerated.
     length: usize,
-    /// Length of the last ones.
+    /// The last length to enumerate.
     last: Option<usize>,
-    /// Most memory for `completes`, in bytes.
+    /// Maximum memory for `completes`, in bytes.
     limit: u64,
     path: Vec<PathEntry>,
     labels: Vec<u32>,
 }
 
-/// A state on the way to the current member.
+/// A state on the path to the current member.
 #[derive(Debug)]
 struct PathEntry {
     state: u32,
-    /// Characters that are still to begin.
+    /// Characters still to begin.
     left: usize,
     /// The edge and the label to try next.
     edge: usize,
@@ -31,7 +31,8 @@ struct PathEntry {
 }
 
 impl Members {
-    /// Members whose length is in `first..=last`. Memory is at most `limit` bytes.
+    /// Creates an enumeration of the members whose length is in `first..=last`. Memory is at most
+    /// `limit` bytes.
     pub fn new(first: usize, last: Option<usize>, limit: u64) -> Members {
         Members {
             completes: Vec::new(),
@@ -43,11 +44,11 @@ impl Members {
         }
     }
 
-    /// The next member; `None` when there is no more.
+    /// Returns the next member, or `None` after the last one.
     ///
     /// # Errors
     ///
-    /// [`Error::Limit`], [`Error::Interrupted`]. Asking again goes on where it failed.
+    /// [`Error::Limit`], [`Error::Interrupted`]. Another call resumes where it failed.
     pub fn next(
         &mut self,
         graph: &Graph,
@@ -75,7 +76,7 @@ impl Members {
         }
     }
 
-    /// Goes to the beginning of the next length that has members.
+    /// Moves to the start of the next length that has members.
     fn open(
         &mut self,
         graph: &Graph,
@@ -97,7 +98,8 @@ impl Members {
         Ok(false)
     }
 
-    /// Finds the states with completions one longer; `false` if there are none, nor any longer.
+    /// Computes the states with completions one longer; returns `false` if no state has any that
+    /// long.
     fn grow(
         &mut self,
         graph: &Graph,
@@ -126,7 +128,7 @@ impl Members {
         Ok(any)
     }
 
-    /// Follows the next label that leads to a member; `false` if there is none.
+    /// Follows the next label that leads to a member; returns `false` if there is none.
     fn descend(&mut self, graph: &Graph, measured: &Measured) -> bool {
         let Some(here) = self.path.last_mut() else { return false };
         let left = here.left - usize::from(!measured.is_inside(here.state));

@@ -1,8 +1,8 @@
-//! Minimal deterministic graphs in O(n log n), numbered canonically.
+//! Minimization of DFAs in O(n log n), with canonical numbering.
 //!
 //! After Valmari and Lehtinen, "Efficient minimization of DFAs with partial transition functions"
-//! (2008): blocks of states and bundles of edges refine each other, each time by the smaller half.
-//! Missing edges need no state of their own.
+//! (2008). Blocks of states and bundles of transitions refine each other, each time by the smaller
+//! half. Missing transitions need no sink state.
 
 use rustc_hash::FxHashMap;
 
@@ -12,8 +12,8 @@ use crate::error::Error;
 const NONE: u32 = u32::MAX;
 
 impl Graph {
-    /// The smallest graph of the same language: dead states gone, equivalent ones joined, numbers
-    /// breadth first with labels ascending. Equal languages give equal graphs.
+    /// Returns the minimal DFA of the same language: trimmed, with equivalent states merged,
+    /// numbered breadth first by ascending label. Equal languages give equal DFAs.
     ///
     /// # Errors
     ///
@@ -29,7 +29,7 @@ impl Graph {
         Ok(self.renumbered(&live, &blocks))
     }
 
-    /// Which states reach an accepting one.
+    /// Returns which states reach an accepting one.
     fn live(&self) -> Vec<bool> {
         let incoming =
             IncomingEdges::new(self.state_count(), self.edges.iter().map(|edge| edge.target));
@@ -48,7 +48,7 @@ impl Graph {
         live
     }
 
-    /// One step per state and class of labels, sorted by class.
+    /// Returns one transition per state and class of labels, sorted by class.
     fn steps(&self, live: &[bool], poll: &mut Poll<'_>) -> Result<Vec<ClassTransition>, Error> {
         let cuts = self.cuts();
         let classes = self.label_classes(&cuts, poll)?;
@@ -70,7 +70,7 @@ impl Graph {
         Ok(steps)
     }
 
-    /// Labels at which some edge begins, or behind which one ends.
+    /// Returns the labels at which an edge begins, or that follow its end.
     fn cuts(&self) -> Vec<u32> {
         let ends = self.edges.iter().flat_map(|edge| [edge.low, edge.high + 1]);
         let mut cuts: Vec<u32> = ends.collect();
@@ -79,8 +79,8 @@ impl Graph {
         cuts
     }
 
-    /// The class of each piece between two cuts: pieces of a class lead to one state from every
-    /// state, so that few labels are left of a large alphabet.
+    /// Returns the class of each interval between two cuts. Intervals of one class have the same
+    /// successor in every state, which leaves few labels of a large alphabet.
     fn label_classes(&self, cuts: &[u32], poll: &mut Poll<'_>) -> Result<Vec<u32>, Error> {
         let mut classes = vec![0u32; cuts.len()];
         let mut count = 1;
@@ -106,7 +106,7 @@ impl Graph {
         Ok(classes)
     }
 
-    /// The block of equivalent states of each state.
+    /// Computes the blocks of equivalent states.
     fn blocks(
         &self,
         steps: &[ClassTransition],
@@ -141,7 +141,7 @@ impl Graph {
         Ok(blocks)
     }
 
-    /// The graph of the blocks, breadth first.
+    /// Builds the DFA of the blocks, breadth first.
     fn renumbered(&self, live: &[bool], blocks: &RefinablePartition) -> Graph {
         let mut graph = Graph { accepting: Vec::new(), offsets: vec![0], edges: Vec::new() };
         let mut numbers = vec![NONE; blocks.len()];
@@ -162,7 +162,7 @@ impl Graph {
     }
 }
 
-/// All labels of `class` lead from `tail` to `head`.
+/// A transition by all labels of `class` from `tail` to `head`.
 #[derive(Clone, Copy)]
 struct ClassTransition {
     class: u32,
@@ -170,13 +170,13 @@ struct ClassTransition {
     head: u32,
 }
 
-/// Indices of the cuts inside an edge.
+/// Returns the indices of the cuts inside an edge.
 fn pieces(cuts: &[u32], edge: &DfaEdge) -> std::ops::Range<usize> {
     let from = cuts.partition_point(|&cut| cut < edge.low);
     from..from + cuts[from..].partition_point(|&cut| cut <= edge.high)
 }
 
-/// Renumbers classes from 0 without gaps; tells how many there are.
+/// Renumbers classes from 0 without gaps and returns their number.
 fn compacted(classes: &mut [u32]) -> u32 {
     let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
     for class in classes {
@@ -186,7 +186,7 @@ fn compacted(classes: &mut [u32]) -> u32 {
     numbers.len() as u32
 }
 
-/// Edges by the state they lead to.
+/// Edges by their target.
 struct IncomingEdges {
     offsets: Vec<u32>,
     edges: Vec<u32>,
@@ -216,12 +216,12 @@ impl IncomingEdges {
     }
 }
 
-/// Numbers in disjoint sets that can be split by marking members.
+/// A partition of numbers that is refined by marking members.
 struct RefinablePartition {
     members: Vec<u32>,
     place: Vec<u32>,
     set: Vec<u32>,
-    /// Where each set begins and ends in `members`; its marked members come first.
+    /// The start and end of each set in `members`; its marked members come first.
     bounds: Vec<(u32, u32)>,
     marked: Vec<u32>,
     touched: Vec<u32>,
@@ -239,7 +239,7 @@ impl RefinablePartition {
         }
     }
 
-    /// Steps sorted by class, one set for each class.
+    /// Creates a partition of sorted transitions with one set per class.
     fn runs(steps: &[ClassTransition]) -> RefinablePartition {
         let mut partition = RefinablePartition::whole(steps.len());
         partition.bounds.clear();
@@ -277,7 +277,7 @@ impl RefinablePartition {
         self.marked[set] += 1;
     }
 
-    /// Parts marked members from the others; the smaller part becomes a new set.
+    /// Separates marked members from the others; the smaller part becomes a new set.
     fn split(&mut self) {
         while let Some(set) = self.touched.pop() {
             let at = set as usize;

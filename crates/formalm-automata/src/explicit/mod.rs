@@ -1,9 +1,11 @@
-//! Machines written out: every state and every edge, so that they can be minimised, counted,
-//! listed and drawn.
+//! Materialized automata: explicit DFAs that can be minimized, counted, enumerated and drawn.
 //!
-//! A label is a number: a byte, or a token id. Edges carry ranges of labels. A graph that was
-//! minimised is trimmed and numbered breadth first with labels ascending, so equal languages have
-//! equal graphs.
+//! ```text
+//!  explore ──► MaterializedDfa ──minimized──► canonical DFA ──► UnitTransitions ──► LengthCounts, RankTable, MemberEnumerator
+//! ```
+//!
+//! A label is a number: a byte, or a token id. Edges carry ranges of labels. A minimized DFA is
+//! trimmed and numbered breadth first by ascending label, so equal languages have equal DFAs.
 
 mod binary_format;
 mod bounded_length;
@@ -37,51 +39,52 @@ use crate::error::{Error, Resource};
 use crate::machine::Machine;
 use crate::runtime::{Patience, steps_taken};
 
-/// Labels `low..=high` lead to `target`.
+/// An edge: the labels `low..=high` lead to `target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DfaEdge {
     /// First label.
     pub low: u32,
     /// Last label.
     pub high: u32,
-    /// State that each of the labels leads to.
+    /// The state that each of the labels leads to.
     pub target: u32,
 }
 
 impl DfaEdge {
-    /// Number of labels.
+    /// Returns the number of labels.
     pub fn width(&self) -> u32 {
         self.high - self.low + 1
     }
 }
 
-/// An explicit deterministic graph; state 0 is the start.
+/// An explicit deterministic automaton; state 0 is the start.
 ///
-/// The edges of a state are ascending and disjoint, and neighbours with one target are one edge.
+/// The edges of a state are ascending and disjoint, and adjacent ones with the same target are
+/// merged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Graph {
     accepting: Vec<bool>,
-    /// Where the edges of each state begin, and where the last ones end.
+    /// The start of the edges of each state, and the end of the last.
     offsets: Vec<usize>,
     edges: Vec<DfaEdge>,
 }
 
-/// Most states and edges of a graph that is written out.
+/// Size limits of a materialized automaton.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// States, before equivalent ones are joined.
+    /// Maximum number of states, before equivalent ones are merged.
     pub states: u64,
-    /// Edges, each label of a range for itself.
+    /// Maximum number of edges, counting each label of a range.
     pub edges: u64,
 }
 
 impl Graph {
-    /// The graph of the empty language.
+    /// Returns the DFA of the empty language.
     pub fn empty() -> Graph {
         Graph { accepting: vec![false], offsets: vec![0, 0], edges: Vec::new() }
     }
 
-    /// The minimal graph of a machine over bytes.
+    /// Returns the minimal DFA of a machine over bytes.
     ///
     /// # Errors
     ///
@@ -101,10 +104,10 @@ impl Graph {
         Graph::explore(machine.start(), successors, accepting, size, poll)?.minimized(poll)
     }
 
-    /// Writes out what can be reached from `start`, breadth first. Equivalent and dead states are
-    /// kept: see [`Graph::minimized`].
+    /// Materializes the states reachable from `start`, breadth first. Equivalent and dead states
+    /// are kept: see [`MaterializedDfa::minimized`].
     ///
-    /// `successors` hands out labels, each at most once and in any order, with their states.
+    /// `successors` pushes labels with their states, each label at most once and in any order.
     ///
     /// # Errors
     ///
@@ -142,7 +145,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Adds an edge to the state in the making.
+    /// Adds an edge to the state being built.
     pub(crate) fn push(&mut self, edge: DfaEdge) {
         let from = self.offsets.last().copied().unwrap_or(0);
         match self.edges[from..].last_mut() {
@@ -153,52 +156,52 @@ impl Graph {
         }
     }
 
-    /// Completes the state in the making.
+    /// Completes the state being built.
     pub(crate) fn close(&mut self, accepting: bool) {
         self.accepting.push(accepting);
         self.offsets.push(self.edges.len());
     }
 
-    /// Number of states.
+    /// Returns the number of states.
     pub fn state_count(&self) -> usize {
         self.accepting.len()
     }
 
-    /// Whether a state is accepting.
+    /// Returns `true` if a state is accepting.
     #[inline]
     pub fn is_accepting(&self, state: u32) -> bool {
         self.accepting[state as usize]
     }
 
-    /// Whether nothing is a member. Only for graphs that were minimised.
+    /// Returns `true` if nothing is a member. Only for minimized DFAs.
     pub fn is_empty(&self) -> bool {
         self.edges.is_empty() && !self.accepting[0]
     }
 
-    /// The edges of a state, ascending.
+    /// Returns the edges of a state, ascending.
     #[inline]
     pub fn edges(&self, state: u32) -> &[DfaEdge] {
         let at = state as usize;
         &self.edges[self.offsets[at]..self.offsets[at + 1]]
     }
 
-    /// The edges of all states in order, ranges of labels counted once.
+    /// Returns the edges of all states in order, counting a range of labels once.
     pub fn all_edges(&self) -> impl Iterator<Item = (u32, DfaEdge)> + '_ {
         let states = 0..self.state_count() as u32;
         states.flat_map(|state| self.edges(state).iter().map(move |&edge| (state, edge)))
     }
 
-    /// Number of edges, ranges of labels counted once.
+    /// Returns the number of edges, counting a range of labels once.
     pub fn range_count(&self) -> usize {
         self.edges.len()
     }
 
-    /// Number of edges, each label of a range for itself.
+    /// Returns the number of edges, counting each label of a range.
     pub fn label_count(&self) -> u64 {
         self.edges.iter().map(|edge| u64::from(edge.width())).sum()
     }
 
-    /// The state after a label.
+    /// Returns the state after a label.
     #[inline]
     pub fn after(&self, state: u32, label: u32) -> Option<u32> {
         let edges = self.edges(state);
@@ -206,14 +209,14 @@ impl Graph {
         (edge.low <= label).then_some(edge.target)
     }
 
-    /// Whether a sequence of labels is a member.
+    /// Returns `true` if a sequence of labels is a member.
     pub fn accepts(&self, labels: impl IntoIterator<Item = u32>) -> bool {
         let mut labels = labels.into_iter();
         let end = labels.try_fold(0, |state, label| self.after(state, label));
         end.is_some_and(|state| self.is_accepting(state))
     }
 
-    /// The states in an order in which edges lead forward; `None` if there is a cycle.
+    /// Returns the states in topological order, or `None` if there is a cycle.
     pub fn topological(&self) -> Option<Vec<u32>> {
         let mut incoming = vec![0u32; self.state_count()];
         for edge in &self.edges {
@@ -235,7 +238,7 @@ impl Graph {
     }
 }
 
-/// A minimal graph of bytes is a machine, unless its language is empty: then its only state is
+/// A minimal DFA over bytes is a machine, unless its language is empty: then its only state is
 /// dead.
 impl Machine for Graph {
     fn start(&self) -> StateId {

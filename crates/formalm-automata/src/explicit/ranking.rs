@@ -1,7 +1,8 @@
-//! From a number to a member and back.
+//! Ranking and unranking of members: a bijection between numbers and members in lexicographic
+//! order.
 //!
-//! A table knows how many ways each state has to complete a text, by the length that is left. A
-//! member's number says which way to go at each state, and the way says the number.
+//! The table holds, for each state and remaining length, the number of completions. At each state a
+//! member's number determines the edge to follow, and the edge determines its share of the number.
 
 use num_bigint::BigUint;
 
@@ -10,26 +11,26 @@ use super::{DfaEdge, Graph, Measured, Poll};
 use crate::automaton::check;
 use crate::error::{Error, Resource};
 
-/// Which members a table numbers.
+/// The lengths of the members that a table ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// Those of one length.
+    /// Members of exactly this length.
     Exactly(usize),
-    /// Those of at most a length.
+    /// Members of at most this length.
     AtMost(usize),
-    /// All of a finite language.
+    /// All members of a finite language.
     Any,
 }
 
-/// Numbers the members of a span from 0, smallest first (not shortest first).
+/// Ranks the members in a range of lengths from 0, in lexicographic order (not shortest first).
 #[derive(Debug)]
 pub struct Table {
     span: Span,
-    /// By depth; a single one where the depth makes no difference.
+    /// Layers by depth; a single one where the depth makes no difference.
     layers: Vec<CompletionLayer>,
 }
 
-/// Completions by state; only of states that a text of this depth can reach.
+/// The number of completions of each state that strings of this depth reach.
 #[derive(Debug)]
 struct CompletionLayer {
     states: Vec<u32>,
@@ -43,8 +44,8 @@ impl CompletionLayer {
 }
 
 impl Table {
-    /// The table of a span, within `limit` bytes. `None` if the span is [`Span::Any`] and there are
-    /// infinitely many members.
+    /// Computes the table within `limit` bytes. Returns `None` for [`LengthRange::Any`] if there
+    /// are infinitely many members.
     ///
     /// # Errors
     ///
@@ -72,7 +73,7 @@ impl Table {
         Ok(Some(table))
     }
 
-    /// Fills the values of a layer from those of the next.
+    /// Computes the values of a layer from those of the next.
     fn complete(
         &mut self,
         depth: usize,
@@ -100,29 +101,29 @@ impl Table {
         Ok(bytes)
     }
 
-    /// Whether a text of this length may be a member.
+    /// Returns `true` if strings of this length may be members.
     fn stops(&self, depth: usize) -> bool {
         !matches!(self.span, Span::Exactly(length) if length != depth)
     }
 
-    /// The span.
+    /// Returns the range of lengths.
     pub fn span(&self) -> Span {
         self.span
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     pub fn total(&self) -> BigUint {
         self.layers[0].value(0).cloned().unwrap_or_default()
     }
 
-    /// Completions of a state between characters.
+    /// Returns the number of completions of a state between characters.
     fn value(&self, state: u32, depth: usize) -> Option<&BigUint> {
         let depth = if self.span == Span::Any { 0 } else { depth };
         self.layers.get(depth)?.value(state)
     }
 
-    /// Completions of a state at a depth; of a state inside a character, those of the depth behind
-    /// that character.
+    /// Returns the number of completions of a state at a depth. For a state inside a character, the
+    /// depth is that after the character.
     fn through(&self, measured: &Measured, state: u32, depth: usize) -> BigUint {
         if !measured.is_inside(state) {
             return self.value(state, depth).cloned().unwrap_or_default();
@@ -131,7 +132,7 @@ impl Table {
         ways.filter_map(|&(target, ways)| Some(self.value(target, depth)? * ways)).sum()
     }
 
-    /// The member with a number below [`Table::total`]; `None` beyond.
+    /// Returns the member with a number below [`RankTable::total`]; `None` beyond.
     ///
     /// # Errors
     ///
@@ -161,7 +162,8 @@ impl Table {
             if let &[(target, ways)] = measured.unit_successors(state)
                 && let Some(each) = self.value(target, depth)
             {
-                // One division for the whole character: what follows it is the same for all.
+                // One division decides the whole character, since every choice has the same
+                // continuations.
                 let chosen = &number / each;
                 number -= &chosen * each;
                 poll.tick(4 * number_steps(each))?;
@@ -184,8 +186,8 @@ impl Table {
         }
     }
 
-    /// The edge on which the completion with a number lies; the number becomes that among its own.
-    /// There is one whenever the number is below the completions of the state.
+    /// Returns the edge that contains the completion with a number, and makes the number relative
+    /// to that edge. One exists if the number is below the completions of the state.
     fn choose<'g>(
         &self,
         edges: &'g [DfaEdge],
@@ -205,7 +207,7 @@ impl Table {
         Ok(None)
     }
 
-    /// The number of a member; `None` if the labels are none of the span.
+    /// Returns the number of a member, or `None` if the labels are not a member of the range.
     ///
     /// # Errors
     ///
@@ -244,8 +246,8 @@ impl Table {
     }
 }
 
-/// Adds the labels of the character (or what is left of it) with a number among those that start
-/// at `state` and all lead to one state; `None` if there are not so many.
+/// Appends the labels of the character, or its rest, with a number among those that start at
+/// `state` and lead to one state. Returns `None` if there are not enough.
 fn spell_char(
     graph: &Graph,
     measured: &Measured,
@@ -278,7 +280,7 @@ fn is_on(edge: &DfaEdge, label: u32) -> bool {
     (edge.low..=edge.high).contains(&label)
 }
 
-/// The states that texts of each length up to `length` can reach.
+/// Returns the states that strings of each length up to `length` reach.
 fn reachable_layers(
     measured: &Measured,
     length: usize,

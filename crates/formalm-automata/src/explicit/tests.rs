@@ -1,4 +1,4 @@
-//! Graphs against brute force: random small ones, and those of patterns.
+//! Tests of materialized automata against brute force: random small DFAs, and those of patterns.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::{Automaton, Expression, Limits};
 
 const LIMIT: u64 = 1 << 20;
 const LABELS: u32 = 3;
-/// Long enough to tell any two of eight states apart.
+/// Distinguishes any two of eight states.
 const LONGEST: usize = 8;
 
 fn patient<T>(work: impl FnOnce(&mut Poll<'_>) -> T) -> T {
@@ -43,7 +43,7 @@ fn rows() -> impl Strategy<Value = DfaRows> {
 
 fn explored((rows, accepting): &DfaRows) -> Graph {
     let successors = |state: usize, row: &mut Vec<(u32, usize)>| {
-        // Any order will do.
+        // Any order is allowed.
         for label in (0..LABELS).rev() {
             row.extend(rows[state][label as usize].map(|next| (label, next)));
         }
@@ -57,7 +57,7 @@ fn minimal(rows: &DfaRows) -> Graph {
     patient(|poll| explored(rows).minimized(poll)).unwrap()
 }
 
-/// All sequences of labels up to a length, by length and then from the smallest.
+/// Returns all sequences of labels up to a length, by length and then in lexicographic order.
 fn sequences(length: usize) -> Vec<Vec<u32>> {
     let mut all = vec![Vec::new()];
     let mut from = 0;
@@ -74,7 +74,7 @@ fn sequences(length: usize) -> Vec<Vec<u32>> {
     all
 }
 
-/// The members from a state on, up to a length.
+/// Returns the members from a state up to a length.
 fn members_from(graph: &Graph, state: u32, length: usize) -> BTreeSet<Vec<u32>> {
     let reads = |labels: &Vec<u32>| {
         let end = labels.iter().try_fold(state, |state, &label| graph.after(state, label));
@@ -179,7 +179,8 @@ proptest! {
                 let (left, right) = (one.accepts(labels.clone()), other.accepts(labels.clone()));
                 if relation == Relation::Equivalence { left != right } else { left && !right }
             });
-            // Two graphs of seven states differ, if at all, on a text of fewer than fourteen.
+            // If two DFAs of seven states differ, they differ on a string of fewer than fourteen
+            // labels.
             if found.as_ref().is_none_or(|labels| labels.len() <= LONGEST) {
                 prop_assert_eq!(found, expected);
             } else {
@@ -198,7 +199,7 @@ proptest! {
         let mut other = saved.clone();
         let place = at % saved.len();
         other[place] = byte;
-        // What is read is a minimal graph, whatever was changed.
+        // Whatever is read successfully is a minimal DFA.
         if let Ok(read) = load(&other) {
             prop_assert_eq!(&patient(|poll| read.minimized(poll)).unwrap(), &read);
             prop_assert_eq!(read.save(), other);
@@ -261,7 +262,7 @@ fn bytes_that_are_no_text_have_no_characters() {
         let refused = patient(|poll| Measured::new(&graph, Unit::Characters, poll));
         assert!(matches!(refused, Err(Error::Language { hint: Some(_), .. })));
     }
-    // Bytes that spell a character together are text, however they came together.
+    // Bytes that together form a character are UTF-8, however they were combined.
     let halves = [b"\xC3".to_vec(), b"\xA9".to_vec()].map(|half| Expression::texts(vec![half]));
     let whole = Expression::concat(halves.to_vec()).unwrap();
     let machine = Automaton::new(&whole, Limits::default()).unwrap();

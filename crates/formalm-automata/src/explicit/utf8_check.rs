@@ -1,4 +1,4 @@
-//! Whether all members of a language are UTF-8.
+//! A check that all members of a language are UTF-8, by a product with a UTF-8 decoder.
 
 use rustc_hash::FxHashSet;
 
@@ -7,7 +7,8 @@ use crate::automaton::{StateId, check};
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
 
-/// Where a reader of UTF-8 may be: between characters, or how the current one must go on.
+/// A state of the UTF-8 decoder: between characters, or the bytes that must follow in the current
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Utf8State {
     Between,
@@ -44,8 +45,8 @@ impl Utf8State {
     }
 }
 
-/// Whether every member is valid UTF-8: the machine is read beside a reader of UTF-8, and no live
-/// state may be where that one is stuck.
+/// Returns `true` if every member is valid UTF-8. The machine is read in parallel with a UTF-8
+/// decoder, and no live state may be reached where the decoder is stuck.
 ///
 /// # Errors
 ///
@@ -71,7 +72,8 @@ pub fn is_text(machine: &impl Machine, limit: u64, poll: &mut Poll<'_>) -> Resul
     Ok(true)
 }
 
-/// How many bytes of a character are to come after `byte`, where `left` were to come before it.
+/// Returns the number of bytes that follow `byte` in its character, where `left` were to come
+/// before it.
 pub(crate) fn continuation_bytes(left: u8, byte: u8) -> u8 {
     match (left, byte) {
         (1.., _) => left - 1,

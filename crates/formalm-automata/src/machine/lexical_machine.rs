@@ -1,76 +1,83 @@
-//! Machines that read lexemes: a lexer, which is finite and reads bytes by itself, below stacks
-//! that only see which terminals came.
+//! Machines that read lexemes: a finite lexer, and a parser stack that sees terminals only.
 //!
-//! What a token does within the lexer is the same on every stack, so it is worth remembering; a
-//! mask then asks the stacks about terminals and not about bytes.
+//! ```text
+//! bytes ──► lexer (LexerStateId) ──terminal──► parser stacks (ParserStateId)
+//! ```
+//!
+//! A token has the same effect on the lexer under every stack, so that effect is cached. A mask
+//! then queries the stacks about terminals, not about bytes.
 
 use std::sync::Arc;
 
 use crate::automaton::KeyId;
 use crate::error::{Error, Resource};
 
-/// Identifies where the lexer is, obligations included; kept for good.
+/// Identifies a state of the lexer with its negative threads; valid for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Scan(pub u32);
 
-/// Identifies stacks between lexemes; good for as long as what it is read from.
+/// Identifies a set of parser stacks between lexemes; valid as long as what it is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place(pub u32);
 
-/// The lexer in front of a lexeme of the terminals that may stand at a place; kept for good.
+/// Identifies the set of terminals that may follow, as the lexer sees it before a lexeme; valid for
+/// good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Context(pub u32);
 
-/// What there is of a place from its top down to some depth; kept for good.
+/// Identifies the top of a parser state down to some depth; valid for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Outline(pub u32);
 
-/// More of a place would have to be known than its outline shows.
+/// The error that reports that a query depends on more of the stack than its prefix shows.
 pub const BEYOND: Error =
     Error::Limit { resource: Resource::Nesting, needed: u64::MAX, allowed: 0 };
 
-/// The end of a lexeme.
+/// A way in which a lexeme ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ending {
-    /// Which terminal it is.
+    /// The terminal of the lexeme.
     pub terminal: u32,
-    /// What must not happen from here on; zero if nothing.
+    /// The negative lookahead threads that run from here on; zero for none.
     pub left: u32,
 }
 
-/// What a byte does to a lexeme.
+/// The effect of a byte on a lexeme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Where the lexer is if the lexeme goes on.
+    /// The state of the lexer if the lexeme continues.
     pub on: Option<Scan>,
-    /// How the lexeme may end here: a number for [`Lexemes::endings`]; zero if it may not.
+    /// The ways in which the lexeme may end here, as an argument of
+    /// [`LexicalMachine::lexeme_ends`]; zero for none.
     pub endings: u32,
-    /// It is not known of every way on that a member continues so: ask byte by byte.
+    /// `true` if not every continuation is proven live: query byte by byte.
     pub doubtful: bool,
 }
 
-/// A machine of lexemes, for one mask.
+/// The lexer and parser of a machine, as one mask sees them.
 ///
-/// Unless something is doubtful, everything alive can be continued to a member.
+/// Unless a step is context-dependent, everything viable can be completed to a member.
 pub trait Lexemes {
-    /// A key as lexemes under way and the places before them; `None` if bytes have to be read.
+    /// Returns the lexer and parser states of a class, or `None` if bytes must be read one by one.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn readings(&self, key: KeyId) -> Result<Option<Vec<(Scan, Place)>>, Error>;
 
-    /// What may follow at a place.
+    /// Returns the set of terminals that may follow a parser state.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn context(&self, place: Place) -> Result<Context, Error>;
 
-    /// The lexer in front of a lexeme, after what the last one left; `None` if nothing may follow.
+    /// Returns the lexer state before a lexeme, given the negative threads of the last one, or
+    /// `None` if nothing may follow.
     fn scan(&self, context: Context, left: u32) -> Option<Scan>;
 
-    /// Whether what a lexeme left is no hindrance in front of a context, wherever it is certain.
+    /// Returns `true` if negative threads of the last lexeme are no obstacle in a context, wherever
+    /// that context is completable.
     ///
     /// # Errors
     ///
@@ -84,39 +91,40 @@ pub trait Lexemes {
     /// [`Error::Limit`].
     fn read(&self, scan: Scan, byte: u8) -> Result<Progress, Error>;
 
-    /// The endings of a number.
+    /// Returns the lexeme ends behind a number of [`LexemeStep::ends`].
     fn endings(&self, endings: u32) -> Arc<[Ending]>;
 
-    /// What is left after one more byte; `None` if what must not happen has happened.
+    /// Advances negative threads by one byte, or returns `None` if one of them matches.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn pending(&self, left: u32, byte: u8) -> Result<Option<u32>, Error>;
 
-    /// The place after a terminal; `None` if it cannot stand there.
+    /// Returns the parser state after a terminal, or `None` if it cannot be shifted.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn after(&self, place: Place, terminal: u32) -> Result<Option<Place>, Error>;
 
-    /// Whether all that is not doubtful can be completed at a place.
+    /// Returns `true` if every step that is not context-dependent can be completed in a parser
+    /// state.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn is_certain(&self, place: Place) -> Result<bool, Error>;
 
-    /// What there is of a place down to a depth; `None` if that is too much.
+    /// Returns the top of a parser state down to `depth`, or `None` if that is too large.
     fn outline(&self, place: Place, depth: u32) -> Option<Outline>;
 
-    /// A place that stands for all of an outline: what it answers they answer too. What depends on
-    /// more of them is the error [`BEYOND`].
+    /// Returns a parser state that stands for all states with a prefix: its answers are theirs. An
+    /// answer that depends on more of the stack is the error [`NEEDS_DEEPER_STACK`].
     fn drawn(&self, outline: Outline) -> Place;
 }
 
-/// Of machines that have no lexemes: there is none of it.
+/// The lexical machine of machines that have none; uninhabited.
 #[derive(Clone, Copy, Debug)]
 pub enum NoLexemes {}
 

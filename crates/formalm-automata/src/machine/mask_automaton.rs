@@ -1,4 +1,5 @@
-//! Reading keys byte by byte, and what spares most of that.
+//! The transition function on mask classes ([`MaskAutomaton`]) and its hints that let a mask skip
+//! most steps.
 
 use crate::automaton::StateId;
 use crate::automaton::{KeyId, Repetition};
@@ -8,36 +9,36 @@ use crate::json_string_state::InText;
 use crate::machine::Lexemes;
 use crate::spelling::Escapes;
 
-/// Letters that must lead to one key for it to serve as reference.
+/// Minimum number of the 52 ASCII letters that must lead to one class for it to serve as reference
+/// class. A higher value finds fewer references. Chosen, not measured.
 const MIN_REFERENCE_LETTERS: usize = 14;
 
-/// Reads keys byte by byte, for one mask.
+/// Reads mask classes byte by byte to compute one mask.
 ///
-/// What is met on the way can be many times what texts ever come to, so a machine may keep it for
-/// as long as this lives only.
+/// Classes met on the way can outnumber those of real inputs by far, so a machine may keep them
+/// only as long as this value lives.
 pub trait Steps {
-    /// The lexemes of this kind of machine.
+    /// The lexical machine of this kind of machine.
     type Lexemes: Lexemes;
 
-    /// The machine as one that reads lexemes, if it is one.
+    /// Returns the machine as one that reads lexemes, if it is one.
     fn lexemes(&self) -> Option<&Self::Lexemes>;
 
-    /// The key after `byte`; `None` if not viable.
+    /// Returns the class after `byte`, or `None` if it is not viable.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error>;
 
-    /// Bytes that are viable next.
+    /// Returns the viable next bytes.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error>;
 
-    /// The tokens that are viable next as a bitmask, end tokens aside, if the machine finds them by
-    /// itself.
+    /// Returns the bitmask of viable tokens, end tokens aside, if the machine computes it directly.
     ///
     /// # Errors
     ///
@@ -47,17 +48,19 @@ pub trait Steps {
         Ok(None)
     }
 
-    /// The key as a repetition of a class, if it is known to be one and to read text only.
+    /// Returns the class as a repetition of a character class, if it is known to be one and reads
+    /// UTF-8 only.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error>;
 
-    /// Whether [`Steps::few`] says anything, so that nobody need ask otherwise.
+    /// `true` if [`MaskAutomaton::possible_bytes`] returns anything, so that callers can skip the
+    /// call.
     const KNOWS_FEW: bool = false;
 
-    /// Bytes beyond which nothing is viable, where they are few and known without reading.
+    /// Returns a superset of the viable next bytes, where it is small and known without reading.
     ///
     /// # Errors
     ///
@@ -66,7 +69,7 @@ pub trait Steps {
         Ok(None)
     }
 
-    /// Whether any digits may follow, as many as there are: then they need not be read.
+    /// Returns `true` if any number of any digits may follow; they need not be read then.
     ///
     /// # Errors
     ///
@@ -75,8 +78,8 @@ pub trait Steps {
         Ok(false)
     }
 
-    /// A repetition that differs from this key along few texts, if there is one; otherwise it is
-    /// taken to be the key that most letters lead to.
+    /// Returns a repetition that differs from this class along few strings, if there is one. By
+    /// default this is the class that most letters lead to.
     ///
     /// # Errors
     ///
@@ -97,8 +100,8 @@ pub trait Steps {
         Ok(most.filter(|&(_, count)| count >= MIN_REFERENCE_LETTERS).map(|(next, _)| next))
     }
 
-    /// How strings are spelled, if the key is inside of a string of JSON, between two characters,
-    /// and nothing is refused before its end: only tokens that end it have to be read.
+    /// Returns the escape policy if the class is inside a JSON string, between two characters, and
+    /// nothing is refused before the closing quote. Only tokens that close the string need reading.
     ///
     /// # Errors
     ///
@@ -107,9 +110,9 @@ pub trait Steps {
         Ok(None)
     }
 
-    /// The text that the key is in, if it is inside of a string of JSON whose text is read by a
-    /// regular machine alone. Where the quote leads to is then the same from all states of that
-    /// machine in which the string may end.
+    /// Returns the state of the string's automaton if the class is inside a JSON string that a
+    /// regular automaton alone reads. The class after the closing quote is then the same for all
+    /// states in which the string may end.
     ///
     /// # Errors
     ///
@@ -118,7 +121,7 @@ pub trait Steps {
         Ok(None)
     }
 
-    /// A key in a text with its machine in another state.
+    /// Returns the class with the string's automaton in another state.
     ///
     /// # Errors
     ///
@@ -127,9 +130,10 @@ pub trait Steps {
         Ok(key)
     }
 
-    /// Texts in a string of JSON behind whose quote alone a key differs from its reference: a token
-    /// that ends none of them is allowed by both or by neither. Without a reference, tokens end one
-    /// of them, or are the beginning of one. `None` where such texts are not known.
+    /// Returns the JSON strings after whose closing quote alone a class differs from its reference.
+    /// A token that completes none of them is allowed by both or by neither. Without a reference,
+    /// tokens complete one of the strings or begin one. Returns `None` where the strings are
+    /// unknown.
     ///
     /// # Errors
     ///
@@ -138,8 +142,8 @@ pub trait Steps {
         Ok(None)
     }
 
-    /// The innermost value that a key is in or stands before, read by itself: a key that reads the
-    /// same until the value ends, whatever is around it. `None` where what is around it matters.
+    /// Returns a class that reads the innermost value, current or next, in isolation: it behaves
+    /// the same until the value ends, in every context. Returns `None` where the context matters.
     ///
     /// # Errors
     ///
@@ -148,13 +152,13 @@ pub trait Steps {
         Ok(None)
     }
 
-    /// What a value that is read [by itself](Steps::apart) is, where machines have it in common:
-    /// keys of equal numbers allow the same texts, of whatever machines they are.
+    /// Returns an identity of an [isolated value](MaskAutomaton::isolated_value) that machines
+    /// share. Classes with equal numbers allow the same strings, in whatever machine.
     fn common(&self, _key: KeyId) -> Option<u64> {
         None
     }
 
-    /// Whether a value that is read [by itself](Steps::apart) has ended.
+    /// Returns whether an [isolated value](MaskAutomaton::isolated_value) has ended.
     ///
     /// # Errors
     ///
@@ -163,7 +167,7 @@ pub trait Steps {
         Ok(Ended::No)
     }
 
-    /// The key behind the innermost value that a key is in or stands before, once it has ended.
+    /// Returns the class after the innermost value, current or next, once it has ended.
     ///
     /// # Errors
     ///
@@ -172,12 +176,13 @@ pub trait Steps {
         Ok(None)
     }
 
-    /// The key under which a mask may be kept, for one that looking ahead met.
+    /// Returns the class under which the mask of a scratch class may be cached.
     fn kept(&self, _key: KeyId) -> Option<KeyId> {
         None
     }
 
-    /// Bytes that two keys may read differently, where they are few and known without reading.
+    /// Returns the bytes that two classes may read differently, where they are few and known
+    /// without reading.
     ///
     /// # Errors
     ///
@@ -187,40 +192,40 @@ pub trait Steps {
     }
 }
 
-/// Whether a value that is read by itself has ended.
+/// The end of a value that is read in isolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It goes on.
+    /// The value continues.
     No,
-    /// It may end here, or go on with one of these bytes.
+    /// The value may end here, or continue with one of these bytes.
     May(ByteSet),
-    /// It has ended: what follows belongs to what is around it.
+    /// The value has ended; what follows belongs to its context.
     Yes,
 }
 
-/// A list of texts that strings of JSON have as they are, in front of the quote that ends them.
-/// Those with a common beginning stand together.
+/// A list of raw JSON string contents, as they stand before the closing quote. Strings with a
+/// common prefix are adjacent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts {
-    /// How strings are spelled.
+    /// The escape policy of the strings.
     pub escapes: Escapes,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Texts {
-    /// No texts.
+    /// Creates an empty list.
     pub fn new(escapes: Escapes) -> Texts {
         Texts { escapes, bytes: Vec::new(), ends: Vec::new() }
     }
 
-    /// Adds a text.
+    /// Appends a string.
     pub fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
     }
 
-    /// The texts in their order.
+    /// Returns the strings in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])

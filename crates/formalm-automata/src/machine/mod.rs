@@ -1,16 +1,23 @@
-//! What every machine over bytes shows, and what makes its masks quick.
+//! The traits of a lazy byte-level automaton ([`Machine`]) and of its mask classes
+//! ([`MaskClasses`]).
 //!
-//! A [`Machine`] is lazy and deterministic, with interned states: small integers, so that a cursor
-//! is a stack of integers. [`Keys`] are its states up to what a token can tell apart; masks are
-//! computed on keys and shared by all states of a key. Both are dispatched statically: a step is a
-//! few nanoseconds and is taken many thousand times for a mask.
+//! ```text
+//!    bytes ──► Machine ──mask_class──► MaskClasses ──visit──► MaskAutomaton ──► one mask per class
+//!              states                  states up to what a token can distinguish
+//! ```
 //!
-//! Most states that a question comes to are never read by any text. A machine whose states tell
-//! texts apart would keep all of them, so whoever looks ahead does so on a machine of their own
-//! ([`Machine::ahead`]): it shares what the language alone decides, numbers the states that it meets
-//! for itself, and drops them when it is dropped. Nothing is taken back from the machine that is
-//! shared, since its readers take no lock and may hold any number that it ever gave out; and a
-//! machine to look ahead with is a machine, so all searches are written once.
+//! A [`Machine`] is lazy and deterministic. Its states are interned as small integers, so a cursor
+//! is a stack of integers. [`MaskClasses`] is its quotient by mask equivalence: two states are
+//! equivalent if no token distinguishes them. Masks are computed once per class and shared by its
+//! states. Both traits are dispatched statically, because a step takes a few nanoseconds and one
+//! mask takes many thousand steps.
+//!
+//! Searches visit many states that no input ever reaches. A machine whose states encode what was
+//! read would intern all of them for good. A search therefore runs on a *scratch machine*
+//! ([`Machine::scratch_copy`]). It shares the tables that depend on the language alone, numbers its
+//! own states, and is dropped with them. Rejected: evicting states from the shared machine. Its
+//! readers take no lock and may hold any number it ever returned. A scratch machine is a
+//! [`Machine`] too, so every search is written once.
 
 mod lexical_machine;
 mod mask_automaton;
@@ -34,24 +41,24 @@ pub use mask_automaton::{Ended, Steps, Texts};
 pub use random_member::random_member;
 pub use self_loops::loops_of;
 
-/// A lazy deterministic machine over bytes that shows live states only: from each of them some
-/// member is reachable.
+/// A lazy deterministic automaton over bytes whose visible states are all live: each reaches a
+/// member.
 ///
-/// Every method that may build states fails with [`Error::Limit`] when the machine would outgrow
+/// Every method that may intern states fails with [`Error::Limit`] when the machine would exceed
 /// its limits.
 pub trait Machine: Debug + Send + Sync {
-    /// The state before anything was read.
+    /// Returns the initial state.
     fn start(&self) -> StateId;
 
-    /// The state after `byte`; `None` if no member continues so.
+    /// Returns the state after `byte`, or `None` if no member continues with it.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error>;
 
-    /// The state after `byte`, and whether the text is a member then; `None` if no member continues
-    /// so.
+    /// Returns the state after `byte` and whether it is accepting, or `None` if no member continues
+    /// with it.
     ///
     /// # Errors
     ///
@@ -63,22 +70,22 @@ pub trait Machine: Debug + Send + Sync {
         }
     }
 
-    /// Whether the text read so far is a member.
+    /// Returns `true` if the input read so far is a member.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn is_accepting(&self, state: StateId) -> Result<bool, Error>;
 
-    /// Bytes that some member continues with.
+    /// Returns the bytes that some member continues with.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error>;
 
-    /// The bytes that may come next, those together that go on alike: what a machine knows of this
-    /// without keeping the states that follow. Some may turn out to lead nowhere.
+    /// Returns the possible next bytes, grouped by equivalent behavior, as far as they are known
+    /// without interning successors. Some of them may lead nowhere.
     ///
     /// # Errors
     ///
@@ -87,27 +94,27 @@ pub trait Machine: Debug + Send + Sync {
         alike(|byte| self.step(state, byte))
     }
 
-    /// Whether a search through all states comes to an end. Machines with a stack have no end of
-    /// them.
+    /// Returns `true` if an exhaustive search over the states terminates. Machines with a stack
+    /// return `false`.
     fn is_finite(&self) -> bool {
         true
     }
 
-    /// Whether every state is known to lead to a member. A machine that knows only what was not
-    /// refused so far may come to a dead end; its live bytes are then those it knows nothing
-    /// against, and it is asked about tokens rather than about bytes.
+    /// Returns `true` if every visible state is proven live. A machine that only knows what has not
+    /// been refused may reach a dead end. Its live bytes are then those not refused yet, and it is
+    /// queried about tokens rather than bytes.
     fn is_exact(&self) -> bool {
         true
     }
 
-    /// Whether a text that leads to a state may rest there. A machine that is asked about whole
-    /// characters knows nothing of a text that ends inside of one.
+    /// Returns `true` if an input may stop in `state`. A machine that is queried about whole
+    /// characters has no answer inside one.
     fn is_whole(&self, _state: StateId) -> bool {
         true
     }
 
-    /// A machine in which a state goes on alike, and that state, to look ahead with: what it meets
-    /// is dropped with it. None if the machine itself will do.
+    /// Returns a scratch machine with a state equivalent to `state`, or `None` if the machine
+    /// itself may be searched. States that the search meets are dropped with the scratch machine.
     ///
     /// # Errors
     ///
@@ -116,9 +123,9 @@ pub trait Machine: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// A machine of the same language, which keeps the states that it meets for itself: they are
-    /// dropped with it. None if the machine itself will do, since its states do not tell texts apart
-    /// that go on alike, or are dropped otherwise.
+    /// Returns a machine of the same language that interns the states it meets for itself and drops
+    /// them with itself. Returns `None` if searching the machine itself does no harm: its states do
+    /// not distinguish equivalent inputs, or are dropped by other means.
     fn ahead(&self) -> Option<Self>
     where
         Self: Sized,
@@ -126,13 +133,13 @@ pub trait Machine: Debug + Send + Sync {
         None
     }
 
-    /// The same where the kind of machine is not known.
+    /// Returns [`Machine::scratch_copy`] as a trait object.
     fn ahead_of_any(&self) -> Option<Arc<dyn Machine>> {
         None
     }
 
-    /// The state of a machine to look ahead with that goes on as a state of the machine that it was
-    /// made from.
+    /// Returns the state of this scratch machine that is equivalent to `state` of the machine it
+    /// was copied from.
     ///
     /// # Errors
     ///
@@ -141,15 +148,15 @@ pub trait Machine: Debug + Send + Sync {
         Ok(state)
     }
 
-    /// A shortest continuation that makes the text a member; the smallest of several.
+    /// Returns the smallest of the shortest byte strings that complete the input to a member.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error>;
 
-    /// The same, which gives up early where that takes a search: for whoever would rather have
-    /// another text.
+    /// Returns a shortest completion as [`Machine::shortest_completion`] does, but gives up early
+    /// where that takes a search, for callers that can pick another input.
     ///
     /// # Errors
     ///
@@ -158,7 +165,7 @@ pub trait Machine: Debug + Send + Sync {
         self.shortest(state)
     }
 
-    /// Some continuation that makes the text a member, where a shortest one may take a search.
+    /// Returns any completion to a member, where a shortest one may take a search.
     ///
     /// # Errors
     ///
@@ -167,7 +174,8 @@ pub trait Machine: Debug + Send + Sync {
         self.shortest(state)
     }
 
-    /// Bytes that a member needs at least: never more than [`Machine::shortest`] has.
+    /// Returns a lower bound on the bytes of a completion: never more than
+    /// [`Machine::shortest_completion`] has.
     ///
     /// # Errors
     ///
@@ -176,7 +184,7 @@ pub trait Machine: Debug + Send + Sync {
         Ok(self.shortest(state)?.len())
     }
 
-    /// Bytes that a member needs at least, as far as that is known without looking for one.
+    /// Returns a lower bound on the bytes of a completion that is known without a search.
     ///
     /// # Errors
     ///
@@ -185,10 +193,10 @@ pub trait Machine: Debug + Send + Sync {
         Ok(0)
     }
 
-    /// A state that is completed alike: by texts of the same lengths, and of the same bytes if they
-    /// are the shortest. It serves in place of the state along all tokens but
-    /// [unsure](Machine::is_unsure) ones, so that states that differ in what was read, and in
-    /// nothing that is to come, need not be told apart.
+    /// Returns a canonical state with the same completions: equally long ones, and the same bytes
+    /// for the shortest. It replaces `state` along all tokens except those that [need a
+    /// recheck](Machine::token_needs_recheck). States that differ only in what was read, and not in
+    /// what may follow, share it.
     ///
     /// # Errors
     ///
@@ -197,14 +205,15 @@ pub trait Machine: Debug + Send + Sync {
         Ok(state)
     }
 
-    /// Whether a token has to be read from the state itself, see [`Machine::completes_as`].
+    /// Returns `true` if `token` must be read from the concrete state, see
+    /// [`Machine::completion_class`].
     fn is_unsure(&self, _token: &[u8]) -> bool {
         false
     }
 
-    /// A state that also forgets what was read where that does nothing but forbid something to come
-    /// again, such as a name: all that completes the state completes it too. It serves in place of
-    /// the state as that of [`Machine::completes_as`] does.
+    /// Returns an abstract state that also forgets what was read where it can only forbid
+    /// repetition, such as property names. Every completion of the concrete state completes the
+    /// abstract one. It replaces the state as [`Machine::completion_class`] does.
     ///
     /// # Errors
     ///
@@ -213,9 +222,9 @@ pub trait Machine: Debug + Send + Sync {
         self.completes_as(state)
     }
 
-    /// Which tokens from a state to a forgetful one may not be completed by a text that completes
-    /// that one; none if all are. A state that is not given is that of a part of which nothing is
-    /// read yet.
+    /// Returns a predicate for tokens whose completion in the abstract state may be invalid in the
+    /// concrete one. Returns `None` if every completion carries over. A missing `_state` stands for
+    /// a part of which nothing has been read.
     ///
     /// # Errors
     ///
@@ -229,8 +238,8 @@ pub trait Machine: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Whether a text completes a state; what is met on the way is kept where that is of use to
-    /// others alone.
+    /// Returns `true` if `text` completes `state`. States met on the way are interned only where
+    /// other inputs profit.
     ///
     /// # Errors
     ///
@@ -242,8 +251,9 @@ pub trait Machine: Debug + Send + Sync {
         }
     }
 
-    /// What a machine knows of the members that continue a state and that a regular language has
-    /// too, from a state of it. What it finds out on the way is kept in `beside`.
+    /// Returns what the machine knows, without a product search, about completions of `_state` that
+    /// a regular language also has from its state `_at`. Intermediate results are kept in
+    /// `_beside`.
     ///
     /// # Errors
     ///
@@ -258,17 +268,17 @@ pub trait Machine: Debug + Send + Sync {
         Ok(Completion::Unknown)
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the memory in use, in bytes, to a good approximation.
     fn memory_bytes(&self) -> usize;
 
-    /// Whether a thread was at work on the machine, or on a part of it, while the process was forked,
-    /// and does not exist in this one: then nothing but [`Machine::renewed`] may be asked.
+    /// Returns `true` if a thread was changing the machine, or a part of it, while the process
+    /// forked and does not exist in this process. Then only [`Machine::fresh_copy`] may be called.
     fn is_abandoned(&self) -> bool {
         false
     }
 
-    /// A machine of the same language that has read nothing yet, with the same limits. `None` if it
-    /// cannot be built again; this one then keeps growing as long as it is used.
+    /// Builds a machine of the same language and limits that has read nothing yet. Returns `None`
+    /// if it cannot be rebuilt; it then grows as long as it is used.
     ///
     /// # Errors
     ///
@@ -280,7 +290,8 @@ pub trait Machine: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// [`Machine::renewed`] for a part of another machine, whose type that one does not know.
+    /// Builds a [`Machine::fresh_copy`] for a composite machine that does not know the type of its
+    /// part.
     ///
     /// # Errors
     ///
@@ -289,8 +300,8 @@ pub trait Machine: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Whether a text is a member, without finding out what its beginnings lead to, which
-    /// [`Machine::walk`] may do in a search; none if that makes no difference.
+    /// Decides whether `_text` is a member without resolving what its prefixes lead to, which may
+    /// take [`Machine::walk`] a search. Returns `None` if that makes no difference.
     ///
     /// # Errors
     ///
@@ -299,7 +310,7 @@ pub trait Machine: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// The state after `text`, or how many of its bytes are viable.
+    /// Returns the state after `text`, or the number of its bytes that are viable.
     ///
     /// # Errors
     ///
@@ -317,7 +328,7 @@ pub trait Machine: Debug + Send + Sync {
     }
 }
 
-/// A renewed machine as a part of another one: what implements [`Machine::renewed_part`].
+/// Converts a fresh machine to a trait object; implements [`Machine::dyn_fresh_copy`].
 ///
 /// # Errors
 ///
@@ -328,53 +339,53 @@ pub fn part<M: Machine + 'static>(
     Ok(renewed?.map(|machine| Arc::new(machine) as Arc<dyn Machine>))
 }
 
-/// A regular language beside a machine, and what the machine remembers of the two.
+/// A regular language to intersect a machine with, and the machine's cache for that product.
 #[derive(Debug)]
 pub struct Beside {
     /// The regular language.
     pub regular: Arc<Automaton>,
-    /// What [`Machine::completion_beside`] keeps, and nobody else reads.
+    /// The cache of [`Machine::intersection_completion`], opaque to everybody else.
     pub known: Option<Box<dyn Remembered>>,
 }
 
-/// What a machine remembers outside of itself.
+/// A cache that a machine keeps outside of itself.
 pub trait Remembered: Any + Debug + Send {
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     fn memory_bytes(&self) -> usize;
 }
 
-/// How closely a machine looks at what completes its states: all is right that any of them tells, and
-/// closer ones tell more and take longer.
+/// The effort a machine spends on bounding completions. Every level is correct; higher ones report
+/// more and take longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Look {
-    /// Much is left out of account.
+    /// Coarse bounds that ignore much of the state.
     Loose,
-    /// Ways to read a text are looked at one by one.
+    /// Parse configurations are analyzed one by one.
     Close,
-    /// The same, with what others that go on beside them do to each.
+    /// Parse configurations are analyzed together with those that compete with them.
     Closest,
 }
 
-/// What is known of the members that continue a state.
+/// The known length of the shortest completion of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// It is not known whether there is one.
+    /// Nothing is known.
     Unknown,
-    /// There is none.
+    /// There is no completion.
     Never,
-    /// They have so many bytes or more, if there are any.
+    /// Every completion has at least this many bytes, if there is one.
     AtLeast(usize),
-    /// The shortest has so many bytes.
+    /// The shortest completion has this many bytes.
     Exactly(usize),
 }
 
-/// Tells of a token whether there is a doubt, see [`Machine::doubts`].
+/// Returns `true` for a token that needs a recheck, see [`Machine::needs_recheck`].
 pub type Doubts = Box<dyn Fn(&[u8]) -> bool + Send>;
 
-/// A machine to look ahead with, and the state to begin at.
+/// A scratch machine and the state to start from.
 pub type Aside = (Arc<dyn Machine>, StateId);
 
-/// Bytes by what they lead to; those that lead nowhere are left out.
+/// Groups bytes by their successor; bytes without one are left out.
 ///
 /// # Errors
 ///
@@ -397,7 +408,8 @@ pub fn alike<T: PartialEq>(
     Ok(ways.into_iter().map(|(_, bytes)| bytes).collect())
 }
 
-/// Refuses to tell `what` of a machine that does not know which of its states lead to a member.
+/// Fails for machines that do not know which of their states are live; `what` names the refused
+/// operation.
 ///
 /// # Errors
 ///
@@ -416,18 +428,19 @@ pub fn exact_only(machine: &(impl Machine + ?Sized), what: &str, hint: &str) -> 
     })
 }
 
-/// What keys are read for; one function for every kind of key, chosen once and not at every step.
+/// A generic function over mask automata. The automaton's type is chosen once for the whole visit,
+/// not at every step.
 pub trait Purpose {
-    /// What comes of it.
+    /// The result of the visit.
     type Result;
 
-    /// Reads keys.
+    /// Runs on the given mask automaton.
     fn read(self, steps: &impl Steps) -> Self::Result;
 }
 
-/// Steps along which it shows where the text read is a member.
+/// A mask automaton that knows in which classes the input is a member.
 pub trait EndSteps: Steps {
-    /// Whether the text read up to a key is a member.
+    /// Returns `true` if the input read up to a class is a member.
     ///
     /// # Errors
     ///
@@ -435,34 +448,36 @@ pub trait EndSteps: Steps {
     fn is_end(&self, key: KeyId) -> Result<bool, Error>;
 }
 
-/// What keys are read for that tell members from other texts.
+/// A generic function over mask automata that distinguish members from other inputs.
 pub trait EndPurpose {
-    /// What comes of it.
+    /// The result of the visit.
     type Result;
 
-    /// Reads on from a key.
+    /// Runs from the given class.
     fn read(self, steps: &impl EndSteps, key: KeyId) -> Self::Result;
 }
 
-/// The states of a machine up to what texts no longer than the longest token can tell apart.
+/// The mask classes of a machine: its states up to what inputs no longer than the longest token can
+/// distinguish.
 ///
-/// Equal keys have equal masks, end tokens aside; a machine may use its states as keys.
+/// Equal classes have equal masks, end tokens aside. A machine may use its states as classes
+/// ([`crate::IdentityClasses`]).
 pub trait Keys: Debug + Send + Sync {
-    /// The machine whose states these are keys of.
+    /// The machine whose states are classified.
     type Machine: Machine;
 
-    /// The machine.
+    /// Returns the machine.
     fn machine(&self) -> &Arc<Self::Machine>;
 
-    /// The key of a state.
+    /// Returns the mask class of a state.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn key(&self, state: StateId) -> Result<KeyId, Error>;
 
-    /// A key that also tells apart states of which members are completed in other ways, though no
-    /// token tells.
+    /// Returns a finer class that also distinguishes states with different completions, even where
+    /// no token does.
     ///
     /// # Errors
     ///
@@ -471,17 +486,18 @@ pub trait Keys: Debug + Send + Sync {
         self.key(state)
     }
 
-    /// The key of a state, if it was asked for before; takes no lock.
+    /// Returns the mask class of a state if it was computed before. Takes no lock.
     fn known_key(&self, state: StateId) -> Option<KeyId>;
 
-    /// Whether the key of a state, which was asked for, forgets something that a few tokens can
-    /// tell, which the vocabulary knows and which have to be asked of the state itself.
+    /// Returns `true` if the class mask of `_state` may be too permissive for a few tokens. The
+    /// vocabulary lists these tokens; each must be rechecked against the state. The class must have
+    /// been computed.
     fn is_unsure(&self, _state: StateId) -> bool {
         false
     }
 
-    /// Whether a token that the key of an unsure state allows may be refused by the state; a key
-    /// allows whatever its states do.
+    /// Returns `true` if the approximate state may refuse a token that its class allows. A class
+    /// allows whatever its states allow.
     ///
     /// # Errors
     ///
@@ -490,13 +506,13 @@ pub trait Keys: Debug + Send + Sync {
         Ok(true)
     }
 
-    /// Whether keys forget items of JSON arrays that must be distinct once they are read, so that
-    /// the other states are asked of tokens with whole items in them.
+    /// Returns `true` if classes drop the items seen of JSON arrays with unique items. The concrete
+    /// states are then queried about tokens that contain whole items.
     fn forgets_items(&self) -> bool {
         false
     }
 
-    /// The state after a token with its bytes, or how many of them are viable.
+    /// Returns the state after a token with these bytes, or the number of viable bytes.
     ///
     /// # Errors
     ///
@@ -512,7 +528,7 @@ pub trait Keys: Debug + Send + Sync {
         self.machine().walk(state, bytes)
     }
 
-    /// Keys of a machine to look ahead with, which [`Machine::ahead`] made of this one.
+    /// Returns classes over a scratch machine that [`Machine::scratch_copy`] made of this one.
     fn over(&self, _ahead: &Arc<Self::Machine>) -> Option<Self>
     where
         Self: Sized,
@@ -520,11 +536,11 @@ pub trait Keys: Debug + Send + Sync {
         None
     }
 
-    /// Reads keys for a purpose. Keys met on the way are good for that purpose alone.
+    /// Runs a visitor on the mask automaton. Classes met on the way are valid for that visit only.
     fn read<P: Purpose>(&self, purpose: P) -> P::Result;
 
-    /// Reads on from a state with keys that show where members end. These are states where a kind
-    /// of keys has none of its own.
+    /// Runs a visitor from a state on classes that know where members end. Without a better choice
+    /// these are the states themselves.
     ///
     /// # Errors
     ///
@@ -534,22 +550,22 @@ pub trait Keys: Debug + Send + Sync {
         Ok(purpose.read(&Plainly::new(&**self.machine()), key))
     }
 
-    /// Memory in use beside the machine's, in bytes.
+    /// Returns the memory in use in addition to the machine's, in bytes.
     fn memory_bytes(&self) -> usize;
 
-    /// How much of that are masks of the machine's parts, which have a limit of their own.
+    /// Returns how many of these bytes are masks of the machine's parts, which have a limit of
+    /// their own.
     fn mask_bytes(&self) -> usize {
         0
     }
 
-    /// Whether a thread was at work on the keys or their machine while the process was forked, see
+    /// Returns `true` if a thread was changing the classes or their machine during a fork, see
     /// [`Machine::is_abandoned`].
     fn is_abandoned(&self) -> bool {
         self.machine().is_abandoned()
     }
 
-    /// Keys over a machine of the same language that has read nothing yet, see
-    /// [`Machine::renewed`].
+    /// Builds classes over a [`Machine::fresh_copy`].
     ///
     /// # Errors
     ///

@@ -1,33 +1,33 @@
-//! Members drawn at random, byte by byte, of any machine and without writing it out.
+//! Random members of any machine, by a weighted random walk without materializing it.
 //!
-//! The draw is not uniform, and cannot be where members are infinitely many. Bytes that lead to one
-//! state are one way, so that a quotation mark which ends a text is not one of a hundred
-//! characters; ways of many bytes are taken more often than those of one, and bytes that texts
-//! seldom have are taken seldom. From a given length on, the shortest way to a member is taken.
+//! The draw is not uniform; over an infinite language it cannot be. Bytes are grouped by successor,
+//! so that a quotation mark that ends a string is not one of a hundred characters. Large groups are
+//! more likely than single bytes, and rare bytes are unlikely. After a given length the walk takes
+//! the shortest completion.
 
 use crate::automaton::StateId;
 use crate::error::{Error, Resource};
 use crate::explicit::Poll;
 use crate::machine::{Machine, exact_only};
 
-/// Draws that may come to nothing, one after the other: dead ends of machines that are not exact in
-/// what they show, completions beyond the limits.
+/// Maximum number of walks that may fail in a row: in dead ends of approximate machines, or at
+/// completions beyond the limits. Chosen, not measured.
 const MAX_WALKS: u64 = 16;
 
-/// What a byte of a new state may cost, as against a step of other work.
+/// Steps that a byte read in a new state counts for, relative to other work.
 const STEPS_PER_STATE: usize = 64;
 
-/// Weights of ways: of an end and of a single byte, of bytes that texts seldom have.
+/// Weight of an end and of a single common byte. All weights are chosen, not measured.
 const COMMON_WEIGHT: u64 = 16;
 const RARE_WEIGHT: u64 = 1;
-/// Of a letter that is told apart from its fellows.
+/// Weight of a single letter among many equivalent ones: a keyword.
 const KEYWORD_WEIGHT: u64 = 640;
 
-/// So many bytes that go on alike are those of a text.
+/// Minimum number of equivalent bytes that count as free text.
 const MIN_TEXT_BYTES: usize = 32;
 
-/// A member, drawn with the numbers that follow from `seed`; bytes beyond `random_bytes` complete
-/// it by the shortest way.
+/// Draws a member with the random numbers of `seed`. Bytes after the first `random_bytes` are the
+/// shortest completion.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub fn random_member(
         match random_walk(machine, &mut numbers, random_bytes, poll) {
             Ok(Some(member)) => return Ok(member),
             Ok(None) => {}
-            // The completion is too far away; nearer to the start there may be less to complete.
+            // The completion is too long; nearer to the start there may be less to complete.
             Err(Error::Limit { resource: Resource::States | Resource::Steps, .. })
                 if random_bytes > 0 =>
             {
@@ -62,7 +62,7 @@ pub fn random_member(
     })
 }
 
-/// One walk; `None` is a dead end.
+/// Takes one walk; `None` is a dead end.
 fn random_walk(
     machine: &impl Machine,
     numbers: &mut SplitMix64,
@@ -91,13 +91,13 @@ fn random_walk(
     Ok(ends.then_some(text))
 }
 
-/// What a walk does next.
+/// The next step of a walk.
 enum WalkStep {
     End,
     Byte(u8, StateId),
 }
 
-/// Chooses among the ways from a state and an end of the text there; `None` is a dead end.
+/// Chooses among the byte classes of a state and the end of the string; `None` is a dead end.
 fn choose_step(
     machine: &impl Machine,
     state: StateId,
@@ -136,8 +136,8 @@ fn choose_step(
     }
 }
 
-/// Whether a text ends in a number with an exponent of two digits: with more of them it is beyond
-/// what most programs read, and texts seldom have it.
+/// Returns `true` if `text` ends in a number with a two-digit exponent. A longer exponent exceeds
+/// most programs' numbers and is rare.
 fn ends_in_exponent(text: &[u8]) -> bool {
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let before = &text[..text.len() - digits];
@@ -145,8 +145,8 @@ fn ends_in_exponent(text: &[u8]) -> bool {
     digits >= 2 && matches!(before, [.., b'0'..=b'9', b'e' | b'E'])
 }
 
-/// How often a way is taken: it grows with the digits of the number of its bytes. A single letter
-/// among many that go on alike is a word that the language knows, and taken most often.
+/// Returns the weight of a byte class, which grows with the logarithm of its size. A single letter
+/// among many equivalent ones belongs to a keyword, and is most likely.
 fn class_weight(bytes: &[u8], among_many: bool) -> u64 {
     match (bytes, common_count(bytes)) {
         ([], _) => 0,
@@ -160,12 +160,12 @@ fn common_count(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| is_common(byte)).count()
 }
 
-/// Whether texts often have this byte: all that can be seen of ASCII, but what escapes others.
+/// Returns `true` if texts often have this byte: visible ASCII except the escape character.
 fn is_common(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'\\'
 }
 
-/// One of the bytes of a way: letters and digits most often.
+/// Chooses a byte of a class: most likely a letter or digit.
 fn choose_byte(bytes: &[u8], numbers: &mut SplitMix64) -> u8 {
     let often = |byte: u8| match byte {
         b' ' => 24,
@@ -183,7 +183,7 @@ fn choose_byte(bytes: &[u8], numbers: &mut SplitMix64) -> u8 {
     bytes[bytes.len() - 1]
 }
 
-/// Random numbers of a seed (SplitMix64: Steele, Lea, Flood 2014).
+/// A SplitMix64 random number generator (Steele, Lea, Flood 2014).
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -195,7 +195,7 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below a bound that is far below 2^32.
+    /// Returns a number below a bound that is far below 2³².
     fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }

@@ -1,4 +1,4 @@
-//! Keys that come back to themselves over some characters, found by reading.
+//! Detection of self-loops: mask classes that return to themselves over some characters.
 
 use crate::automaton::{KeyId, Repetition};
 use crate::byte_set::ByteSet;
@@ -7,8 +7,9 @@ use crate::error::Error;
 use crate::machine::Steps;
 use crate::non_ascii::every_character;
 
-/// The characters over which a key comes back to itself, as a repetition that is left from the key
-/// itself; `None` if fewer than `least` ASCII characters do, or only some beyond ASCII.
+/// Returns the characters over which a class returns to itself, as a repetition whose exit is the
+/// class itself. Returns `None` if fewer than `least` ASCII characters do, or if only some
+/// non-ASCII ones do.
 ///
 /// # Errors
 ///
@@ -33,8 +34,8 @@ pub fn loops_of(steps: &impl Steps, key: KeyId, least: u32) -> Result<Option<Rep
     Ok(Some(Repetition { class, ascii, wide, min: 0, max: None, exit, quoted: None }))
 }
 
-/// How much of the characters beyond ASCII leads from a key back to it: all, or none because
-/// none may follow; `None` if it is neither, or bytes are read that no character has.
+/// Returns how much of the non-ASCII characters leads from a class back to it: all, or none because
+/// none may follow. Returns `None` in other cases, or if bytes are read that no character has.
 fn beyond_ascii(steps: &impl Steps, key: KeyId) -> Result<Option<Cover>, Error> {
     let mut live = ByteSet::default();
     for byte in 0x80..=0xFF {

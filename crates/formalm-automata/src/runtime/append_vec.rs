@@ -1,13 +1,16 @@
-//! Append-only tables that are read without a lock.
+//! An append-only table of `u32` slots that is read without a lock.
+//!
+//! Slots live in chunks that double in size and never move, so a reader needs two loads and no
+//! lock.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::runtime::Segment;
 
-/// Slots of the first chunk; each further chunk doubles.
+/// Slots of the first chunk; each further chunk has twice as many.
 const FIRST_CHUNK_LEN: usize = 256;
 
-/// A growing table of `u32` slots, zero until set. Chunks never move, so readers need no lock.
+/// A growing table of `u32` slots, zero until set.
 #[derive(Debug)]
 pub struct Chunks {
     chunks: [Segment<AtomicU32>; 24],
@@ -27,7 +30,7 @@ impl Chunks {
         (chunk, shifted - (FIRST_CHUNK_LEN << chunk))
     }
 
-    /// The slot, zero where nothing was set.
+    /// Returns a slot, zero where nothing was set.
     #[inline]
     pub fn get(&self, index: usize) -> u32 {
         let (chunk, offset) = Chunks::locate(index);
@@ -37,7 +40,7 @@ impl Chunks {
         }
     }
 
-    /// Four slots from a multiple of four on, in this order.
+    /// Returns four consecutive slots, starting at a multiple of four.
     #[inline]
     pub fn four(&self, index: usize) -> [u32; 4] {
         let (chunk, offset) = Chunks::locate(index);
@@ -47,7 +50,7 @@ impl Chunks {
         }
     }
 
-    /// Sets a slot; the table grows as needed. Slots beyond four thousand million are dropped.
+    /// Sets a slot and grows the table as needed. Slots beyond 2³² are dropped.
     pub fn set(&self, index: usize, value: u32) {
         let (chunk, offset) = Chunks::locate(index);
         if let Some(slots) = self.chunks.get(chunk) {
@@ -57,14 +60,14 @@ impl Chunks {
         }
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.chunks.iter().filter_map(Segment::get).map(|slots| slots.len() * 4).sum()
     }
 }
 
-/// Slots of zeros, of memory that the system hands out as it is used: to write so much at once would
-/// make one step in a thousand wait.
+/// Allocates zeroed slots in memory that the system maps on first use. Writing them all at once
+/// would make one step in a thousand slow.
 fn zeros(count: usize) -> Box<[AtomicU32]> {
     let zeros = Box::into_raw(vec![0u32; count].into_boxed_slice());
     // SAFETY: an atomic has the size, alignment and values of its integer, and nobody else has it.

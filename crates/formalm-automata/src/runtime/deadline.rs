@@ -1,40 +1,40 @@
-//! Deadlines: work of a thread that ends with an error once its time is up.
+//! Deadlines: per-thread time limits that end work with an error.
 //!
-//! A deadline belongs to a thread, so no function passes one on and a step without one pays a
+//! A deadline belongs to a thread, so no function passes one on, and a step without one costs a
 //! predictable branch. Work checks it where it counts steps (derivatives, formulas, stacks) and at
-//! the nodes of tries. Unlike an interrupt ([`crate::runtime::interrupt`]) it asks nobody, so it may end a
-//! step in the midst of a machine's lock: a deadline is like a limit of steps, but for that nothing
-//! is kept of what it cut short.
+//! the nodes of tries. Unlike an interrupt ([`crate::interrupt`]) it calls nobody back, so it may
+//! end a step while a machine's lock is held. It acts like a step limit, except that nothing it cut
+//! short is cached.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
 
-/// The time that a task may take.
+/// The time limit of a task.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
-    /// Name of the task in messages: a verb.
+    /// The name of the task in messages: a verb.
     pub task: &'static str,
-    /// Start of the task.
+    /// The start of the task.
     pub begun: Instant,
-    /// Time that the task may take from there on.
+    /// The time allowed from the start.
     pub allowed: Duration,
 }
 
 thread_local! {
     static DEADLINE: Cell<Option<Deadline>> = const { Cell::new(None) };
-    // Read alone where there is no deadline.
+    // Checked first; the deadline itself is read only if this is `true`.
     static IS_SET: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Deadline {
-    /// A deadline for a task that begins now.
+    /// Creates a deadline for a task that begins now.
     pub fn starting_now(task: &'static str, allowed: Duration) -> Deadline {
         Deadline { task, begun: Instant::now(), allowed }
     }
 
-    /// Does `work` under this deadline. A deadline around it that ends sooner holds instead.
+    /// Runs `work` under this deadline. An enclosing deadline that ends sooner takes precedence.
     pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
         let _restore = enter(self);
         work()
@@ -46,19 +46,20 @@ impl Deadline {
     }
 }
 
-/// Puts this thread under a deadline until the result is dropped.
+/// Puts this thread under a deadline until the guard is dropped.
 pub fn enter(deadline: Deadline) -> Restore {
     let around = DEADLINE.get();
     Restore::set(Some(around.filter(|one| one.ends_before(&deadline)).unwrap_or(deadline)), around)
 }
 
-/// Does `work` under no deadline: work that is bounded by itself and keeps what a failure leaves.
+/// Runs `work` without a deadline: work that is bounded by itself and caches what a failure would
+/// leave behind.
 pub fn suspended<T>(work: impl FnOnce() -> T) -> T {
     let _restore = Restore::set(None, DEADLINE.get());
     work()
 }
 
-/// The deadline before, restored on drop.
+/// Restores the enclosing deadline when dropped.
 #[derive(Debug)]
 pub struct Restore(Option<Deadline>);
 
@@ -94,12 +95,12 @@ fn check_clock() -> Result<(), Error> {
     if taken < allowed { Ok(()) } else { Err(Error::Deadline { task, taken, allowed }) }
 }
 
-/// Counts steps of work and checks the deadline now and then; past the deadline, at each.
+/// A step counter that checks the deadline now and then; past the deadline, at every step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DeadlineTicks(u32);
 
 impl DeadlineTicks {
-    /// Notes steps; checks the deadline after each `every` of them.
+    /// Counts steps, and checks the deadline after each `every` of them.
     ///
     /// # Errors
     ///

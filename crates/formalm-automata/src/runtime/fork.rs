@@ -1,23 +1,23 @@
-//! Forks of the process: how many there were, and values that belong to one process.
+//! Forks of the process: a fork counter, and values that belong to one process.
 //!
-//! A child of `fork` has one thread, the one that called it. Threads of the parent are gone, and what
-//! they were about to do stays undone: a pool has no workers, a lock that one of them held is never
-//! released. So state that is shared by all of a process is made anew in a child.
+//! A child of `fork` has one thread, the one that called it. The parent's other threads are gone,
+//! and what they were about to do stays undone: a pool has no workers, a held lock is never
+//! released. State shared by a whole process is therefore rebuilt in a child.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 
-/// The number of forks between the first process and this one. Equal numbers read in one process
-/// mean that no fork lies between. Always 0 on Windows, which has no forks.
+/// Returns the number of forks between the first process and this one. Equal numbers read in one
+/// process mean that no fork lies between. Always 0 on Windows, which has no forks.
 #[inline]
 pub fn epoch() -> u32 {
     EPOCH.load(Ordering::Acquire)
 }
 
-/// Starts the count of forks, which [`epoch`] reports. Repeated calls have no effect.
+/// Starts the fork counter that [`epoch`] reports. Repeated calls have no effect.
 ///
-/// Forks by code in C are counted too; those by a bare system call are not.
+/// Forks by C code are counted too; those by a bare system call are not.
 pub fn watch() {
     static IS_WATCHED: AtomicBool = AtomicBool::new(false);
     if !IS_WATCHED.swap(true, Ordering::AcqRel) {
@@ -43,38 +43,38 @@ fn register() {
         EPOCH.fetch_add(1, Ordering::AcqRel);
     }
 
-    // SAFETY: the handler has the signature that POSIX asks for, and only stores to an atomic. It
-    // fails only without memory for the entry; then forks are not counted, as before the call.
+    // SAFETY: the handler has the signature that POSIX requires, and only stores to an atomic. The
+    // call fails only without memory for the entry; then forks are not counted, as before the call.
     unsafe { pthread_atfork(None, None, Some(child)) };
 }
 
 #[cfg(not(unix))]
 fn register() {}
 
-/// A value of the whole process that each child of a fork makes anew.
+/// A value of the whole process that each child of a fork builds anew.
 ///
-/// No lock is taken: of two threads that make it at once, one drops its own. The parent's value is
-/// leaked in a child, since its locks may be held by threads that are gone, and dropping it could
-/// wait for them.
+/// No lock is taken: of two threads that build it at once, one drops its own. A child leaks the
+/// parent's value, whose locks may be held by threads that are gone, so that dropping it could wait
+/// forever.
 #[derive(Debug)]
 pub struct PerProcess<T> {
     made: AtomicPtr<(u32, T)>,
 }
 
 impl<T: Send + Sync + 'static> PerProcess<T> {
-    /// A value that is not made yet.
+    /// Creates a value that is not built yet.
     pub const fn new() -> PerProcess<T> {
         PerProcess { made: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// The value of this process, if it is made.
+    /// Returns the value of this process if it is built.
     pub fn get(&'static self) -> Option<&'static T> {
         // SAFETY: what was published is never freed.
         let (made_in, value) = unsafe { self.made.load(Ordering::Acquire).as_ref() }?;
         (*made_in == epoch()).then_some(value)
     }
 
-    /// Returns the value of this process, after making it if need be.
+    /// Returns the value of this process, building it if necessary.
     pub fn get_or_init(&'static self, make: impl FnOnce() -> T) -> &'static T {
         watch();
         let (now, known) = (epoch(), self.made.load(Ordering::Acquire));

@@ -1,14 +1,20 @@
-//! A mutex that a child of a fork never waits for in vain.
+//! A mutex that survives forks: a child never waits for a thread that it does not have.
 //!
-//! A thread that holds a lock while another one forks does not exist in the child: nobody releases the
-//! lock there, and what it guards may be half written. So each lock knows the process it is in use in.
-//! Its first user in another one looks whether it is free. If so, nobody was at work on the value, and
-//! the child goes on with what its parent has made. If not, the lock is abandoned: the value is never
-//! touched again, not even dropped.
+//! ```text
+//!             fork, first use in the child
+//!   IN_USE ─────────────────────────────► free? ── yes ──► IN_USE   the child keeps the value
+//!                                           └───── no ───► LOST     never touched again, or replaced by an empty one
+//! ```
 //!
-//! The look costs a user two loads and a comparison. Rejected alternatives: a handler that takes all
-//! locks before a fork, which would wait for whatever is computed, and for a thread that waits for the
-//! interpreter; a count of holders in each lock, two more exchanges at each byte.
+//! A thread that holds a lock while another one forks does not exist in the child. Nobody releases
+//! the lock there, and the value may be half written. So each lock knows the process that uses it.
+//! Its first user in another process checks whether it is free. If so, no thread was changing the
+//! value, and the child keeps it. If not, the lock is abandoned: the value is never touched again,
+//! not even dropped.
+//!
+//! The check costs a user two loads and a comparison. Rejected alternatives: a fork handler that
+//! takes all locks, which would wait for running computations, and for threads that wait for the
+//! interpreter; a count of holders in each lock, which costs two more exchanges per byte.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -18,33 +24,33 @@ use std::time::Duration;
 
 use crate::runtime::fork;
 
-/// A fork that never comes to be: the value in place is not to be used.
+/// A fork number that never occurs: the original value is not used.
 const NEVER: u32 = u32::MAX;
 
-/// Somebody finds out whether the lock is abandoned.
+/// A thread is checking whether the lock is abandoned.
 const CHECKING: u64 = 0;
-/// The value in place, or another one in its stead, is in use.
+/// The value, or its replacement, is in use.
 const IN_USE: u64 = 1;
 /// The value is lost.
 const LOST: u64 = 2;
 
-/// The state of a lock: a process, by its fork, and what is known of the lock there.
+/// Packs the state of a lock: a process, by its fork number, and what is known of the lock there.
 fn state_of(fork: u32, known: u64) -> u64 {
     u64::from(fork) << 2 | known
 }
 
-/// A value that one thread at a time works with, in whatever process.
+/// A value that one thread at a time uses, in every process of a fork tree.
 pub struct Lock<T> {
-    /// The fork in which the value in place is known to be in order.
+    /// The fork number in which the original value is known to be intact.
     ready_in: AtomicU32,
     mutex: ManuallyDrop<Mutex<T>>,
     /// See [`state_of`].
     state: AtomicU64,
-    /// What is used instead of the value in place, once that was lost.
+    /// The replacement, once the original value is lost.
     replacement: AtomicPtr<Mutex<T>>,
-    /// How often the value was lost.
+    /// Number of times that the value was lost.
     losses: AtomicU32,
-    /// Makes another value.
+    /// Builds a replacement.
     make_replacement: Option<fn() -> T>,
 }
 
@@ -54,8 +60,8 @@ unsafe impl<T: Send> Send for Lock<T> {}
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
-    /// A lock of a value that others refer into. Whoever owns the lock asks in a child of a fork
-    /// whether it [is abandoned](Lock::is_abandoned), and makes all anew then.
+    /// Creates a lock for a value that others hold references into. In a child of a fork its owner
+    /// must check [`ForkSafeMutex::is_abandoned`] and rebuild everything in that case.
     pub fn new(value: T) -> Lock<T> {
         Lock::of(value, None)
     }
@@ -72,13 +78,13 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Waits for the value. What a panic left is used as it is: every user leaves the value in order
+    /// Locks the value. A poisoned lock is used as it is: every user leaves the value consistent
     /// between any two calls that may panic.
     ///
     /// # Panics
     ///
-    /// If the value is lost and cannot be made anew: rather than to wait forever, where somebody
-    /// forgot to ask [`Lock::is_abandoned`].
+    /// If the value is lost and cannot be replaced. The alternative would be to wait forever, where
+    /// an owner forgot to check [`ForkSafeMutex::is_abandoned`].
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         if self.ready_in.load(Ordering::Acquire) == fork::epoch() {
@@ -96,14 +102,14 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Whether another thread was at work on the value when the process was forked, so that this
-    /// process cannot have it. Never waits for it.
+    /// Returns `true` if another thread was changing the value when the process forked, so that
+    /// this process cannot use it. Never waits.
     #[inline]
     pub fn is_abandoned(&self) -> bool {
         self.ready_in.load(Ordering::Acquire) != fork::epoch() && self.mutex_here().is_none()
     }
 
-    /// How often the value was lost, and another one has taken its place.
+    /// Returns how often the value was lost and replaced.
     pub fn losses(&self) -> u32 {
         if self.ready_in.load(Ordering::Acquire) != fork::epoch() {
             self.mutex_here();
@@ -111,7 +117,7 @@ impl<T> Lock<T> {
         self.losses.load(Ordering::Relaxed)
     }
 
-    /// The mutex to use in this process; none if the value is lost.
+    /// Returns the mutex to use in this process, or `None` if the value is lost.
     fn mutex_here(&self) -> Option<&Mutex<T>> {
         let now = fork::epoch();
         loop {
@@ -121,7 +127,7 @@ impl<T> Lock<T> {
             } else if known == state_of(now, LOST) {
                 return None;
             } else if known == state_of(now, CHECKING) {
-                // Another thread of this process is about to find out, and does not wait itself.
+                // Another thread of this process is checking and does not wait itself.
                 std::thread::sleep(Duration::from_micros(10));
                 continue;
             }
@@ -139,7 +145,7 @@ impl<T> Lock<T> {
         unsafe { self.replacement.load(Ordering::Acquire).as_ref() }.unwrap_or(&self.mutex)
     }
 
-    /// Finds out whether the value is in order. No other thread of this process is at it meanwhile.
+    /// Checks whether the value is intact. No other thread of this process uses it meanwhile.
     fn adopt(&self, now: u32) -> u64 {
         if is_free(self.mutex_in_use()) {
             let is_in_place = self.replacement.load(Ordering::Acquire).is_null();
@@ -149,19 +155,19 @@ impl<T> Lock<T> {
         self.losses.fetch_add(1, Ordering::Relaxed);
         let Some(anew) = self.make_replacement else { return LOST };
         let made = Box::into_raw(Box::new(Mutex::new(anew())));
-        // A value that was lost is leaked.
+        // A lost value is leaked.
         self.replacement.store(made, Ordering::Release);
         IN_USE
     }
 }
 
-/// Whether nobody holds a mutex.
+/// Returns `true` if nobody holds a mutex.
 fn is_free<T>(mutex: &Mutex<T>) -> bool {
     !matches!(mutex.try_lock(), Err(TryLockError::WouldBlock))
 }
 
-/// A lock of a value that may be forgotten at any time, such as a cache: where a child of a fork cannot
-/// have it, it begins with an empty one.
+/// A lock for a value that may be discarded at any time, such as a cache. A child of a fork that
+/// cannot use it starts with an empty one.
 impl<T: Default> Default for Lock<T> {
     fn default() -> Lock<T> {
         Lock::of(T::default(), Some(T::default))
@@ -190,20 +196,20 @@ impl<T> fmt::Debug for Lock<T> {
     }
 }
 
-/// Whether what several locks guard is in order in this process, found out once.
+/// A check whether the values of several locks are intact in this process, done once per process.
 #[derive(Debug)]
 pub struct Survey {
-    /// The fork in which it is known to be in order.
+    /// The fork number in which they are known to be intact.
     done_in: AtomicU32,
 }
 
 impl Survey {
-    /// Of what has just been made.
+    /// Creates the check for values that were just built.
     pub fn new() -> Survey {
         Survey { done_in: AtomicU32::new(fork::epoch()) }
     }
 
-    /// Whether something is abandoned, which `look` finds out where that is not known.
+    /// Returns `true` if a value is abandoned; `look` finds out where that is unknown.
     #[inline]
     pub fn finds_abandoned(&self, look: impl FnOnce() -> bool) -> bool {
         let now = fork::epoch();
@@ -231,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    /// Tells when it is dropped.
+    /// Counts drops.
     #[derive(Default)]
     struct DropCounter(Vec<u32>, Option<Arc<AtomicUsize>>);
 
@@ -243,7 +249,7 @@ mod tests {
         }
     }
 
-    /// Lets a lock be as it is in a child of a fork.
+    /// Puts a lock into the state that a child of a fork finds.
     fn forked<T>(lock: &Lock<T>) {
         lock.ready_in.store(NEVER - 1, Ordering::SeqCst);
         lock.state.store(state_of(NEVER - 1, IN_USE), Ordering::SeqCst);
@@ -268,7 +274,7 @@ mod tests {
         std::mem::forget(lock.lock());
         forked(&lock);
         assert!(lock.is_abandoned());
-        // Neither does a child of the child.
+        // A child of the child does not wait either.
         forked(&lock);
         assert!(lock.is_abandoned());
         drop(lock);

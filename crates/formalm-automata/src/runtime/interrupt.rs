@@ -1,8 +1,9 @@
-//! Long work that may be interrupted where it holds no lock.
+//! Interrupts of long work, at points where it holds no lock.
 //!
-//! Whoever is asked may wait for the interpreter's lock, whose holder may wait for a machine. So a
-//! machine asks between two of its own locks only, and only where the caller vouches that nothing
-//! above holds one: [`while_asking`] is for machines that are not part of another.
+//! The owner that is asked may wait for the interpreter's lock, whose holder may wait for a
+//! machine. So a machine asks only between two of its own locks, and only where the caller
+//! guarantees that nothing above holds one. [`with_interrupts`] is for machines that are not part
+//! of another.
 
 use std::cell::Cell;
 
@@ -14,21 +15,22 @@ thread_local! {
     static ASK: Cell<Option<InterruptCallback>> = const { Cell::new(None) };
 }
 
-/// Does `work`, in which [`ask`] asks `wanted`. It must hold no lock that whoever is asked waits for.
+/// Runs `work`, in which [`check_interrupt`] asks `wanted`. It must hold no lock that the owner may
+/// wait for.
 pub fn while_asking<T>(wanted: &mut dyn FnMut() -> bool, work: impl FnOnce() -> T) -> T {
-    // SAFETY: the lifetime is forgotten only, and the pointer with it before this function returns.
+    // SAFETY: only the lifetime is erased, and the pointer is dropped before this function returns.
     let ask = unsafe { std::mem::transmute::<&mut dyn FnMut() -> bool, InterruptCallback>(wanted) };
     let _restore = RestoreCallback(ASK.replace(Some(ask)));
     work()
 }
 
-/// Does `work`, in which nobody is asked.
+/// Runs `work` without interrupts.
 pub(crate) fn without_interrupts<T>(work: impl FnOnce() -> T) -> T {
     let _restore = RestoreCallback(ASK.take());
     work()
 }
 
-/// Who is asked again when it is dropped.
+/// Restores the enclosing callback when dropped.
 struct RestoreCallback(Option<InterruptCallback>);
 
 impl Drop for RestoreCallback {
@@ -37,17 +39,18 @@ impl Drop for RestoreCallback {
     }
 }
 
-/// Returns `true` if somebody is to be asked.
+/// Returns `true` if an owner can be asked.
 #[inline]
 pub(crate) fn is_interruptible() -> bool {
     ASK.get().is_some()
 }
 
-/// Asks whether the work is still wanted, if anybody is to be asked.
+/// Asks the owner, if there is one, whether the work is still wanted.
 pub(crate) fn check_interrupt() -> Result<(), Error> {
-    // It is not asked by itself.
+    // The callback is not asked recursively.
     let Some(ask) = ASK.take() else { return Ok(()) };
-    // SAFETY: `while_asking` lends it to this thread until it returns, and nobody else uses it.
+    // SAFETY: `with_interrupts` lends the callback to this thread until it returns, and nobody else
+    // uses it.
     let wanted = unsafe { (*ask)() };
     ASK.set(Some(ask));
     if wanted { Ok(()) } else { Err(Error::Interrupted) }

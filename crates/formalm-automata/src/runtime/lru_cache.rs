@@ -1,12 +1,12 @@
-//! What is kept until others have been asked for more lately.
+//! A least-recently-used cache for few entries.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-/// Values by key, each with the number of the question when it was last asked for. They are few, so
-/// the one that was asked for longest ago is looked for.
+/// Values by key, each with the time of its last use. Entries are few, so eviction scans them for
+/// the oldest.
 #[derive(Debug)]
 pub struct Recent<K, V> {
     known: FxHashMap<K, (V, u64)>,
@@ -20,7 +20,7 @@ impl<K, V> Default for Recent<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
-    /// The value of a key, which has been asked for now.
+    /// Returns the value of a key and marks it as used.
     pub fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -31,12 +31,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
         Some(value.clone())
     }
 
-    /// Keeps a value, as the one asked for last.
+    /// Inserts a value as the most recently used.
     pub fn insert(&mut self, key: K, value: V) {
         self.known.insert(key, (value, self.clock));
     }
 
-    /// Lets go of a key.
+    /// Removes a key.
     pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q)
     where
         K: Borrow<Q>,
@@ -44,23 +44,23 @@ impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
         self.known.remove(key);
     }
 
-    /// Lets go of what was asked for longest ago; whether there was anything.
+    /// Evicts the least recently used value; returns whether there was one.
     pub fn remove_oldest(&mut self) -> bool {
         let oldest = self.known.iter().min_by_key(|(_, one)| one.1).map(|(key, _)| key.clone());
         oldest.is_some_and(|key| self.known.remove(&key).is_some())
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// Whether nothing is kept.
+    /// Returns `true` if the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// The values, in no order.
+    /// Returns the values in no particular order.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.known.values().map(|one| &one.0)
     }

@@ -1,8 +1,8 @@
-//! Work on several cores, in threads of our own.
+//! The thread pool of the process, rebuilt after a fork.
 //!
-//! The global pool of rayon lives in the process that made it: a child of a fork has the pool without
-//! its threads, and waits for them for ever. Each process has its own pool here, made when it is
-//! first needed. No other file calls rayon, so that nothing ends up in the global one (`clippy.toml`
+//! Rayon's global pool lives in the process that created it. A child of a fork has the pool without
+//! its threads, and waits for them forever. Here each process has its own pool, created on first
+//! use. No other file calls rayon, so that nothing ends up in the global pool (`clippy.toml`
 //! refuses its functions everywhere else).
 
 #![expect(clippy::disallowed_methods, reason = "called within our own pool only")]
@@ -11,27 +11,29 @@ use rayon::prelude::*;
 
 use crate::runtime::fork::PerProcess;
 
-/// Most threads of a pool, unless the environment says otherwise. Beyond these a batch of masks gains
-/// nothing that can be measured, and a server has other work for its cores.
+/// Maximum number of threads unless the environment sets it. More threads gain nothing measurable
+/// for a batch of masks, and a server needs its cores for other work.
 const MAX_DEFAULT_THREADS: usize = 8;
 
-/// Variables of the environment that tell the number of threads, in the order in which they count.
+/// Environment variables that set the number of threads, in order of precedence.
 pub const VARIABLES: [&str; 2] = ["FORMALM_THREADS", "RAYON_NUM_THREADS"];
 
-/// The pool of this process; none where one thread does all, or no threads can be made.
+/// Returns the pool of this process, or `None` where one thread does all the work, or no threads
+/// can be created.
 fn pool() -> Option<&'static rayon::ThreadPool> {
     static POOL: PerProcess<Option<rayon::ThreadPool>> = PerProcess::new();
     let make = || {
         let threads = thread_count();
         let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let builder = builder.thread_name(|at| format!("formalm-{at}"));
-        // A system that is out of threads is no reason to fail: the caller's own does the work.
+        // A system that is out of threads is no reason to fail: the caller's own thread does the
+        // work.
         (threads > 1).then(|| builder.build().ok()).flatten()
     };
     POOL.get_or_init(make).as_ref()
 }
 
-/// Number of threads that work is spread over, the environment's or that of the cores.
+/// Returns the number of threads: that of the environment, or the number of cores.
 pub fn thread_count() -> usize {
     let asked = VARIABLES.iter().find_map(|name| threads_of(&std::env::var(name).ok()?));
     asked.unwrap_or_else(|| {
@@ -40,12 +42,12 @@ pub fn thread_count() -> usize {
     })
 }
 
-/// Number of threads that a variable asks for; none if it is no number from 1 to 1,024.
+/// Parses the number of threads of a variable; `None` unless it is a number from 1 to 1,024.
 pub fn threads_of(value: &str) -> Option<usize> {
     value.trim().parse().ok().filter(|count| (1..=1024).contains(count))
 }
 
-/// Calls both functions, at once if there are threads for it.
+/// Calls both functions, in parallel if there are threads.
 pub fn join<A: Send, B: Send>(
     first: impl FnOnce() -> A + Send,
     second: impl FnOnce() -> B + Send,
@@ -56,10 +58,10 @@ pub fn join<A: Send, B: Send>(
     }
 }
 
-/// Calls `work` with each item and its place, and lists what it returns in the order of the items.
+/// Calls `work` with each item and its index, and returns the results in the order of the items.
 ///
-/// `make` returns what a run of calls can use again. Fewer than `worthwhile` items are worked on in
-/// the caller's thread.
+/// `make` creates scratch space that a run of calls shares. Fewer than `worthwhile` items are
+/// processed in the caller's thread.
 pub fn map<T: Sync, S, R: Send>(
     items: &[T],
     worthwhile: usize,
@@ -77,11 +79,11 @@ pub fn map<T: Sync, S, R: Send>(
     })
 }
 
-/// Calls `work` with each item until it fails.
+/// Calls `work` with each item until one fails.
 ///
 /// # Errors
 ///
-/// One of those that `work` returned.
+/// One of the errors that `work` returned.
 pub fn try_for_each<T: Send, E: Send>(
     items: &mut [T],
     work: impl Fn(&mut T) -> Result<(), E> + Send + Sync,

@@ -1,7 +1,8 @@
-//! A value that is set once and read without a lock, and that no fork leaves half made.
+//! A once-cell that is read without a lock and that a fork never leaves half initialized.
 //!
-//! `OnceLock` lets threads wait while one of them makes the value. If the process forks meanwhile,
-//! that thread does not exist in the child, where the others wait for ever. Here a child takes over.
+//! With `OnceLock`, threads wait while one of them builds the value. If the process forks
+//! meanwhile, that thread does not exist in the child, and waiting would never end. Here a thread
+//! of the child takes over.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,44 +11,45 @@ use std::time::Duration;
 
 use crate::runtime::fork;
 
-/// Nobody is making the value.
+/// No thread is building the value.
 const NOBODY: u64 = 0;
-/// Longest pause between two looks at what another thread makes.
+/// Maximum pause between two looks at a value that another thread is building. Chosen, not
+/// measured.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// A place for a value that is set at most once.
+/// A cell for a value that is set at most once.
 pub struct SetOnce<T> {
     value: AtomicPtr<T>,
-    /// One more than the epoch of the thread that makes it, or [`NOBODY`].
+    /// One more than the fork number of the thread that builds it, or [`NOBODY`].
     maker: AtomicU64,
     /// Neither `Send` nor `Sync` unless said below.
     owned: PhantomData<*mut T>,
 }
 
-// SAFETY: it owns a `T`, which goes along.
+// SAFETY: the cell owns its `T`, which moves with it.
 unsafe impl<T: Send> Send for SetOnce<T> {}
-// SAFETY: a shared place hands out `&T` and takes a `T` that another thread may drop.
+// SAFETY: a shared cell hands out `&T` and takes a `T` that another thread may drop.
 unsafe impl<T: Send + Sync> Sync for SetOnce<T> {}
 
 impl<T> SetOnce<T> {
-    /// An empty place.
+    /// Creates an empty cell.
     pub const fn new() -> SetOnce<T> {
         let value = AtomicPtr::new(std::ptr::null_mut());
         SetOnce { value, maker: AtomicU64::new(NOBODY), owned: PhantomData }
     }
 
-    /// The value, if it is set.
+    /// Returns the value if it is set.
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        // SAFETY: a value that was published lives as long as the place.
+        // SAFETY: a published value lives as long as the cell.
         unsafe { self.value.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Returns the value, after setting it to what `make` returns if need be.
+    /// Returns the value, setting it to the result of `make` if necessary.
     ///
-    /// Other threads wait meanwhile, so that expensive tables are not made twice. A child of a fork
-    /// that happens meanwhile does not wait for a thread it lacks: it makes the value itself. If
-    /// `make` panics, the next thread tries again. `make` must not ask for this very value.
+    /// Other threads wait meanwhile, so that expensive tables are not built twice. A child of a
+    /// fork does not wait for a thread it lacks: it builds the value itself. If `make` panics, the
+    /// next thread tries again. `make` must not access this very value.
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         match self.get() {
             Some(value) => value,
@@ -65,7 +67,7 @@ impl<T> SetOnce<T> {
             }
             let me = u64::from(fork::epoch()) + 1;
             let maker = self.maker.load(Ordering::Acquire);
-            // Whoever makes it in another epoch is a thread of a parent.
+            // A thread that builds it in another epoch belongs to a parent process.
             if maker == me {
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(LONGEST_PAUSE);
@@ -74,7 +76,7 @@ impl<T> SetOnce<T> {
             let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
             if self.maker.compare_exchange(maker, me, done, failed).is_ok() {
                 let _turn = MakerGuard(&self.maker);
-                // Another thread may have set it and given its turn back since the look above.
+                // Another thread may have set it and released its guard since the look above.
                 return match self.get() {
                     Some(value) => value,
                     None => self.set(make()),
@@ -83,7 +85,7 @@ impl<T> SetOnce<T> {
         }
     }
 
-    /// Sets the value unless there is one, and returns the one that stays. Never waits.
+    /// Sets the value unless there is one, and returns the one that remains. Never waits.
     pub fn set(&self, value: T) -> &T {
         let made = Box::into_raw(Box::new(value));
         let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
@@ -100,7 +102,7 @@ impl<T> SetOnce<T> {
     }
 }
 
-/// The turn of the thread that makes a value, given back if that panics.
+/// The right of one thread to build the value, released if that panics.
 struct MakerGuard<'a>(&'a AtomicU64);
 
 impl Drop for MakerGuard<'_> {
@@ -145,11 +147,11 @@ impl<T> Drop for SetOnce<T> {
     }
 }
 
-/// Room for values in a row, made once and read without a lock; growing tables that never move are
-/// made of these. Never waits: of two threads that make it at once, one drops its own.
+/// A slice that is allocated once and read without a lock: a building block of growing tables that
+/// never move. Never waits: of two threads that build it at once, one drops its own.
 pub struct Segment<T> {
     first: AtomicPtr<T>,
-    /// Written before `first`, and by all who make it with the same number.
+    /// Written before `first`, with the same number by every thread that builds it.
     len: AtomicUsize,
     /// Neither `Send` nor `Sync` unless said below.
     owned: PhantomData<*mut T>,
@@ -161,13 +163,13 @@ unsafe impl<T: Send> Send for Segment<T> {}
 unsafe impl<T: Send + Sync> Sync for Segment<T> {}
 
 impl<T> Segment<T> {
-    /// Room that is not made yet.
+    /// Creates an empty slice.
     pub const fn new() -> Segment<T> {
         let first = AtomicPtr::new(std::ptr::null_mut());
         Segment { first, len: AtomicUsize::new(0), owned: PhantomData }
     }
 
-    /// The values, if there is room for them.
+    /// Returns the values if they are allocated.
     #[inline]
     pub fn get(&self) -> Option<&[T]> {
         let first = self.first.load(Ordering::Acquire);
@@ -178,12 +180,12 @@ impl<T> Segment<T> {
         Some(unsafe { std::slice::from_raw_parts(first, self.len.load(Ordering::Relaxed)) })
     }
 
-    /// Returns the values, after setting them to what `make` returns if need be. `make` always
-    /// returns `len` values.
+    /// Returns the values, setting them to the result of `make` if necessary. `make` always returns
+    /// `len` values.
     ///
     /// # Panics
     ///
-    /// If it returns another number.
+    /// If `make` returns another number of values.
     pub fn get_or_init(&self, len: usize, make: impl FnOnce() -> Box<[T]>) -> &[T] {
         match self.get() {
             Some(values) => values,
@@ -288,7 +290,7 @@ mod tests {
     #[test]
     fn a_value_that_a_lost_thread_was_making_is_made_anew() {
         let place = SetOnce::new();
-        // As a child sees it: somebody of another epoch has begun.
+        // The state a child finds: a thread of another epoch has begun.
         place.maker.store(u64::from(fork::epoch()) + 2, Ordering::Release);
         assert_eq!(*place.get_or_init(|| 5), 5);
     }

@@ -1,44 +1,45 @@
-//! How much work a task may be that asks machines about many bytes.
+//! Step budgets for tasks that read many bytes: a limit per task on top of the limits per byte.
 
 use std::cell::Cell;
 
 use crate::automaton::check;
 use crate::error::{Error, Resource};
 
-/// Steps that any task may take: about a second of them.
+/// Steps that any task may take: about a second of work. Chosen, not measured.
 const BASE_STEPS: u64 = 120_000_000;
-/// Steps for each byte or state that was looked at: about a tenth of a millisecond.
+/// Additional steps for each byte or state visited: about 0.1 ms. Chosen, not measured.
 const STEPS_PER_ITEM: u64 = 20_000;
 
 thread_local! {
     static TAKEN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Steps of work that machines have noted in this thread: what others do with the same machine must
-/// not matter to where a task ends. A machine whose bytes all take about as long notes none.
+/// Returns the steps that machines have recorded in this thread. Counting per thread keeps the end
+/// of a task independent of other users of the machine. A machine whose bytes all take about as
+/// long records none.
 pub fn steps_taken() -> u64 {
     TAKEN.get()
 }
 
-/// Notes steps that a machine has taken.
+/// Records steps that a machine has taken.
 pub fn note_steps(steps: u64) {
     TAKEN.set(TAKEN.get().wrapping_add(steps));
 }
 
-/// A bound for tasks that read many bytes. Machines limit what one byte may take; a task that stays
-/// below that at each of many could go on for hours.
+/// The step budget of a task. Machines limit what one byte may take, but a task that stays below
+/// that limit at each of many bytes could run for hours.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     steps_at_start: u64,
 }
 
 impl Patience {
-    /// A task that begins when so many steps were taken, see [`steps_taken`].
+    /// Starts a budget at the current count of [`steps_taken`].
     pub fn new(steps_taken: u64) -> Patience {
         Patience { steps_at_start: steps_taken }
     }
 
-    /// Whether it may go on, having looked at some bytes or states.
+    /// Fails if the task has exceeded its budget after visiting `looked_at` bytes or states.
     ///
     /// # Errors
     ///

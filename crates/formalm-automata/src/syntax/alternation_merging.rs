@@ -1,4 +1,4 @@
-//! Joining the alternatives of one pair of parentheses.
+//! Merging of alternatives: common prefixes and single characters, as CPython's parser does.
 
 use std::hash::Hash;
 
@@ -22,19 +22,20 @@ pub(super) fn flatten(items: Vec<UnresolvedItem>) -> Vec<UnresolvedItem> {
     flat
 }
 
-/// Alternatives after [`merge`].
+/// The result of [`merge`].
 pub(super) struct MergedAlternatives {
-    /// What all of them begin with.
+    /// The common prefix of all alternatives.
     pub(super) front: Vec<UnresolvedItem>,
-    /// What follows, if it could not be joined to one class.
+    /// The remaining alternatives, unless they became one class.
     pub(super) rest: Option<Vec<Vec<UnresolvedItem>>>,
 }
 
-/// Joins alternatives as Python does where that can be seen: items that all alternatives begin
-/// with are moved to the front, and alternatives of one listed character each become one class.
+/// Merges alternatives as Python does where that is observable. A common prefix is moved to the
+/// front, and alternatives of one listed character each become one class.
 ///
-/// This changes the language only through a quirk of case folding (see [`super::unicode::case_folding`]); it
-/// is done for its sake, and because a class is cheaper than alternatives.
+/// The language changes only through a quirk of case folding (see
+/// [`super::unicode::case_folding`]), for whose sake this is done, and because a class is cheaper
+/// than alternatives.
 pub(super) fn merge(mut alternatives: Vec<Vec<UnresolvedItem>>) -> MergedAlternatives {
     let common = common_length(&alternatives);
     let mut front = Vec::new();
@@ -50,7 +51,7 @@ pub(super) fn merge(mut alternatives: Vec<Vec<UnresolvedItem>>) -> MergedAlterna
     MergedAlternatives { front, rest: None }
 }
 
-/// How many items all alternatives have in common at their beginning.
+/// Returns the length of the common prefix of all alternatives, in items.
 fn common_length(alternatives: &[Vec<UnresolvedItem>]) -> usize {
     let Some((first, others)) = alternatives.split_first() else { return 0 };
     let mut common = first.len();
@@ -61,7 +62,7 @@ fn common_length(alternatives: &[Vec<UnresolvedItem>]) -> usize {
     common
 }
 
-/// Python compares compound items by identity, so they are never the same.
+/// Python compares compound items by identity, so they are never equal.
 fn is_same(one: &UnresolvedItem, other: &UnresolvedItem) -> bool {
     match (one, other) {
         (UnresolvedItem::Atom(one), UnresolvedItem::Atom(other)) => one == other,
@@ -85,7 +86,7 @@ fn listed_members(item: UnresolvedItem) -> Vec<ClassMember> {
     }
 }
 
-/// The first occurrences, in order.
+/// Returns the first occurrences, in order.
 pub(super) fn unique<T: Clone + Eq + Hash>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut seen = FxHashSet::default();
     values.into_iter().filter(|value| seen.insert(value.clone())).collect()

@@ -1,4 +1,4 @@
-//! Which characters one-character items stand for.
+//! Resolution of one-character items (literals, `.`, classes) to sets of characters.
 
 use super::unicode::case_folding::{close_over_case, python_ignoring_case};
 use super::unicode::properties::property;
@@ -7,7 +7,7 @@ use super::{Dialect, Flags};
 use crate::charset::CharSet;
 use crate::runtime::SetOnce;
 
-/// The characters that match `atom`.
+/// Returns the characters that match `atom`.
 pub(super) fn resolve(atom: &CharAtom, dialect: Dialect, flags: Flags) -> CharSet {
     let (negated, members) = match atom {
         CharAtom::Any if flags.dot_all => return CharSet::all(),
@@ -32,8 +32,8 @@ pub(super) fn resolve(atom: &CharAtom, dialect: Dialect, flags: Flags) -> CharSe
     if negated { class.complement() } else { class }
 }
 
-/// Makes one range of two that only the surrogates separate. Without this a complement would
-/// take the characters on both sides of the gap for its content.
+/// Merges two ranges that only the surrogates separate. Otherwise the complement would treat the
+/// characters on both sides of the gap as its own.
 fn joined(class: CharSet) -> CharSet {
     if !class.contains('\u{d7ff}') || !class.contains('\u{e000}') {
         return class;
@@ -53,7 +53,7 @@ fn non_literals(members: &[ClassMember]) -> Vec<ClassMember> {
     members.iter().filter(is_class).cloned().collect()
 }
 
-/// The union of the members, case aside.
+/// Returns the union of the members, before case folding.
 fn listed(members: &[ClassMember], dialect: Dialect, flags: Flags) -> CharSet {
     if let [ClassMember::Perl(perl, negated)] = members {
         return perl_class(*perl, *negated, dialect, flags);
@@ -75,7 +75,7 @@ fn listed(members: &[ClassMember], dialect: Dialect, flags: Flags) -> CharSet {
     CharSet::from_ranges(ranges)
 }
 
-/// The characters between two code points: surrogates are none.
+/// Returns the characters between two code points, without surrogates.
 pub(super) fn scalars(low: u32, high: u32) -> impl Iterator<Item = (char, char)> {
     let parts = [(low, high.min(0xd7ff)), (low.max(0xe000), high)];
     parts.into_iter().filter_map(|(low, high)| {
@@ -106,7 +106,7 @@ fn perl_class(perl: PerlClass, negated: bool, dialect: Dialect, flags: Flags) ->
     if negated { class.complement() } else { class }
 }
 
-/// The characters of `\w`.
+/// Returns the characters of `\w`.
 pub(super) fn word(dialect: Dialect, flags: Flags) -> CharSet {
     let ascii = || CharSet::from_ranges([('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]);
     match dialect {
@@ -117,7 +117,7 @@ pub(super) fn word(dialect: Dialect, flags: Flags) -> CharSet {
     }
 }
 
-/// The characters that end a line.
+/// Returns the characters that end a line.
 pub(super) fn line_terminators(dialect: Dialect) -> CharSet {
     match dialect {
         Dialect::Python
@@ -136,20 +136,20 @@ fn unicode_digit() -> &'static CharSet {
     CLASS.get_or_init(|| known("Nd"))
 }
 
-/// `str.isalnum()` or the underscore. Characters with a numeric value that are neither letters
-/// nor numbers by category do not exist.
+/// Returns the characters of `str.isalnum()` and the underscore. Characters with a numeric value
+/// that are neither letters nor numbers by category do not exist.
 fn python_word() -> &'static CharSet {
     static CLASS: SetOnce<CharSet> = SetOnce::new();
     CLASS.get_or_init(|| known("L").union(&known("N")).union(&CharSet::single('_')))
 }
 
-/// `str.isspace()`: white space and the separators U+001C to U+001F.
+/// Returns the characters of `str.isspace()`: whitespace and the separators U+001C to U+001F.
 fn python_space() -> &'static CharSet {
     static CLASS: SetOnce<CharSet> = SetOnce::new();
     CLASS.get_or_init(|| known("White_Space").union(&CharSet::from_ranges([('\u{1c}', '\u{1f}')])))
 }
 
-/// WhiteSpace and LineTerminator of ECMA-262: U+FEFF belongs to it, U+0085 does not.
+/// Returns WhiteSpace and LineTerminator of ECMA-262, with U+FEFF and without U+0085.
 fn ecma_space() -> &'static CharSet {
     static CLASS: SetOnce<CharSet> = SetOnce::new();
     CLASS.get_or_init(|| {
@@ -161,7 +161,7 @@ fn ecma_space() -> &'static CharSet {
     })
 }
 
-/// A property that the tables have.
+/// Returns a property that the tables contain.
 fn known(name: &str) -> CharSet {
     property(name).unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! Which parts of a pattern can be changed by themselves.
+//! Editable regions: the named groups that edits may be confined to, and their restrictions.
 
 use crate::charset::CharSet;
 use crate::error::{Error, Span};
 use crate::syntax::{Node, Pattern};
 
-/// The characters of a pattern that is one class, or a choice of classes.
+/// Returns the characters of a pattern that is one class, or a choice of classes.
 pub(crate) fn class_of(node: &Node) -> Option<CharSet> {
     match node {
         Node::Class(set) => Some(set.clone()),
@@ -17,7 +17,7 @@ pub(crate) fn class_of(node: &Node) -> Option<CharSet> {
 }
 
 impl Pattern {
-    /// Numbers of the groups called `name`.
+    /// Returns the numbers of the groups called `name`.
     pub(crate) fn groups_named(&self, name: &str) -> Vec<u32> {
         let numbered = (1..).zip(&self.groups);
         let named = numbered.filter(|(_, group)| group.name.as_deref() == Some(name));
@@ -25,13 +25,13 @@ impl Pattern {
     }
 }
 
-/// Whether the groups called `name` can be edited by themselves.
+/// Checks that the groups called `name` can be edited by themselves.
 ///
 /// # Errors
 ///
-/// [`Error::Language`] if there is no such group, if one is repeated, since the edits of all its
-/// occurrences would have to be counted together, or if the pattern looks at the text around a
-/// place, which edits would change.
+/// [`Error::Language`] if there is no such group; if one is repeated, since the edits of all its
+/// occurrences would have to be counted together; or if the pattern has look-around, whose
+/// surroundings edits would change.
 pub(crate) fn check_region(pattern: &Pattern, name: &str) -> Result<(), Error> {
     let groups = pattern.groups_named(name);
     let Some(&first) = groups.first() else {
@@ -51,7 +51,7 @@ pub(crate) fn check_region(pattern: &Pattern, name: &str) -> Result<(), Error> {
     check_node(&pattern.root, &groups, false, span).map(|_| ())
 }
 
-/// Whether a region is in the node.
+/// Returns `true` if a region is in the node.
 fn check_node(node: &Node, groups: &[u32], inside: bool, span: Span) -> Result<bool, Error> {
     match node {
         Node::Empty | Node::Class(_) => Ok(false),

@@ -1,4 +1,4 @@
-//! From items as written to nodes that need no flags.
+//! Lowering of unresolved items to pattern nodes, which need no flags.
 
 use rustc_hash::FxHashMap;
 
@@ -8,11 +8,11 @@ use super::{Dialect, Flags, class_resolution};
 use crate::charset::CharSet;
 use crate::runtime::SetOnce;
 
-/// ASCII characters that are read in either case: grammars have hundreds of such keywords.
+/// ASCII characters matched in either case: grammars have hundreds of such keywords.
 static FOLDED: [SetOnce<CharSet>; 128] = [const { SetOnce::new() }; 128];
 
-/// Turns items into nodes and remembers the classes it has met, because folding one costs far
-/// more than reading it.
+/// Lowers items to nodes and caches the classes it has met, since folding one costs far more than
+/// reading it.
 pub(super) struct ItemLowering {
     dialect: Dialect,
     classes: FxHashMap<(CharAtom, Flags), CharSet>,
@@ -23,7 +23,7 @@ impl ItemLowering {
         ItemLowering { dialect, classes: FxHashMap::default() }
     }
 
-    /// The node of a sequence under `flags`.
+    /// Returns the node of a sequence under `flags`.
     pub(super) fn node(&mut self, items: Vec<UnresolvedItem>, flags: Flags) -> Node {
         let mut nodes: Vec<Node> = items.into_iter().map(|item| self.item(item, flags)).collect();
         match nodes.len() {
@@ -37,7 +37,7 @@ impl ItemLowering {
         match item {
             UnresolvedItem::Atom(atom) => Node::Class(self.class(atom, flags)),
             UnresolvedItem::Anchor(anchor) => self.anchor(anchor, flags),
-            // Its content has been flattened, so this goes one level deep.
+            // Its content has been flattened, so this recurses one level.
             UnresolvedItem::Plain(items) => self.node(items, flags),
             UnresolvedItem::Repeated(node)
             | UnresolvedItem::Look(node)
@@ -93,7 +93,7 @@ impl ItemLowering {
     }
 }
 
-/// Python's `$` outside multi-line mode: at the end, or before a newline that is the last
+/// Returns Python's `$` outside multi-line mode: at the end, or before a newline that is the last
 /// character.
 fn before_last_newline() -> Node {
     let newline = Node::Concat(vec![Node::Class(CharSet::single('\n')), Node::TextEnd]);

@@ -1,12 +1,13 @@
-//! How many characters a node can match; Python's look-behind wants exactly one number.
+//! Minimum and maximum match width of a node, in characters; Python's look-behind requires them to
+//! be equal.
 
 use super::ast::Node;
 
-/// Stands for "without bound"; counts saturate here, as they do in Python.
+/// The width that stands for "unbounded"; widths saturate here, as in Python.
 pub(super) const UNBOUNDED: u64 = u64::MAX;
 
-/// Fewest and most characters that `node` matches. An empty class counts as one character: it
-/// stands for a surrogate, which has a width although no text contains it.
+/// Returns the minimum and maximum number of characters that `node` matches. An empty class counts
+/// as one character: it stands for a surrogate, which has a width although no string contains it.
 pub(super) fn width(node: &Node) -> (u64, u64) {
     match node {
         Node::Class(_) => (1, 1),

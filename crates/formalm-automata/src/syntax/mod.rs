@@ -1,13 +1,18 @@
-//! Patterns: text in one of several dialects, parsed into one tree.
+//! Pattern syntax: several regex dialects, parsed into one tree.
 //!
-//! The parser is ours where the dialect is not that of a Rust library: `python` is the `re`
-//! module's (CPython, text patterns; 3.14 changed two escapes), `ecma` is ECMA-262's under the `u` flag, as
-//! JSON Schema asks for. `rust` is that of the `regex` crate and is read by its parser. All three
-//! describe a *whole* text; searching is up to the caller. `oniguruma` is for the patterns of
-//! pre-tokenizers, where the order of preference counts.
+//! ```text
+//!  source ─► PatternCursor ─► PatternParser + dialects/ ─► UnresolvedItem ─► ItemLowering (flags, case folding) ─► PatternNode
+//! ```
 //!
-//! What no machine over bytes can do (backreferences, conditionals) is refused with its place.
-//! Dialect, flags and case folding are resolved here, so that a tree means the same everywhere.
+//! `python` is the `re` module of CPython for text patterns (3.14 changed two escapes), `ecma` is
+//! ECMA-262 under the `u` flag, as JSON Schema requires. `oniguruma` and `fancy` are for the
+//! patterns of pre-tokenizers, where the order of preference counts. Their parser is ours. `rust`
+//! is the dialect of the `regex` crate and is read by its parser. All describe a *whole* string;
+//! searching is up to the caller.
+//!
+//! Whatever no automaton over bytes can do (backreferences, conditionals) is refused with its
+//! position. Dialect, flags and case folding are resolved here, so that a tree means the same
+//! everywhere.
 
 mod alternation_merging;
 pub mod ast;
@@ -30,12 +35,12 @@ pub use parser::{MAX_NESTING, parse};
 pub use quantifiers::MAX_REPETITION;
 pub use regex_source::PatternTexts;
 
-/// Whose pattern language the text is written in.
+/// The dialect of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Python's `re` for text patterns, as from 3.11 to 3.13.
+    /// Python's `re` for text patterns, versions 3.11 to 3.13.
     Python,
-    /// The same from 3.14 on: there is `\z`, and `\B` matches the empty text.
+    /// Python's `re` from 3.14 on: there is `\z`, and `\B` matches the empty string.
     Python314,
     /// ECMA-262 with the `u` flag, as in JSON Schema.
     ///
@@ -43,15 +48,16 @@ pub enum Dialect {
     /// ASCII letter nor a digit for itself, a `{`, `}` or `]` that closes or opens nothing for
     /// itself, and the hyphen in `[\w-.]` for itself: none of them can mean anything else.
     Ecma,
-    /// Oniguruma's for UTF-8, as in the pre-tokenizers of tokenizer files. What these do not use,
-    /// and what the other dialects mean differently (`^`, `$`, `\b`, `\w`, nested classes), is
+    /// Oniguruma for UTF-8, as in the pre-tokenizers of tokenizer files. Syntax that these do not
+    /// use, or that other dialects define differently (`^`, `$`, `\b`, `\w`, nested classes), is
     /// refused.
     Oniguruma,
-    /// That of the `fancy-regex` package, as in tokenizers of tiktoken. Read is as much as of
-    /// Oniguruma's, which it agrees with there, and beside it `$` (only the end of the text) and
-    /// possessive braces.
+    /// The dialect of the `fancy-regex` crate, as in tiktoken's tokenizers. It is read as far as
+    /// Oniguruma, with which it agrees there, plus `$` (only the end of the string) and possessive
+    /// braces.
     Fancy,
-    /// That of the `regex` crate for text patterns: Unicode classes, class algebra, no look-around.
+    /// The dialect of the `regex` crate for text patterns: Unicode classes, class algebra, no
+    /// look-around.
     Rust,
 }
 
@@ -67,12 +73,12 @@ impl Dialect {
         }
     }
 
-    /// Whether it is that of some version of Python.
+    /// Returns `true` for the versions of Python.
     fn is_python(self) -> bool {
         matches!(self, Dialect::Python | Dialect::Python314)
     }
 
-    /// Whether it is one of those that pre-tokenizers are written in.
+    /// Returns `true` for the dialects of pre-tokenizers.
     fn is_pre_tokenizer_dialect(self) -> bool {
         matches!(self, Dialect::Oniguruma | Dialect::Fancy)
     }

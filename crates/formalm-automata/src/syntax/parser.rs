@@ -1,7 +1,7 @@
-//! The loop all dialects share: sequences, alternatives and parentheses.
+//! The parser loop that all dialects share: sequences, alternatives and parentheses.
 //!
-//! Open parentheses are kept on a stack of our own, so that no pattern can overflow the
-//! thread's; the bound on nesting protects those who walk the tree later.
+//! Open parentheses are kept on an explicit stack, so that no pattern overflows the thread's. The
+//! nesting limit protects later recursive passes over the tree.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use super::{Dialect, Flags};
 use crate::charset::CharSet;
 use crate::error::{Error, Resource, Span};
 
-/// How many parentheses may be open at once.
+/// Maximum number of open parentheses. Chosen, not measured.
 pub const MAX_NESTING: usize = 250;
 
-/// What Python calls `MAXCODE`: its look-behind reaches no further back.
+/// The maximum distance of Python's look-behind (`MAXCODE` in CPython).
 const MAX_LOOK_BEHIND: u64 = u32::MAX as u64;
 
 /// Parses a pattern that is to match a whole text.
@@ -38,9 +38,10 @@ const MAX_LOOK_BEHIND: u64 = u32::MAX as u64;
 /// [`MAX_REPETITION`](super::MAX_REPETITION).
 ///
 /// ```
-/// use formalm_automata::syntax::{Dialect, Flags, parse};
+/// use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
 ///
-/// let pattern = parse("(?P<year>[0-9]{4})-Q[1-4]", Dialect::Python, Flags::default())?;
+/// let source = "(?P<year>[0-9]{4})-Q[1-4]";
+/// let pattern = parse(source, PatternDialect::Python, PatternFlags::default())?;
 /// assert_eq!(pattern.groups[0].name.as_deref(), Some("year"));
 /// # Ok::<(), formalm_automata::Error>(())
 /// ```
@@ -58,7 +59,7 @@ pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, E
     let mut parser = PatternParser::new(pattern, dialect, flags);
     let result = parser.run();
     if parser.cursor.is_dangling() {
-        // Python reads one token ahead, so this hides what comes directly before it.
+        // Python reads one unit ahead, so this hides errors directly before it.
         return Err(Error::at(
             "a backslash at the end escapes nothing",
             Span { start: parser.cursor.position(), end: parser.cursor.len() },
@@ -68,7 +69,7 @@ pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, E
     result.map(|root| Pattern { root, groups: parser.groups, dialect })
 }
 
-/// What an opening parenthesis began.
+/// The kind of an open parenthesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GroupKind {
     /// The whole pattern.
@@ -85,7 +86,7 @@ pub(super) enum GroupKind {
     Look { ahead: bool, negative: bool },
 }
 
-/// What is between a parenthesis and its partner, as far as it has been read.
+/// The contents of an open parenthesis so far.
 pub(super) struct OpenGroup {
     kind: GroupKind,
     start: usize,
@@ -99,7 +100,7 @@ impl OpenGroup {
         OpenGroup { kind, start, flags, alternatives: Vec::new(), items: Vec::new() }
     }
 
-    /// Whether nothing has been read that stays in the pattern.
+    /// Returns `true` if nothing has been read that stays in the pattern.
     fn is_untouched(&self) -> bool {
         self.alternatives.is_empty() && self.items.is_empty()
     }
@@ -109,7 +110,7 @@ impl OpenGroup {
     }
 }
 
-/// The state of one parse. The dialect is never [`Dialect::Rust`], which has a parser of its own.
+/// The state of one parse. The dialect is never [`PatternDialect::Rust`], which has its own parser.
 pub(super) struct PatternParser {
     pub(super) cursor: PatternCursor,
     pub(super) dialect: Dialect,
@@ -119,7 +120,7 @@ pub(super) struct PatternParser {
     outer: Vec<OpenGroup>,
     pub(super) groups: Vec<CaptureGroup>,
     pub(super) names: FxHashMap<String, u32>,
-    /// The pattern said `(?u)` itself.
+    /// The pattern itself contains `(?u)`.
     pub(super) says_unicode: bool,
     /// Character properties by name, each looked up once.
     pub(super) properties: FxHashMap<String, Arc<CharSet>>,
@@ -203,7 +204,7 @@ impl PatternParser {
         Ok(())
     }
 
-    /// In verbose mode, skips white space or a comment that begins with `character`.
+    /// Skips whitespace, or a comment that begins with `character`, in verbose mode.
     fn skip_verbose(&mut self, character: char) -> bool {
         if character == '#' {
             while !matches!(self.cursor.next(), None | Some(PatternToken::Char('\n'))) {}
@@ -238,7 +239,7 @@ impl PatternParser {
                 "a closing parenthesis has no partner",
                 "remove it, or escape it with a backslash",
             );
-            // Not read, so that what follows it is not looked at.
+            // The parenthesis counts as unread, so that what follows is not examined.
             self.cursor.seek(start);
             return Err(error);
         };
@@ -251,7 +252,7 @@ impl PatternParser {
         Ok(())
     }
 
-    /// The item for a group that is more than its content.
+    /// Returns the item of a group that is more than its content.
     fn complete(
         &mut self,
         inner: &OpenGroup,
@@ -290,7 +291,7 @@ impl PatternParser {
         Ok(())
     }
 
-    /// Ends the open sequence and joins its alternatives into one sequence.
+    /// Ends the open sequence and merges its alternatives into one sequence.
     fn finish(&mut self) -> Vec<UnresolvedItem> {
         self.open.end_alternative();
         let mut alternatives = std::mem::take(&mut self.open.alternatives);
@@ -329,7 +330,7 @@ impl PatternParser {
         Ok(GroupKind::Capture(index))
     }
 
-    /// Whether inline flags for the whole pattern may stand here.
+    /// Returns `true` if inline flags for the whole pattern are allowed here.
     pub(super) fn is_at_start(&self) -> bool {
         self.outer.is_empty() && self.open.is_untouched()
     }

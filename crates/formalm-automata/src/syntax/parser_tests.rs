@@ -1,4 +1,4 @@
-//! The shape of trees, limits, and case folding; what patterns match is in [`super::cases`].
+//! Tests of tree shapes, limits and case folding; matching is tested in [`super::testdata_tests`].
 
 use super::{Dialect, Flags, MAX_NESTING, Node, Pattern, parse};
 use crate::charset::CharSet;
@@ -135,7 +135,7 @@ fn python_changed_two_escapes_in_version_3_14() {
     assert_eq!(newer(r"a\z").map(|pattern| pattern.root), Ok(python(r"a\Z").root));
     assert!(parse(r"a\z", Dialect::Python, Flags::default()).is_err());
     assert!(newer(r"[\z]").is_err());
-    // All else is alike.
+    // Everything else is the same.
     for source in ["a*+b", "(?<=é)$", "(?i)[a-k]|x{,3}", r"\w\d\s.", "(?x) a # b"] {
         assert_eq!(newer(source).map(|pattern| pattern.root), Ok(python(source).root));
     }
@@ -162,7 +162,7 @@ fn surrogates_are_no_characters() {
     assert_eq!(python(r"\ud800").root, Node::Class(CharSet::empty()));
     assert_eq!(python(r"[^\udfff]").root, Node::Class(CharSet::all()));
     assert_eq!(ecma(r"\ud83d\ude00").root, character('😀'));
-    // Two ranges with only surrogates between them are one, also for the complement.
+    // Two ranges separated only by surrogates are one, also for the complement.
     let apart = class(r"[^b-\ud7ff\ue000-\U0010ffff]", Dialect::Python, "");
     assert_eq!(apart.ranges(), [('\0', 'a')]);
 }
@@ -179,7 +179,7 @@ fn python_ignores_case_by_lowering_the_text() {
     assert_eq!(members("i", "i"), "Iiİı");
     assert_eq!(members("ß", "i"), "ßẞ");
     assert_eq!(members("Σ", "i"), "Σςσ");
-    // Quirks of CPython beyond the basic plane.
+    // Quirks of CPython beyond the basic multilingual plane.
     assert_eq!(members("\u{10400}", "i"), "\u{10400}\u{10428}");
     assert_eq!(members("[\u{10400}a]", "i"), "Aa");
     assert_eq!(members("\u{10400}|a", "i"), "Aa");
@@ -207,7 +207,7 @@ fn nesting_is_bounded_and_never_overflows_the_stack() {
     for kind in kinds {
         let parentheses = kind.matches('(').count();
         for suffix in [")", ")|bc", ")*", "){2,3}+"] {
-            // Repeated look-behind has no name to be unique and no variable width.
+            // Repeated look-behind would need unique names and a fixed width.
             if kind == "(?P<n>" || (kind.starts_with("(?<") && suffix != ")") {
                 continue;
             }

@@ -1,10 +1,10 @@
-//! A place in the pattern text, read token by token.
+//! A cursor over the pattern source that reads characters and escapes.
 
 use crate::error::{Error, Span};
 
-/// What is read at once: a character, or a backslash with the character after it.
+/// A unit of the source: a character, or a backslash with the character after it.
 ///
-/// The backslash never stands alone, not even inside comments and names; Python reads so, and
+/// A backslash is never a unit by itself, not even inside comments and names. Python reads so, and
 /// ECMA patterns cannot tell the difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PatternToken {
@@ -15,7 +15,7 @@ pub(super) enum PatternToken {
 }
 
 impl PatternToken {
-    /// The unescaped character, if it is one.
+    /// Returns the character if it is not escaped.
     pub(super) fn plain(self) -> Option<char> {
         match self {
             PatternToken::Char(character) => Some(character),
@@ -24,7 +24,7 @@ impl PatternToken {
     }
 }
 
-/// The pattern's characters and how far they have been read.
+/// The characters of a pattern, and the position of the next one.
 pub(super) struct PatternCursor {
     characters: Vec<char>,
     position: usize,
@@ -35,22 +35,23 @@ impl PatternCursor {
         PatternCursor { characters: pattern.chars().collect(), position: 0 }
     }
 
-    /// Index of the next unread character.
+    /// Returns the index of the next unread character.
     pub(super) fn position(&self) -> usize {
         self.position
     }
 
-    /// Goes back (or on) to a position that was read before.
+    /// Moves to a position that was read before.
     pub(super) fn seek(&mut self, position: usize) {
         self.position = position;
     }
 
-    /// Number of characters of the whole pattern.
+    /// Returns the number of characters of the whole pattern.
     pub(super) fn len(&self) -> usize {
         self.characters.len()
     }
 
-    /// The next token without reading it; none at the end and at a backslash that ends the text.
+    /// Returns the next unit without reading it; `None` at the end and at a backslash that ends the
+    /// source.
     pub(super) fn peek(&self) -> Option<PatternToken> {
         match self.characters.get(self.position)? {
             '\\' => {
@@ -60,7 +61,7 @@ impl PatternCursor {
         }
     }
 
-    /// Reads the next token.
+    /// Reads the next unit.
     pub(super) fn next(&mut self) -> Option<PatternToken> {
         let token = self.peek()?;
         self.position += if token.plain().is_some() { 1 } else { 2 };
@@ -74,8 +75,7 @@ impl PatternCursor {
         found
     }
 
-    /// Reads up to `most` digits of the given radix and returns how many there were and their
-    /// value, saturating.
+    /// Reads up to `most` digits of the given radix and returns their number and value, saturating.
     pub(super) fn digits(&mut self, radix: u32, most: usize) -> (usize, u64) {
         let (mut count, mut value) = (0, 0u64);
         while count < most {
@@ -88,7 +88,8 @@ impl PatternCursor {
         (count, value)
     }
 
-    /// Reads up to `terminator` and past it; the text before it, or none if it never comes.
+    /// Reads up to and including `terminator` and returns the source before it, or `None` if it
+    /// never comes.
     pub(super) fn until(&mut self, terminator: char) -> Option<String> {
         let start = self.position;
         while let Some(token) = self.next() {
@@ -99,22 +100,22 @@ impl PatternCursor {
         None
     }
 
-    /// Whether only a backslash that escapes nothing is left.
+    /// Returns `true` if only a backslash that escapes nothing is left.
     pub(super) fn is_dangling(&self) -> bool {
         self.position + 1 == self.len() && self.characters[self.position] == '\\'
     }
 
-    /// From `start` to the next unread character.
+    /// Returns the span from `start` to the next unread character.
     pub(super) fn span(&self, start: usize) -> Span {
         Span { start, end: self.position }
     }
 
-    /// The source text from `start` to the next unread character.
+    /// Returns the source from `start` to the next unread character.
     pub(super) fn text(&self, start: usize) -> String {
         self.characters[start..self.position].iter().collect()
     }
 
-    /// A refusal of everything from `start` to here.
+    /// Refuses the source from `start` to here.
     pub(super) fn refuse(&self, start: usize, message: impl Into<String>, hint: &str) -> Error {
         Error::at(message, self.span(start), Some(hint))
     }

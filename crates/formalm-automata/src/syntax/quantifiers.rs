@@ -1,4 +1,4 @@
-//! `*`, `+`, `?` and `{m,n}` with their suffixes.
+//! Quantifiers: `*`, `+`, `?` and `{m,n}` with their suffixes.
 
 use super::Dialect;
 use super::ast::Node;
@@ -8,14 +8,14 @@ use super::pattern_cursor::PatternCursor;
 use super::unresolved_items::UnresolvedItem;
 use crate::error::{Error, Resource};
 
-/// The highest count in `{m,n}`. Machines unroll counts, so that a count is a size.
+/// Maximum count in `{m,n}`. Machines unroll counts, so a count is a size. Chosen, not measured.
 pub const MAX_REPETITION: u64 = 100_000;
 
-/// How often, as `(min, max)`.
+/// Minimum and maximum number of iterations.
 pub(super) type RepeatCounts = (u32, Option<u32>);
 
-/// The counts of a quantifier that begins with `first` (already read); none if a brace begins
-/// no quantifier and means itself. The cursor then stands behind that brace.
+/// Reads the counts of a quantifier that begins with `first` (already read). Returns `None` if a
+/// brace begins no quantifier and means itself; the cursor is then after that brace.
 pub(super) fn counts(
     cursor: &mut PatternCursor,
     dialect: Dialect,
@@ -44,7 +44,7 @@ fn braces(cursor: &mut PatternCursor, dialect: Dialect) -> Result<Option<RepeatC
         };
     if !complete || !cursor.eat('}') {
         if dialect == Dialect::Fancy {
-            // It has ways of its own to read such braces.
+            // It reads such braces by rules of its own.
             return Err(oniguruma::unread(cursor, after - 1));
         }
         cursor.seek(after);
@@ -74,7 +74,7 @@ fn limited(count: u64) -> Result<u32, Error> {
 }
 
 impl PatternParser {
-    /// Repeats the last item of the open sequence; the quantifier began at `start` and has been
+    /// Repeats the last item of the open sequence. The quantifier began at `start` and has been
     /// read except for its suffix.
     pub(super) fn repeat(
         &mut self,
@@ -91,7 +91,7 @@ impl PatternParser {
             Some(item) => self.lowering.node(vec![item], self.open.flags),
         };
         let lazy = self.cursor.eat('?');
-        // To Oniguruma a plus after braces is a second quantifier, which we do not read.
+        // In Oniguruma a plus after braces is a second quantifier, which is not read here.
         let may_be_possessive = match self.dialect {
             Dialect::Python | Dialect::Python314 | Dialect::Fancy => true,
             Dialect::Ecma | Dialect::Rust => false,

@@ -1,21 +1,20 @@
-//! What a tree means, by trying everything: the slow definition that faster machines are
-//! tested against.
+//! The reference matcher: the slow, direct definition of a pattern tree, which tests compare with.
 //!
-//! Exponential in bad cases, like the backtracking engines whose order of preference it follows.
-//! That order decides inside [`Node::Atomic`], and it decides what groups capture.
+//! It is exponential in bad cases, like the backtracking engines whose order of preference it
+//! follows. That order decides inside [`PatternNode::Atomic`], and it decides what groups capture.
 
 use super::Dialect;
 use super::ast::{Node, Pattern};
 
-/// What the groups captured so far; a way that is given up takes its own along.
+/// The captures so far; an abandoned path takes its own along.
 pub(crate) type ReferenceCaptures = Vec<Option<(usize, usize)>>;
 
-/// Whether the pattern matches the whole text.
+/// Returns `true` if the pattern matches the whole string.
 pub(crate) fn matches(pattern: &Pattern, text: &str) -> bool {
     captures(pattern, text).is_some()
 }
 
-/// What the groups capture, in characters, when the pattern matches the whole text.
+/// Returns the captures, in characters, if the pattern matches the whole string.
 pub(crate) fn captures(pattern: &Pattern, text: &str) -> Option<ReferenceCaptures> {
     let text: Vec<char> = text.chars().collect();
     let whole = ReferenceInput { text: &text, dialect: pattern.dialect, back: false };
@@ -27,16 +26,16 @@ pub(crate) fn captures(pattern: &Pattern, text: &str) -> Option<ReferenceCapture
     found
 }
 
-/// A text's characters and how they are read.
+/// The characters of a string, and the direction of reading.
 #[derive(Clone, Copy)]
 struct ReferenceInput<'a> {
     text: &'a [char],
     dialect: Dialect,
-    /// From right to left.
+    /// Reads from right to left.
     back: bool,
 }
 
-/// Is told where a match ends and what was captured; `true` stops the search.
+/// A continuation that receives the end of a match and its captures; `true` stops the search.
 type Continuation<'a> = &'a mut dyn FnMut(usize, &ReferenceCaptures) -> bool;
 
 impl ReferenceInput<'_> {
@@ -91,7 +90,7 @@ impl ReferenceInput<'_> {
         at.checked_sub(1).map(|index| self.text[index])
     }
 
-    /// The best end of `node` by itself.
+    /// Returns the best end of `node` by itself.
     fn first(
         &self,
         node: &Node,
@@ -106,7 +105,7 @@ impl ReferenceInput<'_> {
         first
     }
 
-    /// What is captured by looking for `node` ahead of `at` or behind it.
+    /// Returns the captures of matching `node` ahead of `at` or before it.
     fn look(
         &self,
         node: &Node,
@@ -145,9 +144,9 @@ impl ReferenceInput<'_> {
         }
     }
 
-    /// Continues a repetition that has been through `count` times. Once that is enough, `last` is
-    /// where the last time began: one that reads nothing is the last one in Python, and none at
-    /// all in ECMAScript.
+    /// Continues a repetition after `count` iterations. Once that is enough, `last` is where the
+    /// last iteration began. An empty iteration is the last one in Python, and is refused in
+    /// ECMAScript.
     fn repeat(
         &self,
         repeat: &Node,
@@ -182,7 +181,7 @@ impl ReferenceInput<'_> {
     }
 }
 
-/// ECMAScript: an iteration begins without what the one before captured.
+/// Clears the captures of the previous iteration, as ECMAScript does.
 fn forget(node: &Node, captures: &mut ReferenceCaptures) {
     match node {
         Node::Group { index, node } => {

@@ -1,11 +1,11 @@
-//! `testdata/regex.toml`, and the parser run on it with the slow definition.
+//! Tests of the parser and the reference matcher on the cases of `testdata/regex.toml`.
 
 use super::reference_matcher::matches;
 use super::{Dialect, Flags, parse};
 use crate::error::{Error, Span};
 use crate::{Automaton, Expression, Limits, Machine};
 
-/// One table of the file: its kind and its keys with their values.
+/// One table of the file: its kind, and its keys with their values.
 struct TomlEntry {
     kind: &'static str,
     values: Vec<(String, Vec<String>)>,
@@ -36,8 +36,8 @@ impl TomlEntry {
     }
 }
 
-/// Reads the little of TOML that the file uses: one line for a key, and strings, numbers, truth
-/// values and flat lists as values.
+/// Reads the subset of TOML that the file uses: one line per key, with strings, numbers, booleans
+/// and flat lists as values.
 fn entries() -> Vec<TomlEntry> {
     let mut entries: Vec<TomlEntry> = Vec::new();
     for line in include_str!("../../../../testdata/regex.toml").lines() {
@@ -57,7 +57,7 @@ fn entries() -> Vec<TomlEntry> {
     entries
 }
 
-/// The strings of a value, or its words.
+/// Returns the strings of a value, or its words.
 fn values(source: &str) -> Vec<String> {
     if !source.contains(['"', '\'']) {
         let words = source.split(|c: char| !c.is_alphanumeric());
@@ -106,7 +106,7 @@ fn cases_match_and_reject() {
                 assert_eq!(matches(&pattern, text), expected, "{name} on {text:?}");
             }
         }
-        // The machine, unless the language is empty.
+        // The automaton, unless the language is empty.
         if let Ok(machine) = Automaton::new(&Expression::pattern(pattern), Limits::default()) {
             for (texts, expected) in [(case.list("matches"), true), (case.list("rejects"), false)] {
                 for text in texts {

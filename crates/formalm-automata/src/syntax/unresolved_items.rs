@@ -1,6 +1,6 @@
-//! What stands between parentheses while they are open.
+//! Unresolved items: the contents of open parentheses, as written.
 //!
-//! An item is kept as written until the sequence around it is complete, because Python merges
+//! Items are kept as written until the sequence around them is complete, because Python merges
 //! alternatives by what was written: `a|\W` is one class, and case folding sees it as one.
 
 use std::sync::Arc;
@@ -17,18 +17,18 @@ pub(super) enum UnresolvedItem {
     Anchor(AnchorKind),
     /// `(?:…)`: stands for its content unless a quantifier follows.
     Plain(Vec<UnresolvedItem>),
-    /// Something with a quantifier, which takes no second one.
+    /// An item with a quantifier, which takes no second one.
     Repeated(Node),
-    /// A look-around; ECMA does not let it be repeated.
+    /// A look-around; ECMA-262 does not let it be repeated.
     Look(Node),
-    /// Anything else that is complete.
+    /// Any other complete node.
     Done(Node),
 }
 
-/// One character as written; code points may be surrogates, which no text contains.
+/// One character as written; code points may be surrogates, which no string contains.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum CharAtom {
-    /// This character.
+    /// A literal character.
     Literal(u32),
     /// `[^x]`.
     NotLiteral(u32),
@@ -38,13 +38,13 @@ pub(super) enum CharAtom {
     Set {
         /// `[^…]`.
         negated: bool,
-        /// What is listed.
+        /// The listed members.
         members: Vec<ClassMember>,
     },
 }
 
 impl CharAtom {
-    /// A class escape outside brackets.
+    /// Creates the atom of a class escape outside brackets.
     pub(super) fn member(member: ClassMember) -> CharAtom {
         match member {
             ClassMember::Literal(code) => CharAtom::Literal(code),
@@ -58,7 +58,7 @@ impl CharAtom {
 pub(super) enum ClassMember {
     /// A character.
     Literal(u32),
-    /// From the first to the last, both included.
+    /// An inclusive range.
     Range(u32, u32),
     /// `\d`, `\s`, `\w`, or their negations.
     Perl(PerlClass, bool),
@@ -66,7 +66,7 @@ pub(super) enum ClassMember {
     Property(Arc<CharSet>, bool),
 }
 
-/// The classes with a letter of their own.
+/// The classes with an escape letter of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PerlClass {
     /// `\d`
@@ -78,7 +78,7 @@ pub(super) enum PerlClass {
 }
 
 impl PerlClass {
-    /// The class of an escape letter, and whether the letter negates it.
+    /// Returns the class of an escape letter, and whether the letter negates it.
     pub(super) fn of(letter: char) -> Option<(PerlClass, bool)> {
         let perl = match letter.to_ascii_lowercase() {
             'd' => PerlClass::Digit,

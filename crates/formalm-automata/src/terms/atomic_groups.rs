@@ -1,24 +1,26 @@
-//! Atomic groups and possessive quantifiers.
+//! Derivatives of atomic groups and possessive quantifiers, by ordered threads.
 //!
-//! A backtracking matcher enters an atomic group, takes the first way through it that matches a
-//! prefix of the remaining text, and never comes back. That is regular: keep the ways (*threads*)
-//! in order of preference, each ending in the mark. When one reaches its end, those of lower
-//! preference are dropped, and what follows the group may be read under the condition that no
-//! thread of higher preference will match a prefix of the same remaining text.
+//! **Theorem.** An atomic group is regular. A backtracking matcher enters it, takes the first path
+//! that matches a prefix of the remaining input, and never comes back. So keep the paths
+//! (*threads*) in order of preference, each ending in `Mark`. When a thread reaches its end,
+//!
+//! 1. threads of lower preference are dropped;
+//! 2. the tail may be read on the condition that no thread of higher preference will match a prefix
+//!    of the same remaining input.
 
 use std::rc::Rc;
 
 use crate::terms::derivative::{BudgetExhausted, LookBehindContext, StepMeter};
 use crate::terms::{EMPTY, FULL, MARK, TermArena, TermId, TermNode};
 
-/// A way through the group from here: the condition on the remaining text under which it is open,
-/// and what it reads next (`None`: it ends here).
+/// A thread at one position: the condition on the remaining input under which it is open, and what
+/// it reads next (`None` if it ends here).
 struct MatchThread {
     condition: TermId,
     next: Option<TermId>,
 }
 
-/// The threads of a run at one position.
+/// The threads of a run, split into those that end here and those that read on.
 struct SplitThreads {
     /// Conditions under which the group ends here.
     ends: Vec<TermId>,
@@ -26,7 +28,7 @@ struct SplitThreads {
     reading: Vec<TermId>,
 }
 
-/// A way through the group that is still to be divided.
+/// A thread that is not yet split at its choices.
 struct PendingThread {
     id: TermId,
     condition: TermId,
@@ -80,7 +82,7 @@ impl TermArena {
         Ok(())
     }
 
-    /// The condition under which the group reads nothing.
+    /// Returns the condition under which the group reads nothing.
     pub(crate) fn empty_condition_of_run(
         &mut self,
         threads: &[TermId],
@@ -99,7 +101,7 @@ impl TermArena {
     ) -> Result<SplitThreads, BudgetExhausted> {
         let expanded = self.expand_threads(threads, context, work)?;
         let mut split = SplitThreads { ends: Vec::new(), reading: Vec::new() };
-        // No thread so far has ended here.
+        // The condition that no thread so far has ended here.
         let mut open = FULL;
         for thread in expanded {
             let condition = self.and(vec![thread.condition, open]);
@@ -131,10 +133,10 @@ impl TermArena {
         Ok(split)
     }
 
-    /// The ways through the threads, by preference.
+    /// Expands threads at their choices, by preference.
     ///
-    /// Depth first with a stack of its own: required iterations that read nothing can be as many
-    /// as a pattern asks for.
+    /// Depth first on an explicit stack: a pattern may require very many iterations that read
+    /// nothing.
     fn expand_threads(
         &mut self,
         threads: &[TermId],
@@ -146,7 +148,8 @@ impl TermArena {
         let mut stack: Vec<PendingThread> = threads.iter().rev().map(start).collect();
         while let Some(way) = stack.pop() {
             work.step()?;
-            // Ways are pushed in order and turned round: the preferred one is popped first.
+            // Alternatives are pushed in order and then reversed, so that the preferred one is
+            // popped first.
             let from = stack.len();
             self.expand_thread(way, context, work, &mut stack, &mut found)?;
             stack[from..].reverse();
@@ -154,7 +157,7 @@ impl TermArena {
         Ok(found)
     }
 
-    /// Pushes the ways that `way` divides into, or the thread that it is.
+    /// Pushes the threads that `way` divides into, or records it as one thread.
     fn expand_thread(
         &mut self,
         way: PendingThread,
@@ -172,7 +175,7 @@ impl TermArena {
             TermNode::Empty => {}
             TermNode::Mark => found.push(MatchThread { condition, next: None }),
             TermNode::And(list) => {
-                // A guarded thread: conditions, and the one member that has the mark.
+                // A guarded thread: conditions, and the one operand that has the mark.
                 let (marked, mut all): (Vec<_>, Vec<_>) =
                     list.iter().partition(|&&id| self.properties(id).marked);
                 all.push(condition);
@@ -187,8 +190,8 @@ impl TermArena {
                 }
             }
             TermNode::Repeat { body, min, max, lazy } => {
-                // Entering a repetition again means that an iteration read nothing. That counts
-                // while more are required, and ends the repetition when none are.
+                // Entering a repetition a second time means that an iteration read nothing. It
+                // counts while more iterations are required, and ends the repetition otherwise.
                 let again = EnteredRepetitions::has(entered.as_ref(), (body, tail));
                 if again && min == 0 {
                     go(tail, condition, &entered);
@@ -218,8 +221,8 @@ impl TermArena {
                 }
             }
             TermNode::Atomic(_) | TermNode::AtomicRun(_) => {
-                // An atomic group inside another one. Its reading threads and its ends exclude
-                // each other, so their order does not matter.
+                // A nested atomic group. Its reading threads and its ends exclude each other, so
+                // their order does not matter.
                 let inner = match self.get(head).clone() {
                     TermNode::AtomicRun(inner) => inner,
                     TermNode::Atomic(body) => [self.cat(body, MARK)].into(),

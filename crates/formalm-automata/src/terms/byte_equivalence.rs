@@ -1,11 +1,14 @@
-//! Bytes that a term does not tell apart.
+//! Byte equivalence: ranges of bytes with equal derivatives, so that one derivative fills many
+//! slots.
 
 use crate::terms::{EPSILON, TermArena, TermId, TermNode};
 
-/// Unions, intersections and runs of optional parts that are longer are not looked into.
+/// Maximum length of unions, intersections and runs of optional parts that are examined. Chosen,
+/// not measured.
 const MAX_PARTS: usize = 8;
 
-/// Terms that are looked at for a byte; beyond them every byte is taken to be told apart.
+/// Maximum number of terms examined for one byte; beyond it the byte is its own class. Chosen, not
+/// measured.
 const MAX_TERMS: usize = 64;
 
 fn join(one: (u8, u8), other: (u8, u8)) -> (u8, u8) {
@@ -13,12 +16,13 @@ fn join(one: (u8, u8), other: (u8, u8)) -> (u8, u8) {
 }
 
 impl TermArena {
-    /// Bytes around `byte` that have the same derivative, as far as that is quick to tell.
+    /// Returns the bytes around `byte` with the same derivative, as far as that is cheap to
+    /// determine.
     pub(crate) fn byte_span(&self, id: TermId, byte: u8) -> (u8, u8) {
         self.byte_span_limited(id, byte, &mut { MAX_TERMS })
     }
 
-    /// The same, of at most as many terms as are left.
+    /// Returns that range while examining at most `left` terms.
     fn byte_span_limited(&self, id: TermId, byte: u8, left: &mut usize) -> (u8, u8) {
         let mut span = (0, 255);
         let mut rest = id;
@@ -46,7 +50,7 @@ impl TermArena {
                     _ => return (byte, byte),
                 },
             );
-            // Of pure terms alone it is known whether they are nullable.
+            // Nullability is exact for pure terms only.
             if facts.pure && !facts.nullable || tail == EPSILON {
                 return span;
             }

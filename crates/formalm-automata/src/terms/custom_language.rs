@@ -1,8 +1,9 @@
-//! Languages that are read by rules of their own, as leaves of terms.
+//! Languages that hand-written recognizers define, as leaves of terms.
 //!
-//! Some languages of texts are not regular (patterns nest) or no expression of any use says what
-//! they are (Punycode). A [`Recognizer`] reads them character by character; wrapped in a leaf it
-//! can be intersected, complemented and joined like any other language.
+//! Some languages of strings are not regular (patterns nest), and some have no useful expression
+//! (Punycode). A [`CharRecognizer`] reads them character by character. Wrapped in a leaf it can be
+//! intersected, complemented and combined like any other language. Bytes inside a character are
+//! tracked here, so that recognizers never see them.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,146 +13,150 @@ use crate::error::Error;
 use crate::terms::derivative::BudgetExhausted;
 use crate::terms::{TermArena, TermId, TermNode};
 
-/// A state of a few that others read most texts as.
+/// A representative state that reads all but some strings as another state does.
+///
+/// Representatives are few, so masks can be computed on them and corrected for the excluded
+/// strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resemblance<S> {
-    /// The state.
+    /// The representative.
     pub state: S,
-    /// The same for the same state, whoever numbers it, and different for different ones.
+    /// An identity of the representative that is independent of who numbers the states.
     pub name: String,
-    /// ASCII characters that texts may begin with which are not read alike.
+    /// ASCII characters that excluded strings may begin with, as bits.
     pub first: u128,
-    /// ASCII characters that such texts may have anywhere.
+    /// ASCII characters that excluded strings may contain anywhere, as bits.
     pub anywhere: u128,
-    /// Longer texts are not read alike either, in characters.
+    /// Maximum length of strings that are read alike, in characters.
     pub most: u32,
-    /// Within so many characters there is a member behind each of the others.
+    /// Maximum number of characters that complete any string that is not excluded.
     pub far: u32,
 }
 
-/// A state of a machine that reads most texts as one of a few, and the recognizer that is read.
+/// A recognizer with the representative of a state of its automaton.
 pub type Like = (Arc<dyn Recognizer>, Resemblance<StateId>);
 
-/// Reads the texts of a language, character by character. States are numbers that it gives out
-/// itself; every one of them leads to a member.
+/// Reads the strings of a language character by character. States are numbers it assigns itself,
+/// and every state is live.
 pub trait Recognizer: Debug + Send + Sync {
-    /// Before the first character.
+    /// Returns the state before the first character.
     fn start(&self) -> u32;
 
-    /// After one more character; `None` if no member continues so.
+    /// Returns the state after `character`, or `None` if no member continues with it.
     fn step(&self, state: u32, character: char) -> Option<u32>;
 
-    /// Whether a member continues with some character from `first` to `last`.
+    /// Returns `true` if some member continues with a character in `first..=last`.
     fn some_within(&self, state: u32, first: char, last: char) -> bool;
 
-    /// Whether the text read is a member.
+    /// Returns `true` if the string read is a member.
     fn is_accepting(&self, state: u32) -> bool;
 
-    /// The state after whichever of the characters from `first` to `last` if it is the same after
-    /// all of them, and easily known.
+    /// Returns the state after every character in `_first..=_last` if it is the same for all and
+    /// cheap to determine.
     fn after_any(&self, _state: u32, _first: char, _last: char) -> Option<u32> {
         None
     }
 
-    /// ASCII characters around one that lead to the same state, as far as that is quick to tell.
+    /// Returns a range of ASCII characters around `character` with the same successor, as far as
+    /// that is cheap to determine.
     fn span(&self, _state: u32, character: u8) -> (u8, u8) {
         (character, character)
     }
 
-    /// One of a few states from which a text goes on to a member where it does from this one, but
-    /// for some texts.
+    /// Returns a representative state that continues as `_state` does, some strings excluded.
     fn like(&self, _state: u32) -> Option<Resemblance<u32>> {
         None
     }
 
-    /// Whether a member has so many characters more, at least and at most; `None` where a search
-    /// has to tell.
+    /// Returns whether a member has between `_least` and `_most` more characters, or `None` where a
+    /// search must decide.
     fn goes_on(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
         None
     }
 
-    /// The same behind any character beyond ASCII that may come.
+    /// Returns the answer of [`CharRecognizer::has_member_of_length`] after any viable non-ASCII
+    /// character.
     fn goes_on_behind_wide(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
         None
     }
 
-    /// ASCII characters that occur in members, by their bits.
+    /// Returns the ASCII characters that occur in members, as bits.
     fn letters(&self) -> u128 {
         !0
     }
 
-    /// Characters that a text misses at least to be a member.
+    /// Returns a lower bound on the characters missing to a member.
     fn least(&self, _state: u32) -> u32 {
         0
     }
 
-    /// The same for a search of the shortest text, which may take longer to find out and spares a
-    /// look at all texts up to that length.
+    /// Returns a lower bound as [`CharRecognizer::min_chars`] does, for shortest-completion
+    /// searches. It may be slower, since it saves visiting all strings below that length.
     fn needs(&self, state: u32) -> u32 {
         self.least(state)
     }
 
-    /// About how many characters a text misses to be a member: a guess that guides searches.
+    /// Returns a heuristic estimate of the characters missing to a member, to guide searches.
     fn missing(&self, state: u32) -> u32 {
         self.least(state)
     }
 
-    /// A state that reads every character beyond ASCII, and what follows it, as `state` does.
-    /// States inside of characters are as many as the states in front of them.
+    /// Returns a state that reads every non-ASCII character, and what follows it, as `state` does.
+    /// States inside characters are as many as these states.
     fn merge_before_non_ascii(&self, state: u32) -> u32 {
         state
     }
 
-    /// The same recognizer with its states so far, growing on its own; `None` if it has no more
-    /// states than are worth keeping.
+    /// Returns an independent recognizer with the states known so far, or `None` if its states are
+    /// few enough to keep.
     fn copy(&self) -> Option<Arc<dyn Recognizer>> {
         None
     }
 
-    /// Whether something was not answered since this was last asked, because that takes more than
-    /// a limit: what was said instead is then worth nothing.
+    /// Returns `true` if an answer since the last call exceeded a limit; these answers must be
+    /// discarded.
     fn gave_up(&self) -> bool {
         false
     }
 
-    /// How often its states were lost, so that their numbers mean nothing any more: a thread was at
-    /// work on them while the process was forked, see [`crate::Lock::losses`].
+    /// Returns how often its states were lost, which invalidates their numbers: a thread was
+    /// changing them while the process forked, see [`crate::ForkSafeMutex::losses`].
     fn losses(&self) -> u32 {
         0
     }
 
-    /// Whether all characters of as many bytes are alike: then those that share their first byte
-    /// are not told apart while they are read.
+    /// Returns `true` if all characters of equal UTF-8 length are equivalent. Those that share
+    /// their first byte are then not distinguished while they are read.
     fn counts_bytes(&self) -> bool {
         false
     }
 }
 
-/// The recognizers of an arena of terms: as they were given, and as this arena grows them.
+/// The recognizers of an arena of terms: the originals, and the copies this arena extends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecognizerTable(Vec<(Arc<dyn Recognizer>, Arc<dyn Recognizer>)>);
 
-/// A place in the text of a recognizer, perhaps inside a character.
+/// A position in a recognizer's input, possibly inside a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RecognizerPosition {
     recognizer: u32,
     pub(crate) state: u32,
-    /// Bytes of the present character that are still to come, and its bits so far; where these do
-    /// not matter any more, [`ANY`], and the state is the one behind the character.
+    /// Number of bytes of the current character still to come, and its bits so far. Where the bits
+    /// no longer matter they are [`ANY_CHAR`], and the state is the one after the character.
     pub(crate) left: u8,
     pub(crate) bits: u32,
-    /// The least character that needs as many bytes.
+    /// The smallest character that has that many bytes.
     pub(crate) least: u32,
 }
 
 impl RecognizerPosition {
-    /// Whether no character has begun.
+    /// Returns `true` if no character is incomplete.
     pub(crate) fn is_char_boundary(self) -> bool {
         self.left == 0
     }
 }
 
-/// Stands for the bits of characters that all lead to one state.
+/// The bits of an incomplete character that leads to one state whatever it becomes.
 pub(crate) const ANY_CHAR: u32 = u32::MAX;
 
 impl RecognizerTable {
@@ -159,22 +164,22 @@ impl RecognizerTable {
         &*self.0[at.recognizer as usize].1
     }
 
-    /// Whether the text read so far is a member.
+    /// Returns `true` if the string read so far is a member.
     pub(crate) fn is_accepting(&self, at: RecognizerPosition) -> bool {
         at.left == 0 && self.0[at.recognizer as usize].1.is_accepting(at.state)
     }
 
-    /// ASCII bytes that occur in texts.
+    /// Returns the ASCII bytes that occur in members, as bits.
     pub(crate) fn letters(&self, at: RecognizerPosition) -> u128 {
         self.0[at.recognizer as usize].1.letters()
     }
 
-    /// Bytes that a text misses at least.
+    /// Returns a lower bound on the bytes missing to a member.
     pub(crate) fn least(&self, at: RecognizerPosition) -> u32 {
         u32::from(at.left) + self.0[at.recognizer as usize].1.least(at.state)
     }
 
-    /// The same for a search of the shortest text.
+    /// Returns a lower bound for shortest-completion searches.
     pub(crate) fn needs(&self, at: RecognizerPosition) -> u32 {
         match at.left {
             0 => self.0[at.recognizer as usize].1.needs(at.state),
@@ -182,24 +187,24 @@ impl RecognizerTable {
         }
     }
 
-    /// About how many bytes a text misses.
+    /// Returns an estimate of the bytes missing to a member.
     pub(crate) fn missing(&self, at: RecognizerPosition) -> u32 {
         u32::from(at.left) + self.0[at.recognizer as usize].1.missing(at.state)
     }
 
-    /// Whether one of them has more states than are worth keeping.
+    /// Returns `true` if a recognizer has more states than are worth keeping.
     pub(crate) fn is_unbounded(&self) -> bool {
         self.0.iter().any(|(given, _)| given.copy().is_some())
     }
 
-    /// The same recognizers with their states so far, growing on their own; `None` if none of
-    /// them has more states than are worth keeping.
+    /// Returns independent recognizers with the states known so far, or `None` if none of them has
+    /// more states than are worth keeping.
     pub(crate) fn copy(&self) -> Option<RecognizerTable> {
         self.is_unbounded()
             .then(|| RecognizerTable(self.0.iter().map(with_independent_copy).collect()))
     }
 
-    /// How often any of them lost its states.
+    /// Returns how often any of them lost its states.
     pub(crate) fn losses(&self) -> u32 {
         self.0.iter().map(|(given, grown)| given.losses() + grown.losses()).sum()
     }
@@ -247,15 +252,15 @@ impl RecognizerTable {
     }
 }
 
-/// The recognizer that was given, and one that grows on its own from where the arena's is.
+/// Pairs the original recognizer with an independent copy of the arena's one.
 fn with_independent_copy(
     (given, grown): &(Arc<dyn Recognizer>, Arc<dyn Recognizer>),
 ) -> (Arc<dyn Recognizer>, Arc<dyn Recognizer>) {
     (Arc::clone(given), grown.copy().unwrap_or_else(|| Arc::clone(grown)))
 }
 
-/// The bits of a character that may end in the same bytes as one with these, of those that can be
-/// completed: what the second byte may be depends on the first, and nothing on the second.
+/// Merges the bits of characters that may end in the same bytes, of those that can be completed.
+/// The allowed second bytes depend on the first; later ones depend on nothing.
 fn merge_equivalent_bits(left: u8, bits: u32, least: u32) -> u32 {
     match (least, left) {
         (0x800, 2) if bits != 0 && bits != 0xD => 1,
@@ -267,7 +272,7 @@ fn merge_equivalent_bits(left: u8, bits: u32, least: u32) -> u32 {
     }
 }
 
-/// Numbers as ranges of characters: surrogates are none.
+/// Splits a range of code points into ranges of characters, without the surrogates.
 fn char_ranges(first: u32, last: u32) -> [Option<(char, char)>; 2] {
     let range = |first: u32, last: u32| {
         let range = (char::from_u32(first)?, char::from_u32(last)?);
@@ -277,7 +282,7 @@ fn char_ranges(first: u32, last: u32) -> [Option<(char, char)>; 2] {
 }
 
 impl TermArena {
-    /// The language of a recognizer.
+    /// Returns the term of a recognizer's language.
     pub(crate) fn custom(&mut self, recognizer: &Arc<dyn Recognizer>) -> TermId {
         let list = &mut self.recognizers.0;
         let known = list.iter().position(|(given, _)| Arc::ptr_eq(given, recognizer));
@@ -295,7 +300,7 @@ impl TermArena {
         }))
     }
 
-    /// Bytes around one that lead to the same rest of a recognizer's language.
+    /// Returns the bytes around `byte` with the same residual of a recognizer's language.
     pub(crate) fn custom_byte_span(&self, at: RecognizerPosition, byte: u8) -> (u8, u8) {
         if !at.is_char_boundary() || !byte.is_ascii() {
             return (byte, byte);
@@ -303,7 +308,7 @@ impl TermArena {
         self.recognizers.0[at.recognizer as usize].1.span(at.state, byte)
     }
 
-    /// The rest of a recognizer's language after a byte.
+    /// Returns the residual of a recognizer's language after a byte.
     pub(crate) fn derive_custom(
         &mut self,
         at: RecognizerPosition,
@@ -318,8 +323,7 @@ impl TermArena {
 }
 
 impl Automaton {
-    /// One of a few states that texts go on from as they do from this one, but for some, where
-    /// nothing but a recognizer reads on.
+    /// Returns the representative of a state in which nothing but a recognizer reads on.
     ///
     /// # Errors
     ///
@@ -335,7 +339,7 @@ impl Automaton {
         };
         let most = match room {
             None => most,
-            // Of what is read, some member is within the room that there is.
+            // Some member lies within the characters that are left.
             Some(room) => match room.checked_sub(far) {
                 Some(room) => most.min(room),
                 None => return Ok(None),
@@ -348,7 +352,7 @@ impl Automaton {
 }
 
 impl TermArena {
-    /// Of "these texts, and at most so many characters" the texts, and how many.
+    /// Splits "this language, and at most n characters" into the language and n.
     fn without_char_limit(&self, term: TermId) -> (TermId, Option<u32>) {
         let TermNode::And(list) = self.get(term) else { return (term, None) };
         match list[..] {

@@ -1,9 +1,8 @@
-//! Acyclic automata over bytes: the leaves of terms.
+//! Minimal acyclic word automata (DAWGs) over bytes: the leaves of terms.
 //!
-//! A character class is the acyclic automaton of its UTF-8 encodings, a set of texts the acyclic
-//! automaton of its members. Nodes are hash-consed, so equal suffixes are shared and automata
-//! built here are minimal. Keeping classes as leaves, and never expanding them into terms, is
-//! what keeps Unicode classes cheap.
+//! A character class is the DAWG of its UTF-8 encodings, a list of strings the DAWG of its members.
+//! Nodes are hash-consed, so equal suffixes are shared and automata built here are minimal. Unicode
+//! classes stay cheap because they are leaves: they are never expanded into terms.
 
 use std::convert::Infallible;
 
@@ -13,31 +12,31 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::charset::{CharSet, Cover, WIDE_PARTS};
 use crate::terms::INITIAL_CAPACITY;
 
-/// A node of the acyclic automata of one [`Dags`].
+/// Identifies a node of one [`Dawgs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct DawgId(pub(crate) u32);
 
-/// The node that accepts the empty text only.
+/// The node that accepts only the empty string.
 pub(crate) const END: DawgId = DawgId(0);
 
-/// Inclusive byte range and the node it leads to; sorted, disjoint.
+/// An inclusive byte range and its successor. The edges of a node are sorted and disjoint.
 type DawgEdge = (u8, u8, DawgId);
 
-/// What the texts below a node are made of; see [`Alphabet::within`].
+/// The bytes of the strings below a node; see [`ByteAlphabet::within`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByteAlphabet {
-    /// ASCII bytes that occur.
+    /// ASCII bytes that occur, as bits.
     pub(crate) ascii: u128,
-    /// Whether bytes of multi-byte characters occur.
+    /// `true` if bytes of multi-byte characters occur.
     pub(crate) wide: bool,
-    /// Whether a text may start inside a character.
+    /// `true` if a string may start inside a character.
     pub(crate) inside: bool,
-    /// Whether bytes may occur that no text of characters has there.
+    /// `true` if bytes may occur where no UTF-8 has them.
     pub(crate) invalid_utf8: bool,
 }
 
 impl ByteAlphabet {
-    /// The letters of either.
+    /// Returns the bytes of either.
     pub(crate) fn join(self, other: ByteAlphabet) -> ByteAlphabet {
         ByteAlphabet {
             ascii: self.ascii | other.ascii,
@@ -47,7 +46,7 @@ impl ByteAlphabet {
         }
     }
 
-    /// Whether every text over these letters is one over the characters of `class`.
+    /// Returns `true` if every string over these bytes is one over the characters of `class`.
     pub(crate) fn within(self, class: CharClassCover) -> bool {
         !self.inside
             && !self.invalid_utf8
@@ -56,12 +55,12 @@ impl ByteAlphabet {
     }
 }
 
-/// What is known of a node that stands for a set of single characters.
+/// The extent of a node that stands for a character class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CharClassCover {
-    /// ASCII members.
+    /// ASCII members, as bits.
     pub(crate) ascii: u128,
-    /// How much of each part of the characters beyond ASCII is in it.
+    /// How much of each part of the non-ASCII characters is in the class.
     pub(crate) wide: [Cover; WIDE_PARTS],
 }
 
@@ -71,7 +70,7 @@ struct DawgNode {
     edges: Box<[DawgEdge]>,
 }
 
-/// A set of hash-consed acyclic automata.
+/// An arena of hash-consed acyclic automata.
 #[derive(Clone, Debug)]
 pub(crate) struct Dawgs {
     nodes: Vec<DawgNode>,
@@ -79,7 +78,7 @@ pub(crate) struct Dawgs {
     alphabet: Vec<ByteAlphabet>,
     ids: FxHashMap<DawgNode, DawgId>,
     classes: FxHashMap<DawgId, (CharClassCover, CharSet)>,
-    /// The nodes of classes by what they hold: a pattern names one class often.
+    /// The nodes of classes by their set: a pattern often repeats a class.
     sets: FxHashMap<CharSet, DawgId>,
     edge_count: usize,
 }
@@ -99,7 +98,7 @@ impl Dawgs {
         dags
     }
 
-    /// The automaton of one character of `set`, or `None` when the set is empty.
+    /// Returns the automaton of one character of `set`, or `None` if the set is empty.
     pub(crate) fn class(&mut self, set: &CharSet) -> Option<DawgId> {
         if let Some(&known) = self.sets.get(set) {
             return Some(known);
@@ -112,7 +111,7 @@ impl Dawgs {
         Some(id)
     }
 
-    /// The automaton of one character of `set` in front of another, or `None` when the set is
+    /// Returns the automaton of one character of `set` followed by `end`, or `None` if the set is
     /// empty.
     pub(crate) fn class_before(&mut self, set: &CharSet, end: DawgId) -> Option<DawgId> {
         let last = set.ranges().last()?.1;
@@ -127,8 +126,8 @@ impl Dawgs {
         Some(self.class_node(&slices, 0, end))
     }
 
-    /// Sequences of one class that share their first `depth` ranges. Equal or disjoint first
-    /// ranges follow from the ranges of a set being disjoint.
+    /// Builds the node of the sequences that share their first `depth` ranges. The ranges of a set
+    /// are disjoint, so first ranges are equal or disjoint.
     fn class_node(&mut self, sequences: &[&[Utf8Range]], depth: usize, end: DawgId) -> DawgId {
         let mut edges: Vec<DawgEdge> = Vec::new();
         let mut rest = sequences;
@@ -145,7 +144,8 @@ impl Dawgs {
         self.intern(false, edges)
     }
 
-    /// Bytes at which a new class of those starts that nothing below a node tells apart.
+    /// Returns the bytes at which a new byte class starts; a class is not distinguished anywhere
+    /// below a node.
     pub(crate) fn class_starts(&self, node: DawgId) -> Box<[u8]> {
         let mut starts = [false; 256];
         starts[0] = true;
@@ -153,8 +153,8 @@ impl Dawgs {
         (0..=255u8).filter(|&byte| starts[usize::from(byte)]).collect()
     }
 
-    /// Marks bytes at which the edges below a node begin, or that follow their ends; `seen` are
-    /// nodes below which all is marked.
+    /// Marks the bytes at which edges below a node begin, or that follow their ends. `seen` holds
+    /// nodes that are done.
     pub(crate) fn mark_starts(&self, node: DawgId, seen: &mut [bool], starts: &mut [bool; 256]) {
         let mut stack = vec![node];
         while let Some(node) = stack.pop() {
@@ -171,16 +171,17 @@ impl Dawgs {
         }
     }
 
-    /// The automaton of the given texts, which must be sorted and distinct; `None` for no text.
+    /// Builds the automaton of sorted, distinct words; `None` if there are none.
     ///
-    /// Incremental construction over sorted words (Daciuk et al., 2000): iterative, so a text may
-    /// be as long as memory allows.
+    /// Incremental construction over sorted words (Daciuk et al., 2000). It is iterative, so a word
+    /// may be as long as memory allows.
     pub(crate) fn words<T: AsRef<[u8]>>(&mut self, texts: &[T]) -> Option<DawgId> {
         let Ok(found) = self.words_checked(texts, || Ok::<_, Infallible>(()));
         found
     }
 
-    /// Builds the automaton as [`Dags::texts`]; fails where `check`, called at each text, does.
+    /// Builds the automaton as [`Dawgs::words`] does, and fails where `check`, called at each word,
+    /// does.
     pub(crate) fn words_checked<T: AsRef<[u8]>, E>(
         &mut self,
         texts: &[T],
@@ -236,7 +237,7 @@ impl Dawgs {
         id
     }
 
-    /// The texts below a node other than the empty one; there is another.
+    /// Returns a node for the nonempty words below `node`; there must be one.
     pub(crate) fn without_empty(&mut self, node: DawgId) -> DawgId {
         let edges = self.edges(node).to_vec();
         self.intern(false, edges)
@@ -249,7 +250,7 @@ impl Dawgs {
             letters = letters.join(ByteAlphabet { inside: false, ..below });
             letters.wide |= high >= 0x80;
             letters.inside |= high >= 0x80 && low < 0xC0;
-            // A lead byte is followed by others of its character, an ASCII character is not.
+            // A lead byte needs continuation bytes after it; an ASCII byte must not have one.
             let goes_on = |&(low, high, _): &DawgEdge| low >= 0x80 && high < 0xC0;
             let parted = self.is_accepting(child) || !self.edges(child).iter().all(goes_on);
             letters.invalid_utf8 |= low < 0x80 && below.inside
@@ -264,7 +265,7 @@ impl Dawgs {
         letters
     }
 
-    /// The node after `byte`.
+    /// Returns the node after `byte`.
     pub(crate) fn step(&self, node: DawgId, byte: u8) -> Option<DawgId> {
         let edges = self.edges(node);
         let after = edges.partition_point(|edge| edge.0 <= byte);
@@ -272,7 +273,7 @@ impl Dawgs {
         (byte <= edge.1).then_some(edge.2)
     }
 
-    /// The bytes around `byte` on which the node does the same.
+    /// Returns the bytes around `byte` with the same successor.
     pub(crate) fn byte_span(&self, node: DawgId, byte: u8) -> (u8, u8) {
         let edges = self.edges(node);
         let after = edges.partition_point(|edge| edge.0 <= byte);
@@ -293,7 +294,7 @@ impl Dawgs {
         self.nodes[node.0 as usize].accepting
     }
 
-    /// Length of the shortest text, in bytes.
+    /// Returns the length of the shortest word, in bytes.
     pub(crate) fn min_len(&self, node: DawgId) -> u32 {
         self.min_len[node.0 as usize]
     }
@@ -302,8 +303,8 @@ impl Dawgs {
         self.alphabet[node.0 as usize]
     }
 
-    /// Whether every text below a node has an ASCII byte besides these, as far as the bytes tell
-    /// that it begins with.
+    /// Returns `true` if every word below a node has an ASCII byte outside `letters`, as far as its
+    /// unbranched first bytes show.
     pub(crate) fn requires_ascii_outside(&self, node: DawgId, letters: u128) -> bool {
         let mut node = node;
         loop {
@@ -322,22 +323,22 @@ impl Dawgs {
         }
     }
 
-    /// Facts of a node made by [`Dags::class`].
+    /// Returns the cover of a node made by [`Dawgs::class`].
     pub(crate) fn class_cover(&self, node: DawgId) -> Option<CharClassCover> {
         self.classes.get(&node).map(|(facts, _)| *facts)
     }
 
-    /// The characters of a node made by [`Dags::class`].
+    /// Returns the characters of a node made by [`Dawgs::class`].
     pub(crate) fn class_set(&self, node: DawgId) -> Option<&CharSet> {
         self.classes.get(&node).map(|(_, set)| set)
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.nodes.len() * 112 + 2 * self.edge_count * size_of::<DawgEdge>()
     }

@@ -1,9 +1,10 @@
-//! Derivatives: what a term becomes when a byte is read.
+//! Derivatives: the residual of a term after a byte.
 //!
-//! Pure terms are taken apart into sums of residuals (Antimirov, 1996), so that a state is a flat
-//! union of "residual, then tail". Boolean terms are derived member by member (Brzozowski, 1964).
-//! Contextual heads (assertions, atomic groups, and repetitions of them) are read together with
-//! the tail they stand in front of.
+//! * Pure terms are split into unions of partial derivatives (Antimirov, 1996). A state is then a
+//!   flat union of "residual, then tail".
+//! * Boolean terms are derived operand by operand (Brzozowski, 1964).
+//! * Contextual heads (assertions, atomic groups and their repetitions) are derived together with
+//!   their tail.
 
 use std::sync::Arc;
 
@@ -13,14 +14,15 @@ use crate::error::{Error, Resource};
 use crate::runtime::deadline::check_deadline;
 use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermArena, TermId, TermNode, UNBOUNDED};
 
-/// The budget of steps is used up, or the time is; [`Work::spent`] knows the numbers.
+/// The error of an exhausted step budget or a passed deadline; [`StepMeter::limit_error`] has the
+/// numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BudgetExhausted;
 
-/// The deadline is checked each time these bits of the number of steps are zero: each 0.1 ms or so.
+/// The deadline is checked whenever these bits of the step count are zero: about every 0.1 ms.
 const DEADLINE_CHECK_MASK: u64 = (1 << 12) - 1;
 
-/// Counts the steps taken while terms are derived.
+/// A meter of the steps that derivatives take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepMeter {
     pub(crate) steps: u64,
@@ -36,7 +38,7 @@ impl StepMeter {
         if self.steps > self.allowed { Err(BudgetExhausted) } else { Ok(()) }
     }
 
-    /// The error to report when the budget is used up.
+    /// Returns the error to report when the budget is exhausted.
     pub(crate) fn limit_error(&self, BudgetExhausted: BudgetExhausted) -> Error {
         let (needed, allowed) = (self.steps, self.allowed);
         let limit = Error::Limit { resource: Resource::Steps, needed, allowed };
@@ -44,8 +46,8 @@ impl StepMeter {
     }
 }
 
-/// Derivatives within a larger one, which are remembered once it has taken some steps: terms are a
-/// graph, and what stands at several places is derived once.
+/// A cache of the derivatives inside a large one. Terms are graphs, so a shared subterm is derived
+/// once. It is used only after [`DerivativeCache::FEW_STEPS`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DerivativeCache {
     begun_at: u64,
@@ -53,10 +55,10 @@ pub(crate) struct DerivativeCache {
 }
 
 impl DerivativeCache {
-    /// Steps of one derivative that is read without remembering anything.
+    /// Steps of one derivative that are taken without caching. Chosen, not measured.
     const FEW_STEPS: u64 = 64;
 
-    /// Begins a derivative when so many steps were taken.
+    /// Starts a derivative at the given step count.
     pub(crate) fn begin(&mut self, steps: u64) {
         self.begun_at = steps;
         if !self.known.is_empty() {
@@ -65,11 +67,11 @@ impl DerivativeCache {
     }
 }
 
-/// The look-behinds of the enclosing scope, at the position where the derivative is taken.
+/// The look-behinds of the enclosing scope, at the position of the derivative.
 pub(crate) type LookBehindContext<'a> = &'a [TermId];
 
 impl TermArena {
-    /// The term after `byte`.
+    /// Returns the derivative by `byte`.
     pub(crate) fn derive(
         &mut self,
         id: TermId,
@@ -94,8 +96,8 @@ impl TermArena {
         Ok(derivative)
     }
 
-    /// The derivative of a term that begins with a leaf which is not nullable: by far the most
-    /// common kind inside characters, and worth a short way.
+    /// Derives a term that begins with a leaf that is not nullable, by far the most common kind
+    /// inside characters.
     fn derive_leaf(&mut self, id: TermId, byte: u8) -> Option<TermId> {
         let (head, tail) = self.head_and_tail(id);
         match *self.get(head) {
@@ -108,7 +110,7 @@ impl TermArena {
         }
     }
 
-    /// Pushes the members of a union that is the derivative.
+    /// Pushes the operands of the union that is the derivative.
     pub(crate) fn derive_into(
         &mut self,
         mut id: TermId,
@@ -117,7 +119,7 @@ impl TermArena {
         work: &mut StepMeter,
         sum: &mut Vec<TermId>,
     ) -> Result<(), BudgetExhausted> {
-        // A loop over nullable heads, not a recursion: a pattern may have very many.
+        // Iterates over nullable heads instead of recursing: a pattern may have very many.
         loop {
             work.step()?;
             let (head, tail) = self.head_and_tail(id);
@@ -140,7 +142,7 @@ impl TermArena {
         }
     }
 
-    /// The derivative of a head that does not look at its surroundings.
+    /// Derives a head that does not look at its context.
     fn derive_head(
         &mut self,
         head: TermId,
@@ -198,7 +200,7 @@ impl TermArena {
         Ok(())
     }
 
-    /// A repetition after one more iteration.
+    /// Returns a repetition after one iteration.
     pub(crate) fn decrement_repetition(
         &mut self,
         body: TermId,
@@ -245,7 +247,7 @@ impl TermArena {
                 }
             }
             TermNode::And(_) | TermNode::Not(_) => {
-                // A whole remaining text already: what follows it is inside.
+                // This is already a whole remaining input; its tail is inside.
                 self.derive_head(head, byte, context, work, sum)?;
             }
             TermNode::Assert(_) | TermNode::LookBehind { .. } => {
@@ -260,8 +262,8 @@ impl TermArena {
                 self.derive_run(&threads, tail, byte, context, work, sum)?;
             }
             TermNode::Repeat { body, min, max, lazy } => {
-                // Iterations that read something, with the rest of the count and the tail in
-                // the place of the mark.
+                // Iterations that read something: the rest of the count and the tail replace the
+                // mark.
                 let marked = self.cat(body, MARK);
                 let once = self.derive(marked, byte, context, work)?;
                 let rest = self.decrement_repetition(body, min, max, lazy);
@@ -271,8 +273,8 @@ impl TermArena {
                 if min == 0 {
                     return self.derive_into(tail, byte, context, work, sum);
                 }
-                // Iterations that read nothing: under the same condition all that are still
-                // required may read nothing, before or after one that reads.
+                // Iterations that read nothing: under the same condition all further required ones
+                // may read nothing too, before or after one that reads.
                 let condition = self.empty_condition(body, context, work)?;
                 if condition != EMPTY {
                     self.derive_conditional(condition, tail, byte, context, work, sum)?;
@@ -292,7 +294,7 @@ impl TermArena {
         Ok(())
     }
 
-    /// Pushes the derivative of "`condition` holds of the remaining text, which is in `tail`".
+    /// Pushes the derivative of "`condition` holds for the remaining input, which is in `tail`".
     fn derive_conditional(
         &mut self,
         condition: TermId,
@@ -315,7 +317,7 @@ impl TermArena {
         }
     }
 
-    /// Whether the empty text belongs to the term, at the end of the whole text.
+    /// Returns `true` if the term contains the empty string at the end of the whole input.
     pub(crate) fn nullable(&self, mut id: TermId, context: LookBehindContext) -> bool {
         loop {
             let facts = self.properties(id);
@@ -343,7 +345,7 @@ impl TermArena {
                 }
                 &TermNode::Assert(inner) | &TermNode::Atomic(inner) => id = inner,
                 &TermNode::LookBehind { index, negative } => {
-                    // At the end, a look-behind that has come to its mark holds.
+                    // At the end of the input, a look-behind that has reached its mark holds.
                     let behind = context.get(index as usize).copied().unwrap_or(EMPTY);
                     return self.nullable(behind, context) != negative;
                 }
@@ -354,7 +356,7 @@ impl TermArena {
         }
     }
 
-    /// The condition on the remaining text under which the term reads nothing here.
+    /// Returns the condition on the remaining input under which the term reads nothing here.
     pub(crate) fn empty_condition(
         &mut self,
         id: TermId,
@@ -384,7 +386,7 @@ impl TermArena {
                 self.alt(any)
             }
             TermNode::And(list) => {
-                // Obligations on the remaining text stay; the marked part is asked.
+                // Obligations on the remaining input stay; the marked operand decides.
                 let mut all = Vec::with_capacity(list.len());
                 for &id in list.iter() {
                     let marked = self.properties(id).marked;

@@ -1,17 +1,18 @@
-//! Whether conjunctions have members, where that is told without a search: of a recognizer's texts
-//! of bounded length, and where one needs a letter that another has not.
+//! Emptiness of intersections without a search, in two cases: a recognizer with bounded length, and
+//! a required letter that another operand lacks.
 
 use crate::terms::custom_language::{ANY_CHAR, RecognizerPosition};
 use crate::terms::{TermArena, TermId, TermNode};
 
-/// How deep is looked into a term.
+/// Maximum depth of terms examined. Chosen, not measured.
 const MAX_TERM_DEPTH: usize = 32;
 
-/// Terms that are looked at in one question; nothing is told of more.
+/// Maximum number of terms examined for one question; beyond it there is no answer. Chosen, not
+/// measured.
 const MAX_TERMS: usize = 1 << 14;
 
 impl TermArena {
-    /// Whether a term has members, where that is told.
+    /// Returns whether a term has members, where a shortcut decides.
     pub(crate) fn nonempty_shortcut(&self, term: TermId) -> Option<bool> {
         let TermNode::And(list) = self.get(term) else { return None };
         if self.has_letter_conflict(list) {
@@ -21,7 +22,7 @@ impl TermArena {
         }
     }
 
-    /// Whether a text of one of these has a letter that one of the others has not.
+    /// Returns `true` if every string of one operand has a letter that another operand lacks.
     fn has_letter_conflict(&self, list: &[TermId]) -> bool {
         let mut left = MAX_TERMS;
         list.iter().any(|&other| {
@@ -34,7 +35,7 @@ impl TermArena {
         })
     }
 
-    /// Whether every text has an ASCII byte besides these.
+    /// Returns `true` if every string of a term has an ASCII byte outside `letters`.
     fn requires_ascii_outside(
         &self,
         id: TermId,
@@ -56,7 +57,8 @@ impl TermArena {
         }
     }
 
-    /// Whether "these texts, and so many characters" has members, where a recognizer tells.
+    /// Decides whether "this recognizer's language, and a number of characters" has members, where
+    /// the recognizer knows.
     fn custom_member_of_length(&self, list: &[TermId]) -> Option<bool> {
         let &[one, other] = list else { return None };
         let (at, count) = match (self.get(one), self.get(other)) {
@@ -76,14 +78,14 @@ impl TermArena {
         else {
             return None;
         };
-        // The count reads whatever may complete the character.
+        // The counter reads whatever completes the character.
         let read = at.bytes_read()?.try_fold(body, |dag, byte| self.dawgs.step(dag, byte))?;
         if read == rest { recognizer.goes_on_behind_wide(at.state, least, most) } else { None }
     }
 }
 
 impl RecognizerPosition {
-    /// The bytes of the present character that are read, where they are known.
+    /// Returns the bytes read of the current character, where they are known.
     fn bytes_read(self) -> Option<impl Iterator<Item = u8>> {
         let (lead, length) = match self.least {
             _ if self.bits == ANY_CHAR => return None,
@@ -112,7 +114,7 @@ mod tests {
         Ok(Expression::pattern(parse(pattern, Dialect::Python, Flags::default())?))
     }
 
-    /// Whether a text is a member of both machines that go on from these states.
+    /// Returns `true` if both automata accept a common string from these states.
     fn have_common_completion(
         one: (&Automaton, StateId),
         other: (&Automaton, StateId),
@@ -154,7 +156,7 @@ mod tests {
             for other in patterns {
                 let (left, right) = (machine(&expression(one)?)?, machine(&expression(other)?)?);
                 let both = Expression::intersection(vec![expression(one)?, expression(other)?])?;
-                // An empty one is refused.
+                // An empty intersection is refused.
                 let both = machine(&both).ok();
                 for text in texts {
                     let read = |automaton: &Automaton| {

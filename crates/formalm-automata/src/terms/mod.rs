@@ -1,13 +1,13 @@
-//! Terms: hash-consed descriptions of what may still be read.
+//! The arena of hash-consed terms: residual languages of a regular expression.
 //!
-//! A term denotes a language of whole remaining texts. Reading a byte turns a term into its
-//! derivative ([`crate::terms::derivative`]); a state of a machine *is* a term. Equal structure has an equal
-//! id, so states meet again and counters, classes and tails are shared.
+//! A term denotes a language of whole remaining inputs. Reading a byte turns a term into its
+//! derivative ([`derivative`]); a state of an automaton *is* a term. Equal structure has an equal
+//! id, so states meet again, and counters, classes and tails are shared.
 //!
-//! Look-around needs its surroundings. Ahead, an assertion in front of a tail is the intersection
-//! of two languages of remaining texts. Behind, the enclosing [`Term::Scope`] carries one term per
-//! look-behind that has read the same bytes and ends in [`Term::Mark`] wherever the look-behind
-//! holds.
+//! Look-around needs context. An assertion before a tail is the intersection of two languages of
+//! remaining inputs. For look-behind, the enclosing [`TermNode::Scope`] carries one term per
+//! look-behind, which has read the same bytes and ends in [`TermNode::Mark`] wherever the
+//! look-behind holds.
 
 mod atomic_groups;
 mod byte_equivalence;
@@ -30,76 +30,77 @@ use crate::terms::derivative::DerivativeCache;
 use crate::terms::term_properties::TermProperties;
 use crate::transduce::{ImageKind, ImageTables};
 
-/// Identifies a term of one [`Terms`].
+/// Identifies a term of one [`TermArena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TermId(pub(crate) u32);
 
-/// No text.
+/// The empty language.
 pub(crate) const EMPTY: TermId = TermId(0);
-/// The empty text.
+/// The language of the empty string.
 pub(crate) const EPSILON: TermId = TermId(1);
-/// Every byte string.
+/// The language of all byte strings.
 pub(crate) const FULL: TermId = TermId(2);
-/// The place where a thread or look-behind ends; replaced or resolved, never read over.
+/// The end of a thread or look-behind; replaced or resolved, never read past.
 pub(crate) const MARK: TermId = TermId(3);
 
-/// The count that stands for "without bound".
+/// The count that stands for "unbounded".
 pub(crate) const UNBOUNDED: u32 = u32::MAX;
 
-/// One term. Lists are shared, so that a term can be taken apart while new ones are made.
+/// One term. Lists are shared, so that a term can be taken apart while new ones are built.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum TermNode {
     Empty,
     Epsilon,
     Full,
     Mark,
-    /// A text of an acyclic automaton.
+    /// The words of an acyclic automaton.
     Dawg(DawgId),
-    /// What a recognizer has still to read.
+    /// The rest of a recognizer's language.
     Custom(RecognizerPosition),
-    /// A text of the first, then one of the second. The first is never a `Cat`.
+    /// A concatenation. The first operand is never a `Cat`.
     Cat(TermId, TermId),
-    /// Any of these; sorted.
+    /// A union; sorted.
     Alt(Arc<[TermId]>),
-    /// Any of these, by preference; only inside atomic groups.
+    /// A union in order of preference; only inside atomic groups.
     Ordered(Arc<[TermId]>),
-    /// All of these; sorted.
+    /// An intersection; sorted.
     And(Arc<[TermId]>),
-    /// Every byte string that is not one of these.
+    /// The complement relative to all byte strings.
     Not(TermId),
-    /// `min` to `max` times the body.
+    /// `min` to `max` repetitions of the body.
     Repeat {
         body: TermId,
         min: u32,
         max: u32,
         lazy: bool,
     },
-    /// The remaining text is one of these; reads nothing.
+    /// An assertion that the remaining input is in a language; reads nothing.
     Assert(TermId),
-    /// Look-behind number `index` of the enclosing scope holds here (or does not).
+    /// The assertion that look-behind number `index` of the enclosing scope holds here (or does
+    /// not).
     LookBehind {
         index: u32,
         negative: bool,
     },
     /// An atomic group.
     Atomic(TermId),
-    /// An atomic group under way: threads by preference, each ending in `Mark`.
+    /// An atomic group in progress: threads by preference, each ending in `Mark`.
     AtomicRun(Arc<[TermId]>),
-    /// A language whose assertions see its own text only.
+    /// A language whose assertions see only its own string.
     Scope {
         body: TermId,
         behinds: Arc<[TermId]>,
     },
-    /// The texts that a change makes of those of another term.
+    /// The image of another term's language under edits or rewrites.
     Image {
         rest: TermId,
         change: ImageKind,
-        /// The empty text belongs to it: kept, because telling takes work.
+        /// The image contains the empty string; stored because deciding it takes work.
         nullable: bool,
     },
 }
 
-/// Terms that nearly every language has: room for them is made at once.
+/// Initial capacity of the tables: the number of terms that nearly every language has.
 pub(crate) const INITIAL_CAPACITY: usize = 14;
 
 /// The arena of terms.
@@ -110,11 +111,11 @@ pub(crate) struct TermArena {
     ids: FxHashMap<TermNode, TermId>,
     pub(crate) dawgs: Dawgs,
     pub(crate) recognizers: RecognizerTable,
-    /// Terms of expressions that stand at several places, by address, while one is lowered.
+    /// Terms of shared expressions by address, during lowering.
     pub(crate) lowered: FxHashMap<usize, (Expression, TermId)>,
-    /// Derivatives by one byte that took many steps so far.
+    /// Cached parts of the current derivative.
     pub(crate) derivation: DerivativeCache,
-    /// Every text, once that was asked for.
+    /// The language of all strings, once it was requested.
     pub(crate) any_string: Option<TermId>,
     pub(crate) images: ImageTables,
     list_bytes: usize,
@@ -140,8 +141,8 @@ impl TermArena {
         terms
     }
 
-    /// The same terms, whose recognizers grow on their own; `None` if these have no more states
-    /// than are worth keeping.
+    /// Returns the same terms with recognizers that grow independently, or `None` if these have few
+    /// enough states to share.
     pub(crate) fn independent_copy(&self) -> Option<TermArena> {
         let recognizers = self.recognizers.copy()?;
         Some(TermArena { recognizers, ..self.clone() })
@@ -155,9 +156,9 @@ impl TermArena {
         self.properties[id.0 as usize]
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
-        // A map is filled to seven eighths, and has a byte for each place.
+        // A map is filled to seven eighths and has one byte per slot.
         let places = self.ids.capacity() * 8 / 7;
         self.terms.capacity() * size_of::<TermNode>()
             + self.properties.capacity() * size_of::<TermProperties>()
@@ -167,7 +168,7 @@ impl TermArena {
             + self.images.memory_bytes()
     }
 
-    /// Number of terms.
+    /// Returns the number of terms.
     pub(crate) fn len(&self) -> usize {
         self.terms.len()
     }
@@ -211,7 +212,7 @@ impl TermArena {
         self.intern(TermNode::Cat(head, tail))
     }
 
-    /// `(first rest) tail`, re-associated to the right without recursion.
+    /// Returns `(first rest) tail`, re-associated to the right without recursion.
     fn cat_deep(&mut self, first: TermId, rest: TermId, tail: TermId) -> TermId {
         let mut heads = vec![first];
         let mut rest = rest;
@@ -225,7 +226,7 @@ impl TermArena {
 
     pub(crate) fn repeat(&mut self, body: TermId, min: u32, max: u32, lazy: bool) -> TermId {
         let facts = self.properties(body);
-        // Iterations that read nothing make up for required ones; a lazy repetition keeps its
+        // Iterations that read nothing make up for required ones. A lazy repetition keeps its
         // count, because it tries the body before it leaves.
         let min = if facts.pure && facts.nullable && !lazy { 0 } else { min };
         match (body, min, max) {
@@ -285,7 +286,7 @@ impl TermArena {
         }
     }
 
-    /// Whether texts are asked for, and none is left: what must not match takes them all.
+    /// Returns `true` if only valid UTF-8 is required and a complement excludes all of it.
     fn excludes_all_strings(&self, list: &[TermId]) -> bool {
         let Some(any) = self.any_string else { return false };
         let takes_all = |id: &TermId| match self.get(*id) {
@@ -298,7 +299,8 @@ impl TermArena {
         list.iter().any(takes_all) && list.iter().any(|&id| self.is_utf8(id))
     }
 
-    /// Whether a term certainly has only texts, between two characters.
+    /// Returns `true` if all members are known to be valid UTF-8 that starts between two
+    /// characters.
     pub(crate) fn is_utf8(&self, id: TermId) -> bool {
         let TermProperties { pure, alphabet, .. } = self.properties(id);
         let is_spelled = pure && !alphabet.inside && !alphabet.invalid_utf8;
@@ -347,7 +349,8 @@ impl TermArena {
         if let TermNode::Alt(list) = self.get(body)
             && list.iter().any(|&one| !self.properties(one).contextual)
         {
-            // Alternatives without look-around stay outside, where they are met as what they are.
+            // Alternatives without look-around stay outside the scope, where they are recognized as
+            // such.
             let (inside, outside) = list.iter().partition(|&&one| self.properties(one).contextual);
             (body, all) = (self.alt(inside), outside);
         }
@@ -355,7 +358,7 @@ impl TermArena {
         self.alt(all)
     }
 
-    /// Head and tail; the tail of a term that is no concatenation is `EPSILON`.
+    /// Returns head and tail; the tail of a term that is no concatenation is `EPSILON`.
     pub(crate) fn head_and_tail(&self, id: TermId) -> (TermId, TermId) {
         match *self.get(id) {
             TermNode::Cat(head, tail) => (head, tail),
@@ -363,7 +366,7 @@ impl TermArena {
         }
     }
 
-    /// `(body, min, max)` of a repetition.
+    /// Returns `(body, min, max)` of a repetition.
     pub(crate) fn repetition(&self, id: TermId) -> Option<(TermId, u32, u32)> {
         match *self.get(id) {
             TermNode::Repeat { body, min, max, .. } => Some((body, min, max)),
@@ -371,7 +374,7 @@ impl TermArena {
         }
     }
 
-    /// Puts `tail` in the place of `Mark`.
+    /// Replaces `Mark` by `tail`.
     pub(crate) fn replace_mark(&mut self, id: TermId, tail: TermId) -> TermId {
         if !self.properties(id).marked {
             return id;

@@ -1,4 +1,4 @@
-//! From the tree of a pattern to a term.
+//! Lowering of pattern syntax trees to terms.
 
 use crate::charset::CharSet;
 use crate::expression::{EDGE, Expression};
@@ -8,7 +8,7 @@ use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermArena, TermId, TermNode, UNBOUNDED};
 use crate::transduce::{EditsId, RewriteRule, RulesId};
 
-/// Lowers the nodes of one pattern; its look-behinds are numbered as they are met.
+/// The lowering of one pattern; its look-behinds are numbered as they are met.
 struct PatternLowering<'a> {
     terms: &'a mut TermArena,
     behinds: Vec<TermId>,
@@ -16,18 +16,18 @@ struct PatternLowering<'a> {
     edge: LexemeEdge,
 }
 
-/// What a pattern makes of the edge of a lexeme.
+/// The meaning of the end-of-lexeme byte at a position of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LexemeEdge {
-    /// There is none: the text is the lexeme.
+    /// There is none: the input is the lexeme.
     Missing,
     /// It is ahead: what is read here ends before it.
     Ahead,
-    /// It may be passed over in front of any character.
+    /// It may be skipped before any character.
     Passed,
 }
 
-/// Groups in which edits are allowed.
+/// The groups in which edits are allowed.
 struct EditRegion<'a> {
     groups: Vec<u32>,
     edits: EditsId,
@@ -35,7 +35,7 @@ struct EditRegion<'a> {
     spent: Option<BudgetExhausted>,
 }
 
-/// The language of a pattern as a term that depends on nothing around it.
+/// Lowers a pattern to a term that is independent of its context.
 pub(crate) fn pattern(terms: &mut TermArena, pattern: &Pattern) -> TermId {
     let mut lowering =
         PatternLowering { terms, behinds: Vec::new(), region: None, edge: LexemeEdge::Missing };
@@ -44,7 +44,7 @@ pub(crate) fn pattern(terms: &mut TermArena, pattern: &Pattern) -> TermId {
     terms.scope(body, behinds)
 }
 
-/// The lexemes of a pattern with what follows them: see [`Expression::lexeme`].
+/// Lowers a pattern to its lexemes with what follows them, see [`Expression::lexeme`].
 pub(crate) fn lexeme(terms: &mut TermArena, pattern: &Pattern) -> TermId {
     let mut lowering =
         PatternLowering { terms, behinds: Vec::new(), region: None, edge: LexemeEdge::Ahead };
@@ -56,12 +56,12 @@ pub(crate) fn lexeme(terms: &mut TermArena, pattern: &Pattern) -> TermId {
     let tail = terms.cat(edge, others);
     let body = terms.cat(body, tail);
     let body = terms.scope(body, behinds);
-    // What prefers a longer match passes over the edge, and must not wait for another one.
+    // Preferring a longer match skips the end of the lexeme, and must not wait for another one.
     let once = terms.cat(others, tail);
     terms.and(vec![body, once])
 }
 
-/// The language of a pattern with edits in its groups called `name`.
+/// Lowers a pattern with edits in its groups called `name`.
 pub(crate) fn edited_pattern(
     terms: &mut TermArena,
     pattern: &Pattern,
@@ -80,7 +80,7 @@ pub(crate) fn edited_pattern(
     Ok(terms.scope(body, behinds))
 }
 
-/// Rules of rewriting as terms.
+/// Lowers rewrite rules.
 pub(crate) fn rules(
     terms: &mut TermArena,
     rules: &[(String, Expression)],
@@ -97,7 +97,7 @@ pub(crate) fn rules(
     Ok(terms.rewrite_plan(lowered, optional))
 }
 
-/// The term without the empty text.
+/// Returns the term without the empty string.
 fn without_empty(terms: &mut TermArena, id: TermId) -> TermId {
     match *terms.get(id) {
         TermNode::Epsilon => return EMPTY,
@@ -111,7 +111,7 @@ fn without_empty(terms: &mut TermArena, id: TermId) -> TermId {
     terms.and(vec![id, something])
 }
 
-/// Every text: any number of characters.
+/// Returns the language of all strings: any number of characters.
 pub(crate) fn any_string(terms: &mut TermArena) -> TermId {
     let any = class(terms, &CharSet::all());
     let all = terms.repeat(any, 0, UNBOUNDED, false);
@@ -119,7 +119,7 @@ pub(crate) fn any_string(terms: &mut TermArena) -> TermId {
     all
 }
 
-/// The union of texts, which need not be sorted.
+/// Returns the language of some strings, which need not be sorted.
 pub(crate) fn literals(terms: &mut TermArena, mut texts: Vec<Vec<u8>>) -> TermId {
     texts.sort_unstable();
     texts.dedup();
@@ -129,7 +129,7 @@ pub(crate) fn literals(terms: &mut TermArena, mut texts: Vec<Vec<u8>>) -> TermId
     }
 }
 
-/// Lowers many texts, under the deadline of this thread.
+/// Lowers many strings, under the deadline of this thread.
 pub(crate) fn checked_literals(
     terms: &mut TermArena,
     mut texts: Vec<Vec<u8>>,
@@ -141,9 +141,9 @@ pub(crate) fn checked_literals(
     Ok(found.map_or(EMPTY, |dag| terms.dawg(dag)))
 }
 
-/// `x{min,max}`, with `x` itself a repetition joined into one counter where that is exact.
+/// Returns `x{min,max}`, merging it with an inner repetition where that is exact.
 ///
-/// `(x{m,n}){p,q}` is `x{pm,qn}` when the intervals `[cm, cn]` for `c = p..q` leave no gap.
+/// `(x{m,n}){p,q}` is `x{pm,qn}` if the intervals `[cm, cn]` for `c = p..q` leave no gap.
 pub(crate) fn repeat(terms: &mut TermArena, body: TermId, min: u32, max: u32) -> TermId {
     if let Some((inner, m, n)) = terms.repetition(body) {
         let first = min.max(1);
@@ -177,7 +177,7 @@ pub(crate) fn class(terms: &mut TermArena, set: &CharSet) -> TermId {
     }
 }
 
-/// The only character of a class node.
+/// Returns the only character of a class node.
 fn only_char(node: &Node) -> Option<char> {
     match node {
         Node::Group { node, .. } => only_char(node),
@@ -189,7 +189,7 @@ fn only_char(node: &Node) -> Option<char> {
     }
 }
 
-/// The only text of a node that is a sequence of characters.
+/// Returns the only string of a node that is a sequence of characters.
 fn only_text(node: &Node) -> Option<String> {
     match node {
         Node::Empty => Some(String::new()),
@@ -200,7 +200,8 @@ fn only_text(node: &Node) -> Option<String> {
 }
 
 impl PatternLowering<'_> {
-    /// `ordered`: inside an atomic group, where preference is part of the meaning.
+    /// Lowers a node. `ordered` is `true` inside an atomic group, where preference is part of the
+    /// meaning.
     fn node(&mut self, node: &Node, ordered: bool) -> TermId {
         match node {
             Node::Empty => EPSILON,
@@ -211,7 +212,7 @@ impl PatternLowering<'_> {
             Node::Concat(list) => self.concat(list, ordered),
             Node::Alternation(list) => self.alternation(list, ordered),
             Node::Repeat { node, min, max: Some(1), .. } if self.region.is_some() => {
-                // Not a repetition: whoever looks for the edits of a region finds it in a union.
+                // Not a repetition: the search for edits of a region finds it in a union.
                 let body = self.node(node, ordered);
                 if *min == 0 { self.terms.alt(vec![EPSILON, body]) } else { body }
             }
@@ -250,8 +251,8 @@ impl PatternLowering<'_> {
         }
     }
 
-    /// A node that is read over the edge of the lexeme, if there is one: it looks ahead, or says
-    /// what is preferred.
+    /// Lowers a node that is read past the end of the lexeme, if there is one: it looks ahead, or
+    /// determines preference.
     fn past_edge(&mut self, node: &Node, ordered: bool) -> TermId {
         self.with_edge_passed(|it| it.node(node, ordered))
     }
@@ -266,7 +267,7 @@ impl PatternLowering<'_> {
         body
     }
 
-    /// What remains at the end of the text.
+    /// Returns what remains at the end of the input.
     fn end(&mut self) -> TermId {
         if self.edge == LexemeEdge::Missing {
             return EPSILON;
@@ -275,7 +276,7 @@ impl PatternLowering<'_> {
         self.terms.alt(vec![EPSILON, edge])
     }
 
-    /// A character that may stand behind the edge.
+    /// Returns a character that may follow the end of the lexeme.
     fn allow_edge_before(&mut self, class: TermId) -> TermId {
         if self.edge != LexemeEdge::Passed {
             return class;
@@ -302,7 +303,7 @@ impl PatternLowering<'_> {
         let mut tail = EPSILON;
         let mut end = list.len();
         while end > 0 {
-            // A run of single characters is one text: one leaf instead of a chain of terms.
+            // A run of single characters is one leaf instead of a chain of terms.
             let passes = self.region.is_some() || self.edge == LexemeEdge::Passed;
             let plain = |node: &&Node| only_char(node).is_some() && !passes;
             let run = list[..end].iter().rev().take_while(plain).count();
@@ -342,7 +343,7 @@ impl PatternLowering<'_> {
         self.terms.alt(others)
     }
 
-    /// Look-behind: the body has just been read.
+    /// Lowers look-behind: the body has just been read.
     fn look_behind(&mut self, body: TermId, negative: bool) -> TermId {
         let any = class(self.terms, &CharSet::all());
         let any = self.allow_edge_before(any);
@@ -352,7 +353,7 @@ impl PatternLowering<'_> {
         self.number_look_behind(behind, negative)
     }
 
-    /// A mark that no byte has carried away: nothing was read.
+    /// The start of the input is a mark that no byte has carried away.
     fn text_start(&mut self, negative: bool) -> TermId {
         self.number_look_behind(MARK, negative)
     }

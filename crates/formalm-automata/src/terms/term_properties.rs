@@ -1,30 +1,30 @@
-//! What is known of a term without reading.
+//! Static properties of terms: nullability, minimum length, alphabet, and dependence on context.
 
 use crate::terms::dawg::ByteAlphabet;
 use crate::terms::{TermArena, TermNode};
 
-/// What is known of a term without reading.
+/// The static properties of a term.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TermProperties {
-    /// No assertion, atomic group, scope, intersection or complement inside: never empty, and
-    /// nothing depends on what surrounds it.
+    /// No assertion, atomic group, scope, intersection or complement occurs inside: the language is
+    /// nonempty and independent of its context.
     pub(crate) pure: bool,
-    /// The meaning depends on the text before or after: assertions or atomic groups, unscoped.
+    /// The meaning depends on the input before or after: assertions or atomic groups, unscoped.
     pub(crate) contextual: bool,
     /// `Mark` occurs.
     pub(crate) marked: bool,
-    /// The empty text belongs to it; exact for settled terms only.
+    /// The language contains the empty string; exact only if `nullable_is_exact`.
     pub(crate) nullable: bool,
-    /// `nullable` is exact: for pure terms, and for what is made of such by Boolean operations.
+    /// `nullable` is exact: for pure terms, and for Boolean combinations of such.
     pub(crate) nullable_is_exact: bool,
-    /// Lower bound of the length of a text, in bytes; saturates.
+    /// Lower bound on the length of a member, in bytes; saturates.
     pub(crate) min_len: u32,
-    /// What its texts are made of; meaningful for pure terms only.
+    /// The bytes of its members; meaningful for pure terms only.
     pub(crate) alphabet: ByteAlphabet,
 }
 
 impl TermArena {
-    /// What is known of a term from what is known of its parts.
+    /// Computes the properties of a term from those of its parts.
     pub(crate) fn compute_properties(&self, term: &TermNode) -> TermProperties {
         let plain = TermProperties {
             pure: true,

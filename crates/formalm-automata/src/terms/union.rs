@@ -1,11 +1,11 @@
-//! Unions of terms, in the one form that lets equal states meet.
+//! Unions of terms in normal form, so that equal states meet.
 
 use rustc_hash::FxHashMap;
 
 use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode};
 
 impl TermArena {
-    /// The union; the list is used up.
+    /// Returns the union of the terms in `list`.
     pub(crate) fn alt(&mut self, mut list: Vec<TermId>) -> TermId {
         match list[..] {
             [] => return EMPTY,
@@ -42,7 +42,7 @@ impl TermArena {
         }
     }
 
-    /// Joins `x{a,b} k` and `x{c,d} k` to one term where the intervals touch. This is what keeps
+    /// Merges `x{a,b} k` and `x{c,d} k` into one term where the intervals touch. This keeps
     /// `(a|b)*a(a|b){40}` and nested counters small.
     fn join_counts(&mut self, list: &mut Vec<TermId>) {
         let counted = list.iter().filter(|&&id| self.counter_and_tail(id).is_some()).count();
@@ -85,7 +85,7 @@ impl TermArena {
         *list = kept;
     }
 
-    /// `(body, lazy, tail, min, max)` of a term that is a counter in front of a tail.
+    /// Returns `(body, lazy, tail, min, max)` of a term that is a counter before a tail.
     fn counter_and_tail(&self, id: TermId) -> Option<(TermId, bool, TermId, u32, u32)> {
         let (head, tail) = self.head_and_tail(id);
         match *self.get(head) {

@@ -1,4 +1,4 @@
-//! Whole characters read from terms of bytes.
+//! Successors of a term by whole characters.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::{EMPTY, TermArena, TermId, TermNode};
 
-/// For a term, what it becomes by some character: each different outcome once, with the smallest
-/// character that leads there.
+/// The successors of a term by a character: each distinct one once, with the smallest character
+/// that leads to it.
 pub(super) type CharOutcomes = Arc<[(char, TermId)]>;
 
-/// Outcomes by term, and what follows any character at all.
+/// A cache of successors by term, and of the union of all successors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CharSuccessors {
     outcomes: FxHashMap<TermId, CharOutcomes>,
@@ -25,7 +25,7 @@ impl CharSuccessors {
     }
 }
 
-/// How many bytes of a character follow its first.
+/// Returns the number of bytes that follow the first one of a character.
 pub(super) fn bytes_after(first: u8) -> u8 {
     match first {
         0xC0..=0xDF => 1,
@@ -35,11 +35,11 @@ pub(super) fn bytes_after(first: u8) -> u8 {
     }
 }
 
-/// First bytes of characters, in groups of equal length.
+/// First bytes of characters, grouped by the length of the character.
 const FIRST_BYTES: [(u8, u8); 4] = [(0x00, 0x7F), (0xC2, 0xDF), (0xE0, 0xEF), (0xF0, 0xF4)];
 
 impl TermArena {
-    /// The texts that are left of a text of `id` when its first character is dropped.
+    /// Returns the language without the first character of its strings.
     pub(super) fn drop_first_char(
         &mut self,
         id: TermId,
@@ -61,7 +61,8 @@ impl TermArena {
         Ok(dropped)
     }
 
-    /// What `id` becomes by each character: every different outcome with its smallest character.
+    /// Returns the successors of `id` by each character: each distinct one with its smallest
+    /// character.
     pub(super) fn char_outcomes(
         &mut self,
         id: TermId,
@@ -87,7 +88,7 @@ impl TermArena {
         Ok(outcomes)
     }
 
-    /// Each different derivative by a byte of the range, with the lowest byte of its run.
+    /// Returns each distinct derivative by a byte of the range, with the lowest byte of its run.
     fn byte_outcomes(
         &mut self,
         id: TermId,
@@ -110,8 +111,8 @@ impl TermArena {
         }
     }
 
-    /// Follows the `depth` bytes that a character still has. A term that was met before with as
-    /// many bytes to go leads nowhere new.
+    /// Reads the `depth` remaining bytes of a character. A term visited before with as many bytes
+    /// left leads nowhere new.
     fn rest_of_character(
         &mut self,
         id: TermId,

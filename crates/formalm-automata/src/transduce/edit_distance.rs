@@ -1,10 +1,14 @@
-//! Texts within some edits of a member: Levenshtein's distance, to a language.
+//! The strings within an edit distance of a language (Levenshtein).
 //!
-//! Write E(r, k) for the texts within k edits of a text of r, A for the characters that may be
-//! written and D(r) for what is left of the texts of r without their first character. Then E(r, k)
-//! is the union of: a character of r copied, then E of what follows it; A, then E(r, k − 1), an
-//! insertion; A, then E(D(r), k − 1), a substitution; and E(D(r), k − 1), a deletion. A state
-//! therefore is a union of one E(r, k) for each k. (The transducer that ReLM composes has |A|²
+//! Write E(r, k) for the strings within k edits of a string of r, A for the characters that may be
+//! written, and D(r) for r without the first characters. Then E(r, k) is the union of
+//!
+//! * a character of r copied, then E of the rest;
+//! * A, then E(r, k − 1): an insertion;
+//! * A, then E(D(r), k − 1): a substitution;
+//! * E(D(r), k − 1): a deletion.
+//!
+//! So a state is a union of one E(r, k) for each k. (The transducer that ReLM composes has |A|²
 //! edges; here a substitution is one term.)
 
 use crate::charset::CharSet;
@@ -15,35 +19,35 @@ use crate::terms::term_properties::TermProperties;
 use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode};
 use crate::transduce::{EditsId, ImageKind, UnfoldedImage};
 
-/// The edits that are allowed.
+/// The allowed kinds of edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operations {
-    /// A character that the member does not have.
+    /// Inserting a character.
     pub insert: bool,
-    /// A character of the member left out.
+    /// Deleting a character of the member.
     pub delete: bool,
-    /// A character in the place of another.
+    /// Replacing a character of the member.
     pub substitute: bool,
 }
 
-/// What edits may do, and where.
+/// The allowed edits, and the region they are confined to.
 #[derive(Clone, Debug)]
 pub struct Edits {
-    /// At most so many.
+    /// Maximum number of edits.
     pub budget: u32,
-    /// The characters that may be written: inserted, or put in the place of others.
+    /// The characters that may be inserted or substituted.
     pub alphabet: CharSet,
-    /// Which edits.
+    /// The allowed kinds of edits.
     pub operations: Operations,
-    /// Edits begin where a text of this language has been read, unchanged; `None`: at once.
+    /// Edits begin after a string of this language was read unchanged; `None`: at the start.
     pub after: Option<Expression>,
-    /// Edits end where a text of this language is left, unchanged; `None`: at the end.
+    /// Edits end where a string of this language remains, unchanged; `None`: at the end.
     pub before: Option<Expression>,
-    /// Edits stay within the capturing groups of this name; the original is one pattern.
+    /// Edits are confined to the capturing groups of this name; the original is a single pattern.
     pub group: Option<String>,
 }
 
-/// [`Edits`] as terms.
+/// [`EditRules`], lowered to terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EditPlan {
     pub(crate) budget: u32,
@@ -74,13 +78,14 @@ impl Edits {
 }
 
 impl TermArena {
-    /// A plan of its own, equal to others or not: edits of edits must not be taken for one.
+    /// Registers a plan under a new id, even if an equal one exists: edits of edits must stay
+    /// distinct.
     pub(crate) fn edit_plan(&mut self, plan: EditPlan) -> EditsId {
         self.images.edits.push(plan);
         EditsId((self.images.edits.len() - 1) as u32)
     }
 
-    /// The texts within the plan's edits of a text of `rest`, `rest`'s own among them.
+    /// Returns the strings within the plan's edits of `rest`, those of `rest` included.
     pub(crate) fn edits(
         &mut self,
         rest: TermId,
@@ -92,7 +97,7 @@ impl TermArena {
             None => self.edited_all(rest, edits, work)?,
             Some(gate) => self.gated(rest, gate, edits, work)?,
         };
-        // Members without such a region stay as they are.
+        // Members without such a region stay unchanged.
         Ok(if plan.after.is_some() || plan.before.is_some() {
             self.alt(vec![rest, edited])
         } else {
@@ -109,7 +114,7 @@ impl TermArena {
         self.edited(rest, self.images.plan(edits).budget, 0, edits, work)
     }
 
-    /// E(rest, budget), inside a character or at its start.
+    /// Returns E(rest, budget), inside a character or at its start.
     pub(super) fn edited(
         &mut self,
         rest: TermId,
@@ -130,7 +135,7 @@ impl TermArena {
         Ok(self.intern(TermNode::Image { rest, change, nullable }))
     }
 
-    /// Whether deletions alone lead to a text's end.
+    /// Returns `true` if deletions alone reach the end of a string.
     fn reaches_end(
         &mut self,
         mut rest: TermId,
@@ -201,7 +206,7 @@ impl TermArena {
         Ok(unfolded)
     }
 
-    /// Facts of an edited term, `nullable` aside.
+    /// Returns the properties of an edited term, except `nullable`.
     pub(super) fn edit_facts(
         &self,
         rest: TermProperties,

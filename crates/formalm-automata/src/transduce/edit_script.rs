@@ -1,4 +1,4 @@
-//! A shortest way from a member to a text: which edits lead there.
+//! Edit scripts: a shortest alignment of a member with a string.
 
 use std::collections::VecDeque;
 
@@ -11,22 +11,22 @@ use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::{TermArena, TermId, TermNode};
 use crate::transduce::{EditsId, ImageKind};
 
-/// Fewest edits that make a text of a member.
+/// The fewest edits that turn a member into a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditScript {
-    /// Member and text side by side: both for a character kept or substituted, the member's only
-    /// for a deletion, the text's only for an insertion.
+    /// Member and string side by side. Both are present for a character kept or substituted, only
+    /// the member's for a deletion, only the string's for an insertion.
     pub pairs: Vec<(Option<char>, Option<char>)>,
 }
 
 impl EditScript {
-    /// The number of edits.
+    /// Returns the number of edits.
     pub fn count(&self) -> usize {
         self.pairs.iter().filter(|(member, text)| member != text).count()
     }
 }
 
-/// What a step of the search reads of member and text.
+/// The characters of member and string that a step of the search reads.
 type EditPair = Option<(Option<char>, Option<char>)>;
 
 struct ScriptNode {
@@ -40,12 +40,12 @@ struct ScriptSearch<'a> {
     terms: &'a mut TermArena,
     work: &'a mut StepMeter,
     edits: EditsId,
-    /// Terms known to hold an image under `edits`, and others.
+    /// Terms known to contain an image under `edits`, or not.
     holds: FxHashMap<TermId, bool>,
 }
 
-/// The script of fewest edits under which `start`, whose images under `edits` are the edits to be
-/// found, has `text`; `None` if it has not. Breadth first by the number of edits.
+/// Returns the script of fewest edits under which `start` contains `text`, or `None` if it does
+/// not. Only images under `edits` count. Breadth first by the number of edits (0-1 BFS).
 pub(crate) fn script(
     terms: &mut TermArena,
     start: TermId,
@@ -114,8 +114,8 @@ impl ScriptSearch<'_> {
         holds
     }
 
-    /// Whether the empty text belongs to the term without an edit. Unions of images are asked
-    /// member by member, after a step that reads nothing.
+    /// Returns `true` if the term contains the empty string without an edit. The operands of a
+    /// union of images are examined one by one, after a step that reads nothing.
     fn ends(&mut self, id: TermId) -> bool {
         if !self.holds(id) {
             return self.terms.nullable(id, &[]);
@@ -130,7 +130,7 @@ impl ScriptSearch<'_> {
         }
     }
 
-    /// Steps from a term: what is read, and what is left.
+    /// Returns the steps from a term: what is read, and the residual.
     fn moves(
         &mut self,
         id: TermId,

@@ -1,4 +1,4 @@
-//! Images of expressions: what may be asked for, and how it becomes terms.
+//! Edits, rewrites, reversal and edit scripts as operations on expressions, with their checks.
 
 use crate::automaton::{Limits, check};
 use crate::error::{Error, Resource};
@@ -10,11 +10,11 @@ use crate::terms::pattern_lowering;
 use crate::terms::{TermArena, TermId};
 use crate::transduce::{EditScript, Edits, EditsId, reversed_pattern, reversed_text, script};
 
-/// Most edits at once; what a state costs grows with their square.
+/// Maximum number of edits; the cost of a state grows with its square. Chosen, not measured.
 const MAX_EDITS: u64 = 100;
 
 impl Expression {
-    /// Texts within some edits of a member; the members are among them.
+    /// Returns the strings within some edits of a member, members included.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Expression {
         Expression::combine(ExpressionNode::Edits(self, edits))
     }
 
-    /// Members with occurrences of the rules' sources replaced by a text of the target; `optional`
+    /// Replaces occurrences of the rules' sources in members by strings of the targets; `optional`
     /// also keeps occurrences. See [`crate::transduce`] for the order of obligatory replacement.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Expression {
         Expression::combine(ExpressionNode::Rewrite { original: self, rules, optional })
     }
 
-    /// Members read from right to left, character by character.
+    /// Returns the members read from right to left, character by character.
     ///
     /// # Errors
     ///
@@ -124,8 +124,8 @@ impl Expression {
         }
     }
 
-    /// The fewest edits under which `text` belongs to an expression made by [`Expression::edits`];
-    /// `None` if it does not, or if the expression is another.
+    /// Returns the fewest edits under which `text` belongs to an expression made by
+    /// [`Expression::edits`]. Returns `None` if it does not belong, or for other expressions.
     ///
     /// # Errors
     ///
@@ -168,7 +168,7 @@ impl Expression {
     }
 }
 
-/// Whether an occurrence of `one` may share characters with that of any source.
+/// Returns `true` if an occurrence of `one` may share characters with that of any source.
 fn overlaps(one: &str, rules: &[(String, Expression)]) -> bool {
     rules.iter().any(|(other, _)| {
         let inner = one != other && other.contains(one);

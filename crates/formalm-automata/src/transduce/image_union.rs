@@ -1,9 +1,10 @@
-//! Unions of images.
+//! Unions of images: merging images of one kind, and dropping those that a larger edit budget
+//! covers.
 
 use crate::terms::{EMPTY, TermArena, TermId, TermNode};
 use crate::transduce::ImageKind;
 
-/// An image in front of a tail, as a member of a union.
+/// An image before a tail, as an operand of a union.
 #[derive(Clone, Copy)]
 struct UnionImage {
     change: ImageKind,
@@ -13,11 +14,11 @@ struct UnionImage {
 }
 
 impl TermArena {
-    /// Joins the images of a union: those under the same change to one image of the union of their
-    /// originals, where counters join as they do in any union. And what may be edited more often
-    /// needs no place among what may be edited less.
+    /// Merges the images of a union: those of the same kind become one image of the union of their
+    /// originals, where counters merge as in any union. Originals with a larger edit budget are
+    /// removed from images with a smaller one.
     pub(crate) fn join_images(&mut self, list: &mut Vec<TermId>) {
-        // Every union comes by here, and hardly any has images.
+        // Every union comes through here, and hardly any has images.
         if list.iter().filter(|&&id| self.is_image(id)).count() < 2 {
             return;
         }
@@ -55,8 +56,8 @@ impl TermArena {
         *list = others;
     }
 
-    /// Takes originals that a larger budget has out of the images under smaller ones. An image
-    /// with the empty text stays whole: which of its originals has it is not known here.
+    /// Removes originals that a larger budget covers from the images with smaller ones. An image
+    /// with the empty string stays complete: it is unknown which of its originals contributes it.
     fn drop_smaller_budgets(&mut self, images: &mut [UnionImage]) {
         for at in 0..images.len() {
             let ImageKind::Edit { budget, inside, edits } = images[at].change else { continue };
@@ -81,7 +82,7 @@ impl TermArena {
         }
     }
 
-    /// Whether a term is an image in front of a tail.
+    /// Returns `true` if a term is an image before a tail.
     fn is_image(&self, id: TermId) -> bool {
         matches!(self.get(self.head_and_tail(id).0), TermNode::Image { .. })
     }

@@ -1,8 +1,8 @@
-//! Languages near a language: within some edits of a member, or a member rewritten.
+//! Images of languages: strings within an edit distance of a member, and members with rewrites.
 //!
-//! Each is a term over the term of the original, [`Term::Image`], that is unfolded where it is
-//! read: an edit or a rule that no text has come to yet costs nothing. Nothing is composed
-//! eagerly, and both stack: the original may be an image itself.
+//! Each is a term over the term of the original ([`TermNode::Image`]) that is unfolded where it is
+//! read. An edit or rule that no input has reached costs nothing. Nothing is composed eagerly, and
+//! images nest: the original may be an image itself.
 
 mod character_successors;
 mod edit_distance;
@@ -27,47 +27,47 @@ pub(crate) use edit_script::script;
 pub(crate) use reversal::{reversed_pattern, reversed_text};
 pub(crate) use rewrite_rules::{RewritePlan, RewriteRule};
 
-/// Identifies an [`EditPlan`] of one [`Terms`].
+/// Identifies an [`EditPlan`] of one [`TermArena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EditsId(u32);
 
-/// Identifies a [`RewritePlan`] of one [`Terms`].
+/// Identifies a [`RewritePlan`] of one [`TermArena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RulesId(u32);
 
-/// How the texts of an image come from those of its original.
+/// The kind of an image: how its strings are made from those of the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ImageKind {
-    /// Read unchanged while `gate` is read too; where the gate ends, edits may begin.
+    /// Reads unchanged while `gate` is read too; where the gate ends, edits may begin.
     Gate { gate: TermId, edits: EditsId },
-    /// At most `budget` edits; `inside` bytes of the present character are still to be read.
+    /// At most `budget` edits; `inside` bytes of the current character remain.
     Edit { budget: u32, inside: u8, edits: EditsId },
-    /// Occurrences of the rules' sources replaced.
+    /// Replaces occurrences of the rules' sources.
     Rewrite { rules: RulesId },
 }
 
-/// The ways to go on from an image at the start of a character.
+/// The continuations of an image at the start of a character.
 #[derive(Debug, Default)]
 struct UnfoldedImage {
-    /// The next character is the original's; its first byte leads to an image of what is left.
+    /// The next character is the original's; its first byte leads to an image of the rest.
     copies: Vec<(TermId, ImageKind)>,
-    /// Anything else, as terms.
+    /// All other continuations, as terms.
     others: Vec<TermId>,
 }
 
-/// What images of one arena share.
+/// The tables that the images of one arena share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ImageTables {
     pub(super) edits: Vec<EditPlan>,
     pub(super) rules: Vec<Arc<RewritePlan>>,
     unfolded: FxHashMap<TermId, Arc<UnfoldedImage>>,
-    /// Originals with what vanishing sources leave of them.
+    /// Originals, closed under sources that may vanish.
     pub(super) closed: FxHashMap<(TermId, RulesId), TermId>,
     pub(super) successors: character_successors::CharSuccessors,
 }
 
 impl ImageTables {
-    /// Terms that images hold beside their originals: their letters are read too.
+    /// Returns the terms that images hold in addition to their originals: their bytes are read too.
     pub(crate) fn leaves(&self, change: ImageKind) -> Vec<TermId> {
         match change {
             ImageKind::Gate { edits, .. } | ImageKind::Edit { edits, .. } => {
@@ -94,14 +94,14 @@ impl ImageTables {
         self.rules[id.0 as usize].clone()
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.unfolded.len() * 160 + self.closed.len() * 24 + self.successors.memory_bytes()
     }
 }
 
 impl TermArena {
-    /// The texts that `change` makes of those of `rest`.
+    /// Returns the image of `rest` of the given kind.
     pub(crate) fn image(
         &mut self,
         rest: TermId,
@@ -118,7 +118,7 @@ impl TermArena {
         }
     }
 
-    /// Facts of an image, `nullable` aside.
+    /// Returns the properties of an image, except `nullable`.
     pub(crate) fn image_facts(&self, rest: TermProperties, change: ImageKind) -> TermProperties {
         match change {
             ImageKind::Edit { budget, edits, .. } => self.edit_facts(rest, budget, edits),
@@ -192,7 +192,7 @@ impl TermArena {
         Ok(unfolded)
     }
 
-    /// The term after all of `text`.
+    /// Returns the derivative by all of `text`.
     pub(crate) fn derive_text(
         &mut self,
         mut id: TermId,
@@ -210,7 +210,7 @@ impl TermArena {
 }
 
 impl ImageKind {
-    /// The change after the first byte of a character was copied.
+    /// Returns the kind after the first byte of a character was copied.
     fn after(self, byte: u8) -> ImageKind {
         match self {
             ImageKind::Edit { budget, edits, .. } => {

@@ -1,9 +1,9 @@
-//! Languages read from right to left.
+//! Reversal of patterns and strings.
 
 use crate::error::Error;
 use crate::syntax::{Node, Pattern};
 
-/// The pattern whose members are those of `pattern`, reversed by characters.
+/// Returns the pattern of the reversed members, by characters.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ fn reversed(node: &Node) -> Result<Node, Error> {
     })
 }
 
-/// A text reversed by characters; bytes that are no character's are moved one by one.
+/// Reverses a string by characters; bytes outside of valid UTF-8 are moved one by one.
 pub(crate) fn reversed_text(text: &[u8]) -> Vec<u8> {
     let mut pieces: Vec<&[u8]> = Vec::new();
     for chunk in text.utf8_chunks() {

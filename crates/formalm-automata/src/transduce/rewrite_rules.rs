@@ -1,9 +1,9 @@
-//! Members with occurrences of some texts replaced by others.
+//! Members with occurrences of some strings replaced by others.
 //!
 //! Optional rules replace any set of occurrences that do not overlap. Obligatory ones replace, from
-//! left to right, the longest source that the original has at each place, and go on behind it
-//! (leftmost-longest replacement; Karttunen, 1996). Both are read off the original's term: r after
-//! the source s, behind a text of the target. An obligatory copy of a character also demands that
+//! left to right, the longest source that the original has at each position, and continue after it
+//! (leftmost-longest replacement; Karttunen, 1996). Both are read off the original's term: a string
+//! of the target, then r after the source s. An obligatory copy of a character also requires that
 //! no source begins there, which is an intersection with a complement.
 
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::terms::term_properties::TermProperties;
 use crate::terms::{EMPTY, FULL, TermArena, TermId, TermNode};
 use crate::transduce::{ImageKind, RulesId, UnfoldedImage};
 
-/// One rule as terms.
+/// One rule, lowered to terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RewriteRule {
     pub(crate) source: Vec<u8>,
-    /// The target without the empty text; may be `EMPTY`.
+    /// The target without the empty string; may be `EMPTY`.
     pub(crate) target: TermId,
-    /// The target has the empty text: the source may be left out.
+    /// `true` if the target contains the empty string: the source may vanish.
     pub(crate) vanishes: bool,
 }
 
-/// Rules, sorted by source, each source once.
+/// Rules sorted by source, each source once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RewritePlan {
     pub(crate) rules: Vec<RewriteRule>,
     pub(crate) optional: bool,
-    /// All sources as one term: their letters tell bytes apart.
+    /// All sources as one term, whose bytes must be distinguished.
     pub(crate) sources: TermId,
 }
 
@@ -56,7 +56,7 @@ impl TermArena {
         RulesId(index as u32)
     }
 
-    /// The texts of `rest`, rewritten.
+    /// Returns the strings of `rest`, rewritten.
     pub(crate) fn rewritten(
         &mut self,
         rest: TermId,
@@ -71,8 +71,8 @@ impl TermArena {
         Ok(self.intern(TermNode::Image { rest, change: ImageKind::Rewrite { rules }, nullable }))
     }
 
-    /// `rest`, and what is left of it behind sources that vanish: an image then need not look for
-    /// sources that vanish at its start.
+    /// Returns the union of `rest` and its residuals after vanishing sources. An image then need
+    /// not look for sources that vanish at its start.
     fn close_over_vanishing(
         &mut self,
         rest: TermId,
@@ -127,7 +127,7 @@ impl TermArena {
         Ok(unfolded)
     }
 
-    /// Rules whose source the texts of `rest` may begin with, and what is left behind it.
+    /// Returns the rules whose source may begin a string of `rest`, with the residual after it.
     fn after_sources(
         &mut self,
         rest: TermId,
@@ -136,7 +136,7 @@ impl TermArena {
     ) -> Result<Vec<(usize, TermId)>, BudgetExhausted> {
         let plan = self.images.shared_rewrites(rules);
         let mut found: Vec<(usize, TermId)> = Vec::new();
-        // What is left after each prefix of the source before: sorted sources share prefixes.
+        // The residual after each prefix of the previous source: sorted sources share prefixes.
         let mut path = vec![rest];
         let mut previous: &[u8] = &[];
         for (number, rule) in plan.rules.iter().enumerate() {
@@ -160,7 +160,7 @@ impl TermArena {
         Ok(found)
     }
 
-    /// Behind a source, no text that makes a longer source of it.
+    /// Removes, after each source, the strings that would make it a longer source.
     fn keep_longest(&mut self, plan: &RewritePlan, found: &mut [(usize, TermId)]) {
         for at in 0..found.len() {
             let (rule, after) = found[at];
@@ -176,7 +176,7 @@ impl TermArena {
         }
     }
 
-    /// The texts of `rest` that begin with none of `texts`.
+    /// Returns the strings of `rest` that begin with none of `texts`.
     fn not_beginning(&mut self, rest: TermId, texts: Vec<Vec<u8>>) -> TermId {
         let any = pattern_lowering::literals(self, texts);
         let beginning = self.cat(any, FULL);
@@ -184,7 +184,7 @@ impl TermArena {
         self.and(vec![rest, others])
     }
 
-    /// Facts of a rewritten term, `nullable` aside.
+    /// Returns the properties of a rewritten term, except `nullable`.
     pub(super) fn rewrite_facts(&self, rest: TermProperties, rules: RulesId) -> TermProperties {
         let plan = self.images.rewrites(rules);
         let mut facts = TermProperties { min_len: 0, pure: rest.pure && plan.optional, ..rest };

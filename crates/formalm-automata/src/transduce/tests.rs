@@ -1,4 +1,4 @@
-//! Images against their definitions, by brute force over short texts.
+//! Tests of images against their definitions, by brute force over short strings.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn letters() -> CharSet {
     CharSet::from_ranges(LETTERS.map(|letter| (letter, letter)))
 }
 
-/// All texts over the letters with at most `length` characters.
+/// Returns all strings over the letters with at most `length` characters.
 fn texts(length: usize) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut last = all.clone();
@@ -43,7 +43,7 @@ fn texts(length: usize) -> Vec<String> {
     all
 }
 
-/// Fewest operations that turn `member` into `text`.
+/// Returns the fewest operations that turn `member` into `text`.
 fn distance(member: &[char], text: &[char], allowed: Operations, alphabet: &CharSet) -> u32 {
     const FAR: u32 = 1000;
     let mut rows = vec![vec![FAR; text.len() + 1]; member.len() + 1];
@@ -213,7 +213,7 @@ fn vanishing_sources_end() {
     }
 }
 
-/// Texts that optional rules make of a member.
+/// Collects the strings that optional rules make of a member.
 fn rewritings(member: &str, rules: &[(String, Vec<String>)], found: &mut Vec<String>, done: &str) {
     let Some(first) = member.chars().next() else {
         found.push(done.to_owned());
@@ -229,7 +229,7 @@ fn rewritings(member: &str, rules: &[(String, Vec<String>)], found: &mut Vec<Str
     }
 }
 
-/// The texts that obligatory rules make of a member.
+/// Returns the strings that obligatory rules make of a member.
 fn replaced(member: &str, rules: &[(String, Vec<String>)]) -> Vec<String> {
     let Some(first) = member.chars().next() else { return vec![String::new()] };
     let here = rules.iter().filter(|(source, _)| member.starts_with(source.as_str()));
@@ -367,7 +367,8 @@ proptest! {
         prop_assume!(Automaton::new(&original, Limits::default()).is_ok());
         let machine = automaton(&original);
         let mut wanted: Vec<String> = Vec::new();
-        // Sources are at most two characters and may vanish: members twice as long as the texts.
+        // Sources have at most two characters and may vanish, so members are twice as long as the
+        // strings.
         for member in texts(6).iter().filter(|text| has(&machine, text)) {
             if optional {
                 rewritings(member, &rules, &mut wanted, "");
@@ -379,7 +380,7 @@ proptest! {
         let vanishes = rules.iter().any(|(_, targets)| targets.iter().any(String::is_empty));
         for text in texts(3) {
             let found = has(&rewritten, &text);
-            // Where sources vanish, longer members than were tried may lead to the text too.
+            // Where sources vanish, longer members than were tried may lead to the string too.
             if !vanishes || wanted.contains(&text) {
                 prop_assert_eq!(found, wanted.contains(&text), "{} {:?} {:?}", &source, &rules, &text);
             }

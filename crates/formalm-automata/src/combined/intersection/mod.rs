@@ -1,12 +1,16 @@
-//! The members of a machine that a regular language has too.
+//! The intersection of any machine with a regular language.
 //!
-//! A state is a pair of states, and both being alive does not make the pair alive. Machines that can
-//! tell are asked ([`Machine::completion_beside`]). Otherwise a search looks for a common member,
-//! guided by how many bytes each side needs or the machine says they need together, and remembers
-//! what it learns. It is limited: where it finds no answer it says so, and never guesses.
+//! ```text
+//!  state = (machine state, regular state)      live?  1. ask the machine   2. bounded search for a common member
+//! ```
 //!
-//! Searches meet many states that no text comes to, so they are made on a machine to look ahead with.
-//! What they learn is about its states; it is dropped with them once it takes much memory.
+//! Two live states need not make a live pair. Machines that can decide are asked first
+//! ([`Machine::intersection_completion`]). Otherwise a search looks for a common member, guided by
+//! lower bounds on the bytes each side needs, or both need together. It remembers what it learns.
+//! The search is limited: without an answer it fails, and never guesses.
+//!
+//! Searches visit many pairs that no input reaches, so they run on a scratch machine. Their results
+//! are about its states and are dropped with it once it uses much memory.
 
 mod nonemptiness_search;
 
@@ -26,24 +30,24 @@ use crate::runtime::Lock;
 
 type StatePair = (StateId, StateId);
 
-/// A machine and a regular one beside it.
+/// A machine restricted to the members that a regular language has too.
 #[derive(Debug)]
 pub struct Filtered<M> {
-    /// Most states.
+    /// Maximum number of states.
     state_limit: u64,
     machine: Arc<M>,
     regular: Arc<Automaton>,
     states: Arc<Lock<StateInterner>>,
     searches: Lock<Arc<NonemptinessSearch<M>>>,
-    /// Of a machine to look ahead with, the states of the one that it looks ahead of.
+    /// The states of the original of a scratch machine.
     origin: Option<Arc<Lock<StateInterner>>>,
     scratch: Lookahead<Filtered<M>>,
 }
 
-/// Searches for common members.
+/// The searches for common members, with their results.
 #[derive(Debug)]
 struct NonemptinessSearch<M> {
-    /// The machine to look ahead with, or the machine itself.
+    /// The scratch machine, or the machine itself.
     machine: Arc<M>,
     is_ahead: bool,
     regular: Arc<Automaton>,
@@ -53,7 +57,7 @@ struct NonemptinessSearch<M> {
 #[derive(Debug)]
 struct SearchCache {
     product: Beside,
-    /// Whether there is a common member, where that was searched.
+    /// Whether a pair has a common member, where a search decided it.
     alive: FxHashMap<StatePair, bool>,
     /// Bytes to the nearest common member; `None` if there is none.
     distance: FxHashMap<StatePair, Option<usize>>,
@@ -62,11 +66,11 @@ struct SearchCache {
 }
 
 impl<M: Machine> Filtered<M> {
-    /// The common members; `None` if there is none.
+    /// Builds the intersection, or returns `None` if it is empty.
     ///
     /// # Errors
     ///
-    /// [`Error::Limit`], also if it was not found out.
+    /// [`Error::Limit`], also if the searches do not decide whether it is empty.
     pub fn of(
         machine: Arc<M>,
         regular: Arc<Automaton>,
@@ -90,7 +94,7 @@ impl<M: Machine> Filtered<M> {
         Ok(filtered.is_alive(start)?.then_some(filtered))
     }
 
-    /// Number of pairs so far, states of the parts aside.
+    /// Returns the number of pairs so far, without the states of the parts.
     pub fn state_count(&self) -> usize {
         self.lock().len()
     }
@@ -99,7 +103,7 @@ impl<M: Machine> Filtered<M> {
         self.states.lock()
     }
 
-    /// The searches so far, or new ones where they have learnt too much to be kept.
+    /// Returns the current searches, or new ones if their cache has grown too large.
     fn searches(&self) -> Arc<NonemptinessSearch<M>> {
         let searches = &mut *self.searches.lock();
         if self.origin.is_none()
@@ -123,13 +127,13 @@ impl<M: Machine> Filtered<M> {
         Ok(self.regular.is_accepting(right) && self.machine.is_accepting(left)?)
     }
 
-    /// Whether there is a common member.
+    /// Returns `true` if a pair has a common member.
     fn is_alive(&self, pair: StatePair) -> Result<bool, Error> {
         let searches = self.searches();
         searches.is_alive(searches.enter(&self.machine, pair)?, &mut searches.lock())
     }
 
-    /// Bytes to the nearest common member; [`usize::MAX`] if there is none.
+    /// Returns the bytes to the nearest common member; [`usize::MAX`] if there is none.
     fn distance(&self, pair: StatePair) -> Result<usize, Error> {
         let searches = self.searches();
         searches.distance(searches.enter(&self.machine, pair)?, &mut searches.lock())
@@ -165,7 +169,7 @@ impl<M: Machine> NonemptinessSearch<M> {
         self.cache.lock()
     }
 
-    /// The pair here that goes on as one of a machine.
+    /// Imports a pair of `machine`.
     fn enter(&self, machine: &Arc<M>, (left, right): StatePair) -> Result<StatePair, Error> {
         let is_same = Arc::ptr_eq(&self.machine, machine);
         Ok((if is_same { left } else { self.machine.enter(left)? }, right))
@@ -180,7 +184,7 @@ impl<M: Machine> NonemptinessSearch<M> {
         Ok(self.regular.is_accepting(right) && self.machine.is_accepting(left)?)
     }
 
-    /// Memory in use, in bytes, unless it is the machine's own.
+    /// Returns the memory in use, in bytes, without the machine's own.
     fn memory_bytes(&self) -> usize {
         let learnt = self.lock();
         let maps = (learnt.distance.capacity() + learnt.alive.capacity()) * 24
@@ -189,7 +193,7 @@ impl<M: Machine> NonemptinessSearch<M> {
         maps + known + if self.is_ahead { self.machine.memory_bytes() } else { 0 }
     }
 
-    /// What is known of common members without a search.
+    /// Returns what is known about common members without a search.
     fn completion_without_search(
         &self,
         (left, right): StatePair,
@@ -220,14 +224,14 @@ impl<M: Machine> NonemptinessSearch<M> {
         Ok(Completion::AtLeast(least.max(own)))
     }
 
-    /// What the machine tells of common members.
+    /// Asks the machine about common members.
     fn completion_from_machine(
         &self,
         (left, right): StatePair,
         look: Look,
         learnt: &mut SearchCache,
     ) -> Result<Completion, Error> {
-        // Where a closer look is too much work, others may still tell.
+        // Where a higher precision exceeds its limits, a lower one may still decide.
         for one in [Look::Closest, Look::Close, Look::Loose] {
             if one <= look {
                 match self.machine.completion_beside(left, &mut learnt.product, right, one)? {
@@ -239,8 +243,7 @@ impl<M: Machine> NonemptinessSearch<M> {
         Ok(Completion::Unknown)
     }
 
-    /// What is to be found out, without a search if the machine can tell; by one with a loose look,
-    /// and if that is too much work with closer ones.
+    /// Decides a question by asking the machine, then by searches of increasing precision.
     fn decide<T>(
         &self,
         pair: StatePair,
@@ -248,7 +251,7 @@ impl<M: Machine> NonemptinessSearch<M> {
         told: impl Fn(Option<usize>) -> T,
         search: impl Fn(SearchEffort, &mut SearchCache) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        // Of a machine that tells nothing it is searched once, each step at what it costs.
+        // A machine that reports nothing is searched once, and a step counts only what it costs.
         let silent =
             self.completion_from_machine(pair, Look::Loose, learnt)? == Completion::Unknown;
         let efforts: &[SearchEffort] = if silent { &[PLAIN_EFFORT] } else { &EFFORTS };
@@ -266,7 +269,7 @@ impl<M: Machine> NonemptinessSearch<M> {
         Ok(told(None))
     }
 
-    /// Whether there is a common member.
+    /// Returns `true` if a pair has a common member.
     fn is_alive(&self, pair: StatePair, learnt: &mut SearchCache) -> Result<bool, Error> {
         match learnt.alive.get(&pair) {
             Some(&known) => Ok(known),
@@ -279,7 +282,7 @@ impl<M: Machine> NonemptinessSearch<M> {
         }
     }
 
-    /// Bytes to the nearest common member; [`usize::MAX`] if there is none.
+    /// Returns the bytes to the nearest common member; [`usize::MAX`] if there is none.
     fn distance(&self, pair: StatePair, learnt: &mut SearchCache) -> Result<usize, Error> {
         let needs = self.decide(
             pair,

@@ -1,4 +1,5 @@
-//! Searches for a common member: whether there is one, and the nearest.
+//! Best-first search for a common member of a machine and a regular language: existence, and the
+//! nearest one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,35 +12,36 @@ use crate::machine::{Completion, Look, Machine};
 use crate::runtime::deadline::DeadlineTicks;
 use crate::runtime::steps_taken;
 
-/// How much is done for an answer.
+/// The effort of one search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchEffort {
-    /// How closely the machine looks.
+    /// The precision at which the machine bounds completions.
     pub(super) look: Look,
-    /// Pairs of states that are met at most.
+    /// Maximum number of pairs visited.
     max_pairs: usize,
-    /// Bytes of a bound that count as a pair: what takes time is mostly to find such members.
+    /// Number of bytes of a lower bound that count as one pair: finding such long members takes
+    /// most of the time.
     bytes_per_pair: usize,
 }
 
-/// One after the other, until the answer is there.
+/// Efforts tried in turn until one decides. The limits are chosen, not measured.
 pub(super) const EFFORTS: [SearchEffort; 3] = [
     SearchEffort { look: Look::Loose, max_pairs: 5_000, bytes_per_pair: 16 },
     SearchEffort { look: Look::Close, max_pairs: 20_000, bytes_per_pair: 16 },
     SearchEffort { look: Look::Closest, max_pairs: 50_000, bytes_per_pair: 16 },
 ];
-/// For machines that tell nothing.
+/// The effort for machines that report nothing. Chosen, not measured.
 pub(super) const PLAIN_EFFORT: SearchEffort =
     SearchEffort { look: Look::Loose, max_pairs: 50_000, bytes_per_pair: 1 };
 
-/// Steps that the machine may take in it: a second or two.
+/// Maximum number of machine steps of one search: one or two seconds. Chosen, not measured.
 const MAX_MACHINE_STEPS: u64 = 10_000_000;
-/// What a byte that is missing counts beside one that was read, where any member will do.
+/// Weight of a missing byte relative to a byte read, where any member will do. A higher value is
+/// greedier. Chosen, not measured.
 const MISSING_BYTE_WEIGHT: usize = 4;
 
 impl<M: Machine> NonemptinessSearch<M> {
-    /// Searches the pairs from one for a common member, those first that seem to need the fewest
-    /// bytes.
+    /// Searches for a common member, visiting pairs first that seem to need the fewest bytes.
     pub(super) fn find_common_member(
         &self,
         from: StatePair,
@@ -81,7 +83,7 @@ impl<M: Machine> NonemptinessSearch<M> {
         Ok(false)
     }
 
-    /// A lower bound of the bytes to a common member; [`usize::MAX`] if there is none.
+    /// Returns a lower bound on the bytes to a common member; [`usize::MAX`] if there is none.
     fn bound(
         &self,
         pair: StatePair,
@@ -95,8 +97,8 @@ impl<M: Machine> NonemptinessSearch<M> {
         })
     }
 
-    /// Bytes to the nearest common member, exactly: pairs are looked at in the order of the bytes
-    /// that a member through them needs at least, and bounds never shrink by more than was read.
+    /// Returns the exact distance to the nearest common member (A*). The bound is consistent: it
+    /// never shrinks by more than the bytes read.
     pub(super) fn shortest_distance(
         &self,
         from: StatePair,
@@ -152,14 +154,14 @@ impl<M: Machine> NonemptinessSearch<M> {
     }
 }
 
-/// Steps of a search between two looks at the deadline; each may be a step of a machine.
+/// Pairs visited between two looks at the deadline; each may take a machine step.
 const PAIRS_PER_DEADLINE_CHECK: u32 = 64;
 
-/// What a search has taken.
+/// A meter of one search.
 struct SearchMeter {
     spent: usize,
     most: usize,
-    /// Steps of machines before it.
+    /// Machine steps taken before the search.
     before: u64,
     ticks: DeadlineTicks,
 }
@@ -187,7 +189,7 @@ fn check_steps_limit(needed: u64, allowed: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Notes that the last pair that was met is alive, and so the way to it.
+/// Records that the last visited pair is live, and so is the path to it.
 fn mark_alive(came: &[(StatePair, usize)], learnt: &mut SearchCache) {
     let mut at = came.len() - 1;
     loop {
@@ -200,7 +202,7 @@ fn mark_alive(came: &[(StatePair, usize)], learnt: &mut SearchCache) {
     }
 }
 
-/// Notes the distances along the way to entry `at`, which is `rest` from a member.
+/// Records the distances along the path to entry `at`, which is `rest` bytes from a member.
 fn record_distances(
     came: &[(StatePair, usize, usize)],
     mut at: usize,

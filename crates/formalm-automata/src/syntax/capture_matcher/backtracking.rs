@@ -1,4 +1,5 @@
-//! The search: depth first, in order of preference, on a stack of our own.
+//! The backtracking search: depth first in order of preference, on an explicit stack, with memoized
+//! failures.
 
 use rustc_hash::FxHashSet;
 
@@ -7,20 +8,19 @@ use crate::error::{Error, Resource};
 use crate::syntax::Dialect;
 use crate::terms::derivative::{BudgetExhausted, StepMeter};
 
-/// Bytes of memory that one search may take.
+/// Maximum memory of one search, in bytes. Chosen, not measured.
 const MEMORY_BYTES: usize = 256 << 20;
 
-/// How often, in steps, the memory is looked at.
+/// Steps between two memory checks.
 const MEMORY_CHECK: u64 = 1024;
 
-/// No position.
+/// The value of a position that is not set.
 const UNSET: u32 = u32::MAX;
 
-/// Where a group begins and ends, if it took part.
+/// The span of a group, if it participated.
 pub(crate) type GroupSpan = Option<(usize, usize)>;
 
-/// The spans of the groups, in bytes, when the program matches the whole text; `None` if it does
-/// not match.
+/// Returns the spans of the groups, in bytes, if the program matches the whole string, else `None`.
 ///
 /// # Errors
 ///
@@ -50,16 +50,16 @@ fn group_span(span: &[u32], offsets: &[usize]) -> GroupSpan {
     }
 }
 
-/// What is known to fail: an instruction, a position, and the state of the loops around it.
+/// A search state known to fail: an instruction, a position, and the state of the active loops.
 type FailureKey = (u32, u32, u64);
 
-/// What to do when the way tried last has failed, the last frame first.
+/// A backtracking frame; the last one is resumed first.
 enum BacktrackFrame {
-    /// Try the other way; `key` fails if that one fails too.
+    /// Try the other path; `key` fails if that one fails too.
     Choice { other: usize, at: u32, trail: usize, key: Option<FailureKey> },
-    /// Both ways have failed.
+    /// Both paths have failed.
     Failed(FailureKey),
-    /// All ways through what was tried by itself have failed.
+    /// All paths through a submatch have failed.
     Opened { open: usize, at: u32, trail: usize },
 }
 
@@ -67,13 +67,13 @@ struct BacktrackSearch<'a> {
     program: &'a MatchProgram,
     text: Vec<char>,
     at: u32,
-    /// Two for each group: its edges. Then two for each loop: how often it was iterated, and
-    /// where the iteration began whose emptiness matters.
+    /// Two registers per group: its edges. Then two per loop: the number of iterations, and where
+    /// the current iteration began if its emptiness matters.
     registers: Vec<u32>,
-    /// Registers and what they held, to be put back.
+    /// Registers and their previous values, for undoing.
     trail: Vec<(u32, u32)>,
     frames: Vec<BacktrackFrame>,
-    /// Where the frames `Opened` are.
+    /// The indices of `Opened` frames.
     opened: Vec<usize>,
     failed: FxHashSet<FailureKey>,
 }
@@ -92,7 +92,7 @@ impl<'a> BacktrackSearch<'a> {
         }
     }
 
-    /// Whether the program matches the whole text.
+    /// Returns `true` if the program matches the whole string.
     fn run(&mut self, work: &mut StepMeter) -> Result<bool, Error> {
         let mut next = Some(0);
         loop {
@@ -109,7 +109,7 @@ impl<'a> BacktrackSearch<'a> {
         }
     }
 
-    /// The instruction after `op`, or none if it failed.
+    /// Executes `op` and returns the next instruction, or `None` if it failed.
     fn step(&mut self, op: usize) -> Option<usize> {
         let program = self.program;
         match &program.ops[op] {
@@ -173,9 +173,9 @@ impl<'a> BacktrackSearch<'a> {
     fn choose(&mut self, op: usize, first: usize, other: usize, loops: &[usize]) -> Option<usize> {
         let mut key = self.loops_state(op, loops).map(|state| (op as u32, self.at, state));
         if self.program.dialect == Dialect::Rust {
-            // That engine simulates an automaton: of two ways that are in one state at one
-            // position, only the first is followed. The second may be an iteration that read
-            // nothing, while the first is still being tried.
+            // That engine simulates an automaton. Of two paths in one state at one position only
+            // the first is followed. The second may be an iteration that read nothing, while the
+            // first is still being tried.
             if key.take().is_some_and(|key| !self.failed.insert(key)) {
                 return None;
             }
@@ -187,8 +187,8 @@ impl<'a> BacktrackSearch<'a> {
         Some(first)
     }
 
-    /// Everything of the loops around `op` that what follows can depend on, as one number; none if
-    /// that is too much for a number, and then nothing is remembered.
+    /// Returns the state of the active loops that the continuation of `op` can depend on, as one
+    /// number. Returns `None` if it does not fit; nothing is remembered then.
     fn loops_state(&self, op: usize, loops: &[usize]) -> Option<u64> {
         let mut state = 0u64;
         for &number in loops {
@@ -211,7 +211,8 @@ impl<'a> BacktrackSearch<'a> {
         if count < one.min {
             return Some(op + 1);
         }
-        // Python looks at the iteration before; ECMAScript has refused it if it was empty.
+        // Python examines the previous iteration; ECMAScript has already refused it if it was
+        // empty.
         let was_empty = one.watched && self.registers[self.began(number)] == self.at;
         if one.max.is_some_and(|max| count >= max) || was_empty {
             return Some(one.exit);
@@ -240,7 +241,7 @@ impl<'a> BacktrackSearch<'a> {
         Some(one.head)
     }
 
-    /// The first way through what was opened last: no other way will be tried.
+    /// Ends the innermost submatch at its first success: no other path will be tried.
     fn close(&mut self) -> Option<usize> {
         let index = self.opened.pop()?;
         let BacktrackFrame::Opened { open, at, trail } = self.frames[index] else { return None };
@@ -257,7 +258,7 @@ impl<'a> BacktrackSearch<'a> {
         Some(after)
     }
 
-    /// Gives up the way tried last; where the next one goes on, if there is one.
+    /// Backtracks; returns where the next path continues, if there is one.
     fn back(&mut self) -> Option<usize> {
         loop {
             match self.frames.pop()? {
@@ -310,18 +311,18 @@ impl<'a> BacktrackSearch<'a> {
     fn check_memory(&self) -> Result<(), Error> {
         let needed = self.frames.capacity() * size_of::<BacktrackFrame>()
             + self.trail.capacity() * size_of::<(u32, u32)>()
-            // A table keeps a byte beside each key.
+            // The hash table stores one byte per key in addition.
             + self.failed.capacity() * (size_of::<FailureKey>() + 1);
         check_memory(needed)
     }
 }
 
-/// The limit of steps was reached.
+/// Returns the error of an exhausted step limit.
 pub(crate) fn out_of_steps(work: &StepMeter) -> Error {
     work.limit_error(BudgetExhausted)
 }
 
-/// Refuses to need more memory than a search may take, in bytes.
+/// Fails if a search needs more memory than allowed, in bytes.
 pub(crate) fn check_memory(needed: usize) -> Result<(), Error> {
     if needed <= MEMORY_BYTES {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A pattern as instructions.
+//! Compilation of a pattern to the instructions of the backtracking matcher.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,49 +8,49 @@ use crate::syntax::Dialect;
 use crate::syntax::ast::{Node, Pattern};
 use crate::syntax::match_width::width;
 
-/// An instruction; the next one follows it unless it says otherwise.
+/// An instruction; the next one follows it unless stated otherwise.
 #[derive(Debug)]
 pub(super) enum MatchOp {
-    /// Read one character of the class, the one before if `back`.
+    /// Read one character of the class; the previous one if `back`.
     Read { class: CharSet, back: bool },
-    /// Go back so many characters.
+    /// Go back this many characters.
     Back(u64),
-    /// The start of the text.
+    /// Assert the start of the string.
     Start,
-    /// The end of the text.
+    /// Assert the end of the string.
     End,
-    /// A word boundary or the absence of one.
+    /// Assert a word boundary, or its absence.
     Boundary { negative: bool, word: CharSet, empty_fails: bool },
-    /// Go elsewhere.
+    /// Continue elsewhere.
     Jump(usize),
-    /// Go on, or go elsewhere if that fails.
+    /// Continue with the next instruction, or elsewhere if that fails.
     Choose { other: usize, loops: Arc<[usize]> },
-    /// One edge of a group is here.
+    /// Save the position as one edge of a group.
     Save(usize),
     /// Begin a loop; its head follows.
     Enter(usize),
     /// Decide whether to iterate (the next instruction) or to leave.
     Head(usize),
-    /// An iteration begins.
+    /// Begin an iteration.
     Iterate(usize),
-    /// An iteration ended; back to the head.
+    /// End an iteration and return to the head.
     Again(usize),
-    /// What follows up to the `Close` before `after` is tried by itself.
+    /// Match the instructions up to the `Close` before `after` as a submatch.
     Open { kind: SubmatchKind, after: usize },
-    /// The end of it.
+    /// End the submatch.
     Close,
-    /// The pattern ends.
+    /// End the pattern.
     Match,
 }
 
-/// What is tried by itself, its first success being final.
+/// A submatch, whose first success is final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SubmatchKind {
-    /// Goes on from where it ended.
+    /// Continues from where it ended.
     Atomic,
-    /// Goes on from where it began.
+    /// Continues from where it began.
     Look,
-    /// Goes on from where it began, if it failed.
+    /// Continues from where it began, if it failed.
     NegativeLook,
 }
 
@@ -60,25 +60,25 @@ pub(super) struct LoopInfo {
     pub(super) min: u32,
     pub(super) max: Option<u32>,
     pub(super) lazy: bool,
-    /// Where its `Head` is.
+    /// The index of its `Head`.
     pub(super) head: usize,
-    /// Where it goes on afterwards.
+    /// The index of the instruction after the loop.
     pub(super) exit: usize,
-    /// Whether an iteration may read nothing, so that it must be known where it began.
+    /// `true` if an iteration may read nothing, so that its start must be recorded.
     pub(super) watched: bool,
-    /// Whether all iterations from the last one that is required on are the same states: those of
-    /// an unbounded repetition of the regex crate.
+    /// `true` if all iterations from the last required one on are the same states, as in an
+    /// unbounded repetition of the regex crate.
     pub(super) shared: bool,
-    /// Whether the first decision to iterate is the same state as the later ones, too.
+    /// `true` if the first decision to iterate is the same state as the later ones, too.
     pub(super) merged: bool,
-    /// Groups (from 0) that an iteration forgets when it begins.
+    /// Groups (from 0) that an iteration clears when it begins.
     pub(super) forgotten: Range<usize>,
-    /// The loops that are running at its head, itself included, up to the nearest `Open`.
+    /// The loops that are active at its head, itself included, up to the nearest `Open`.
     pub(super) loops: Arc<[usize]>,
 }
 
 impl LoopInfo {
-    /// The highest count that is told from all higher ones.
+    /// Returns the highest count that is distinguished from all higher ones.
     pub(super) fn most(&self) -> u32 {
         self.max.unwrap_or(if self.shared { self.min.max(1) } else { self.min })
     }
@@ -94,7 +94,7 @@ pub(crate) struct MatchProgram {
 }
 
 impl MatchProgram {
-    /// The program of a pattern; it is about as long as the pattern.
+    /// Compiles a pattern; the program is about as long as the pattern.
     pub(crate) fn new(pattern: &Pattern) -> MatchProgram {
         let mut program = MatchProgram {
             ops: Vec::new(),
@@ -107,7 +107,7 @@ impl MatchProgram {
         program
     }
 
-    /// Appends `node`, which reads from right to left if `back`; `loops` are running around it.
+    /// Appends `node`, which reads from right to left if `back`, inside the active `loops`.
     fn add(&mut self, node: &Node, back: bool, loops: &Arc<[usize]>) {
         match node {
             Node::Empty => {}
@@ -132,7 +132,7 @@ impl MatchProgram {
             Node::Look { ahead, negative, node } => {
                 let kind = if *negative { SubmatchKind::NegativeLook } else { SubmatchKind::Look };
                 match self.dialect {
-                    // Fixed width: Python goes back and reads forwards.
+                    // Fixed width: Python goes back and reads forward.
                     Dialect::Python | Dialect::Python314 if !*ahead => {
                         self.add_submatch(kind, node, false, width(node).0)
                     }
@@ -183,7 +183,7 @@ impl MatchProgram {
             | Dialect::Rust => 0..0,
             Dialect::Ecma => groups_of(node),
         };
-        // The regex crate tells states apart, not iterations, see `Search::choose`.
+        // The regex crate distinguishes states, not iterations, see `BacktrackSearch::choose`.
         let watched = self.dialect != Dialect::Rust && width(node).0 == 0;
         let loops = Arc::clone(&inside);
         let head = self.ops.len() + 1;
@@ -209,21 +209,21 @@ impl MatchProgram {
         self.loops[number].exit = self.ops.len();
     }
 
-    /// Appends something that is tried by itself, after going back `width` characters.
+    /// Appends a submatch, after going back `width` characters.
     fn add_submatch(&mut self, kind: SubmatchKind, node: &Node, back: bool, width: u64) {
         let open = self.ops.len();
         self.ops.push(MatchOp::Jump(0));
         if width > 0 {
             self.ops.push(MatchOp::Back(width));
         }
-        // Loops outside do not matter to it.
+        // Outer loops do not matter inside.
         self.add(node, back, &Arc::default());
         self.ops.push(MatchOp::Close);
         self.ops[open] = MatchOp::Open { kind, after: self.ops.len() };
     }
 }
 
-/// The groups inside a node, counted from 0; they are numbered without a gap.
+/// Returns the groups inside a node, counted from 0; they are numbered without a gap.
 fn groups_of(node: &Node) -> Range<usize> {
     let join = |a: Range<usize>, b: Range<usize>| match (a.is_empty(), b.is_empty()) {
         (true, _) => b,

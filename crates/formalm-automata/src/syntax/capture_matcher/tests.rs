@@ -1,4 +1,5 @@
-//! Cases written by hand and by chance; engines judge others in `tests/parity/test_captures.py`.
+//! Hand-written and random tests of captures; the engines themselves judge others in
+//! `tests/parity/test_captures.py`.
 
 use proptest::prelude::*;
 
@@ -50,7 +51,7 @@ fn iterations_of_loops() {
     check(nested, Dialect::Ecma, text, &ecma);
     let python = [Some("z"), Some("ac"), Some("a"), Some("bbb"), Some("c")];
     check(nested, Dialect::Python, text, &python);
-    // An empty iteration is refused by one and ends the loop in the other.
+    // ECMAScript refuses an empty iteration; in Python it ends the loop.
     check("(a*)*", Dialect::Ecma, "", &[None]);
     check("(a*)*", Dialect::Python, "", &[Some("")]);
     check("(a*)*", Dialect::Ecma, "aa", &[Some("aa")]);
@@ -97,7 +98,7 @@ fn long_texts_and_heavy_patterns() {
     }
 }
 
-/// Patterns with groups and everything that prefers; some are of one dialect only.
+/// Generates patterns with groups and every preference; some are valid in one dialect only.
 fn random_pattern(opens: Vec<&'static str>) -> impl Strategy<Value = String> {
     let atoms = vec!["a", "b", "ab", "[ab]", ".", "é", "", r"\b", "^", "$"];
     let counts = vec!["", "", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{2,}?", "*+"];

@@ -1,4 +1,4 @@
-//! Escapes and classes of the ecma dialect.
+//! Escapes and classes of the ECMA-262 dialect.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::syntax::unresolved_items::{
     AnchorKind, CharAtom, ClassMember, PerlClass, UnresolvedItem,
 };
 
-/// An escape outside a class; the backslash was at `start`.
+/// Reads an escape outside a class; the backslash was at `start`.
 pub(in crate::syntax) fn escape(
     parser: &mut PatternParser,
     letter: char,
@@ -44,7 +44,7 @@ fn reference(cursor: &PatternCursor, start: usize) -> Error {
     )
 }
 
-/// An escape that means the same inside and outside a class.
+/// Reads an escape that means the same inside and outside a class.
 pub(in crate::syntax) fn member(
     parser: &mut PatternParser,
     letter: char,
@@ -115,7 +115,7 @@ fn hexadecimal(cursor: &mut PatternCursor, digits: usize, start: usize) -> Resul
     }
 }
 
-/// `\uhhhh`, two of them that are a surrogate pair, or `\u{h…}`.
+/// Reads `\uhhhh`, two of them that form a surrogate pair, or `\u{h…}`.
 fn unicode(cursor: &mut PatternCursor, start: usize) -> Result<u32, Error> {
     if cursor.eat('{') {
         let (count, value) = cursor.digits(16, usize::MAX);
@@ -163,7 +163,7 @@ fn property(parser: &mut PatternParser, negated: bool, start: usize) -> Result<C
     }
 }
 
-/// A class; the bracket at `start` has been read.
+/// Reads a class; the bracket at `start` has been read.
 pub(in crate::syntax) fn class(
     parser: &mut PatternParser,
     start: usize,
@@ -200,7 +200,7 @@ pub(in crate::syntax) fn class(
             (ClassMember::Literal(_), ClassMember::Literal(_)) => {
                 return Err(bad_range(parser, first));
             }
-            // Annex B: beside a class escape the hyphen is a member.
+            // Annex B: next to a class escape the hyphen is a member.
             (low, high) => members.extend([low, ClassMember::Literal('-'.into()), high]),
         }
     }

@@ -1,4 +1,4 @@
-//! What may follow an opening parenthesis in the ecma dialect.
+//! Group openers of the ECMA-262 dialect: what follows a parenthesis.
 
 use crate::error::Error;
 use crate::syntax::Flags;
@@ -6,7 +6,7 @@ use crate::syntax::parser::{GroupKind, PatternParser};
 use crate::syntax::pattern_cursor::PatternToken;
 use crate::syntax::unicode::properties::is_ecma_identifier;
 
-/// Reads what follows the parenthesis at `start`: what it opens and the flags inside.
+/// Reads what follows the parenthesis at `start`; returns the kind of group and the flags inside.
 pub(in crate::syntax) fn open(
     parser: &mut PatternParser,
     start: usize,
@@ -41,7 +41,7 @@ fn unknown(parser: &PatternParser, letter: Option<char>, start: usize) -> Error 
     parser.cursor.refuse(start, message, hint)
 }
 
-/// After `(?<`: look-behind or a named group.
+/// Reads look-behind or a named group, after `(?<`.
 fn angle(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Error> {
     if parser.cursor.eat('=') {
         return Ok(GroupKind::Look { ahead: false, negative: false });
@@ -60,7 +60,7 @@ fn angle(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Error> {
     }
 }
 
-/// `(?i:…)` or `(?i-s:…)`, after the first letter or hyphen.
+/// Reads `(?i:…)` or `(?i-s:…)`, after the first letter or hyphen.
 fn modifiers(
     parser: &mut PatternParser,
     first: char,

@@ -1,4 +1,5 @@
-//! Escapes, classes and groups of the oniguruma and fancy dialects: as much as pre-tokenizers use.
+//! Escapes, classes and groups of the `oniguruma` and `fancy` dialects, as far as pre-tokenizers
+//! use them.
 
 use crate::charset::CharSet;
 use crate::error::Error;
@@ -9,7 +10,7 @@ use crate::syntax::pattern_cursor::{PatternCursor, PatternToken};
 use crate::syntax::unresolved_items::{CharAtom, ClassMember, UnresolvedItem};
 use crate::syntax::{Dialect, Flags};
 
-/// An escape outside a class; the backslash was at `start`.
+/// Reads an escape outside a class; the backslash was at `start`.
 pub(in crate::syntax) fn escape(
     parser: &mut PatternParser,
     letter: char,
@@ -18,8 +19,8 @@ pub(in crate::syntax) fn escape(
     Ok(UnresolvedItem::Atom(CharAtom::member(member(parser, letter, start)?)))
 }
 
-/// An escape that means the same inside and outside a class, and the same as to ECMA-262 but for
-/// the characters of `\d` and `\s`.
+/// Reads an escape that means the same inside and outside a class, and in ECMA-262, except for the
+/// characters of `\d` and `\s`.
 fn member(parser: &mut PatternParser, letter: char, start: usize) -> Result<ClassMember, Error> {
     let braced = parser.cursor.peek() == Some(PatternToken::Char('{'));
     match letter {
@@ -32,14 +33,14 @@ fn member(parser: &mut PatternParser, letter: char, start: usize) -> Result<Clas
     }
 }
 
-/// One element of a class.
+/// Reads one element of a class.
 pub(in crate::syntax) fn class_member(
     parser: &mut PatternParser,
     token: PatternToken,
     start: usize,
 ) -> Result<ClassMember, Error> {
     match token {
-        // Classes within classes, and intersections of classes.
+        // Nested classes, and intersections of classes.
         PatternToken::Char('[') => Err(unread(&parser.cursor, start)),
         PatternToken::Char('&') if parser.cursor.peek() == Some(PatternToken::Char('&')) => {
             Err(unread(&parser.cursor, start))
@@ -56,7 +57,7 @@ pub(in crate::syntax) fn class_member(
     }
 }
 
-/// Reads what follows the parenthesis at `start`: what it opens and the flags inside.
+/// Reads what follows the parenthesis at `start`; returns the kind of group and the flags inside.
 pub(in crate::syntax) fn open(
     parser: &mut PatternParser,
     start: usize,
@@ -78,13 +79,13 @@ pub(in crate::syntax) fn open(
     Ok(Some((kind, flags)))
 }
 
-/// The end of the text: no character follows.
+/// Returns the end of the string: no character follows.
 pub(in crate::syntax) fn text_end() -> Node {
     let node = Box::new(Node::Class(CharSet::all()));
     Node::Look { ahead: true, negative: true, node }
 }
 
-/// Why something that Oniguruma reads is not read here.
+/// Refuses syntax that is valid in Oniguruma but not read here.
 pub(in crate::syntax) fn unread(cursor: &PatternCursor, start: usize) -> Error {
     let message = format!("{} is not read in patterns of pre-tokenizers", cursor.text(start));
     let hint = "its exact meaning to the tokenizer is not known here";

@@ -1,4 +1,4 @@
-//! Escapes and classes of the python dialect.
+//! Escapes and classes of the Python dialect.
 
 use crate::error::Error;
 use crate::syntax::Dialect;
@@ -9,7 +9,7 @@ use crate::syntax::unresolved_items::{
     AnchorKind, CharAtom, ClassMember, PerlClass, UnresolvedItem,
 };
 
-/// An escape outside a class; the backslash was at `start`.
+/// Reads an escape outside a class; the backslash was at `start`.
 pub(in crate::syntax) fn escape(
     parser: &mut PatternParser,
     letter: char,
@@ -34,7 +34,7 @@ pub(in crate::syntax) fn escape(
     Ok(UnresolvedItem::Atom(CharAtom::member(atom)))
 }
 
-/// An escape that means the same inside and outside a class.
+/// Reads an escape that means the same inside and outside a class.
 fn member(cursor: &mut PatternCursor, letter: char, start: usize) -> Result<ClassMember, Error> {
     if let Some((perl, negated)) = PerlClass::of(letter) {
         return Ok(ClassMember::Perl(perl, negated));
@@ -72,7 +72,7 @@ fn hexadecimal(cursor: &mut PatternCursor, digits: usize, start: usize) -> Resul
     }
 }
 
-/// Refused because a table of all names would be larger than the rest of the library.
+/// Refuses `\N{…}`: a table of all names would be larger than the rest of the library.
 fn named_character(cursor: &mut PatternCursor, start: usize) -> Error {
     if cursor.eat('{') {
         cursor.until('}');
@@ -92,13 +92,13 @@ fn bad_escape(cursor: &PatternCursor, letter: char, start: usize) -> Error {
     cursor.refuse(start, message, hint)
 }
 
-/// `\0` with up to two more octal digits.
+/// Reads `\0` with up to two more octal digits.
 fn octal(cursor: &mut PatternCursor, start: usize) -> Result<ClassMember, Error> {
     cursor.seek(start + 1);
     octal_digits(cursor, start)
 }
 
-/// Up to three octal digits.
+/// Reads up to three octal digits.
 fn octal_digits(cursor: &mut PatternCursor, start: usize) -> Result<ClassMember, Error> {
     let (_, value) = cursor.digits(8, 3);
     match u32::try_from(value) {
@@ -110,7 +110,7 @@ fn octal_digits(cursor: &mut PatternCursor, start: usize) -> Result<ClassMember,
     }
 }
 
-/// Three octal digits are a character, anything else refers to a group.
+/// Reads three octal digits as a character; anything else refers to a group.
 fn numbered(parser: &mut PatternParser, letter: char, start: usize) -> Result<ClassMember, Error> {
     let cursor = &mut parser.cursor;
     cursor.seek(start + 1);
@@ -123,7 +123,7 @@ fn numbered(parser: &mut PatternParser, letter: char, start: usize) -> Result<Cl
     Err(reference(parser, number, start))
 }
 
-/// Why a reference to a group by number is refused.
+/// Refuses a reference to a group by number.
 fn reference(parser: &PatternParser, number: u64, start: usize) -> Error {
     if number > parser.groups.len() as u64 {
         let message = format!("there is no group {number} to refer to");
@@ -133,7 +133,7 @@ fn reference(parser: &PatternParser, number: u64, start: usize) -> Error {
     not_regular(&parser.cursor, start)
 }
 
-/// Why any reference to a group is refused.
+/// Refuses any reference to a group.
 pub(in crate::syntax) fn not_regular(cursor: &PatternCursor, start: usize) -> Error {
     cursor.refuse(
         start,
@@ -142,7 +142,7 @@ pub(in crate::syntax) fn not_regular(cursor: &PatternCursor, start: usize) -> Er
     )
 }
 
-/// A class; the bracket at `start` has been read.
+/// Reads a class; the bracket at `start` has been read.
 pub(in crate::syntax) fn class(
     cursor: &mut PatternCursor,
     start: usize,

@@ -1,4 +1,4 @@
-//! What may follow an opening parenthesis in the python dialect.
+//! Group openers of the Python dialect: what follows a parenthesis.
 
 use crate::error::Error;
 use crate::syntax::Flags;
@@ -7,8 +7,8 @@ use crate::syntax::parser::{GroupKind, PatternParser};
 use crate::syntax::pattern_cursor::PatternToken;
 use crate::syntax::unicode::properties::is_identifier;
 
-/// Reads what follows the parenthesis at `start`: what it opens and the flags inside; none if
-/// it was a comment or flags for the whole pattern, which are complete.
+/// Reads what follows the parenthesis at `start`; returns the kind of group and the flags inside.
+/// Returns `None` after a comment or flags for the whole pattern, which are complete.
 pub(in crate::syntax) fn open(
     parser: &mut PatternParser,
     start: usize,
@@ -60,7 +60,7 @@ fn look_behind(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Er
     }
 }
 
-/// After `(?P`.
+/// Reads a named group or reference, after `(?P`.
 fn named(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Error> {
     if parser.cursor.eat('=') {
         let name = name(parser, ')', start)?;
@@ -110,7 +110,7 @@ struct FlagChanges {
     off: String,
 }
 
-/// After `(?` and a first flag letter or hyphen: `(?i)` or `(?i-s:…)`.
+/// Reads `(?i)` or `(?i-s:…)`, after a first flag letter or hyphen.
 fn inline_flags(
     parser: &mut PatternParser,
     first: char,
@@ -141,7 +141,7 @@ fn inline_flags(
     Ok(Some((GroupKind::Scoped, changes.apply(parser.open.flags))))
 }
 
-/// The next flag letter, or one of `others`.
+/// Reads the next flag letter, or one of `others`.
 fn flag_letter(parser: &mut PatternParser, others: &str, start: usize) -> Result<char, Error> {
     match parser.cursor.next().and_then(PatternToken::plain) {
         Some(letter) if is_flag(letter) || others.contains(letter) => Ok(letter),

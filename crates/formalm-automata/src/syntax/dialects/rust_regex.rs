@@ -1,10 +1,10 @@
-//! Patterns of the `regex` crate, parsed by its own parser.
+//! The dialect of the `regex` crate, parsed by its own parser.
 //!
-//! `regex-syntax` reads the text, so that what is a pattern and what it means are that crate's
-//! decisions. Its syntax tree becomes ours leaf by leaf: a class, a literal or an anchor is
-//! translated by its translator under the flags in force. Translating whole patterns instead would
-//! copy the table of every `\w`, some 6 kB each; here equal leaves are translated once. Captures
-//! are read off the syntax tree, since the translated form drops groups that cannot matter.
+//! `regex-syntax` reads the source, so that crate decides which patterns are valid and what they
+//! mean. Its syntax tree becomes ours leaf by leaf: a class, literal or anchor is translated by its
+//! translator under the flags in force. Rejected: translating whole patterns, which would copy the
+//! table of every `\w`, some 6 kB each; here equal leaves are translated once. Captures are read
+//! off the syntax tree, since the translated form drops groups that cannot matter.
 
 use regex_syntax::ast::{
     self, AssertionKind, Ast, Flag, FlagsItemKind, GroupKind, RepetitionKind, RepetitionRange,
@@ -18,11 +18,11 @@ use crate::error::{Error, Resource, Span};
 use crate::syntax::ast::{CaptureGroup, Node, Pattern};
 use crate::syntax::{Dialect, Flags, MAX_NESTING, MAX_REPETITION};
 
-/// Work that the classes of a pattern may take, in characters and ranges that are visited. `\w`
-/// is 770 ranges of 142,000 characters; folding its case takes about 2 ms and visits all of them.
+/// Maximum work for the classes of a pattern, in characters and ranges visited. `\w` has 770 ranges
+/// of 142,000 characters; folding its case takes about 2 ms and visits all of them.
 const MAX_CLASS_WORK: u64 = 100_000_000;
 
-/// Flags in force at a place of the pattern.
+/// The flags in force at a position of the pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct FlagsInForce {
     ignore_case: bool,
@@ -31,7 +31,7 @@ struct FlagsInForce {
     lazy: bool,
     unicode: bool,
     crlf: bool,
-    /// Matters to what the text of a class says.
+    /// Verbose mode, which changes the meaning of a class's source.
     verbose: bool,
 }
 
@@ -59,7 +59,7 @@ impl FlagsInForce {
     }
 }
 
-/// Parses a pattern of the `regex` crate that is to match a whole text.
+/// Parses a pattern of the `regex` crate that must match a whole string.
 pub(in crate::syntax) fn parse(source: &str, flags: Flags) -> Result<Pattern, Error> {
     if flags.ascii {
         return Err(Error::Language {
@@ -92,7 +92,7 @@ pub(in crate::syntax) fn parse(source: &str, flags: Flags) -> Result<Pattern, Er
     Ok(Pattern { root, groups: reader.groups, dialect: Dialect::Rust })
 }
 
-/// Characters before each byte of the source.
+/// The number of characters before each byte of the source.
 enum CharOffsets {
     Ascii,
     Wide(Vec<u32>),
@@ -127,11 +127,11 @@ struct AstReader<'a> {
     places: CharOffsets,
     flags: FlagsInForce,
     groups: Vec<CaptureGroup>,
-    /// Leaves by their text and the flags in force.
+    /// Leaves by their source and the flags in force.
     leaves: FxHashMap<(&'a str, FlagsInForce), Node>,
-    /// Word characters of Unicode.
+    /// The word characters of Unicode.
     word: Option<CharSet>,
-    /// What classes have cost, see [`MAX_CLASS_WORK`].
+    /// Work spent on classes, see [`MAX_CLASS_WORK`].
     work: u64,
 }
 
@@ -182,7 +182,7 @@ impl AstReader<'_> {
         })
     }
 
-    /// Flags that are set inside a group end with it.
+    /// Lowers a group; flags set inside it end with it.
     fn group(&mut self, group: &ast::Group) -> Result<Node, Error> {
         let before = self.flags;
         let name = match &group.kind {
@@ -344,7 +344,7 @@ fn counts(kind: &RepetitionKind) -> Result<(u32, Option<u32>), Error> {
     Ok((min, max))
 }
 
-/// The characters of a translated leaf.
+/// Returns the characters of a translated leaf.
 fn characters(hir: Hir) -> CharSet {
     match hir.into_kind() {
         HirKind::Class(Class::Unicode(class)) => class.into(),
@@ -360,7 +360,8 @@ fn characters(hir: Hir) -> CharSet {
     }
 }
 
-/// `\w` of UTS #18, which is more than [`word`](crate::syntax::class_resolution::word) of other dialects has.
+/// Returns `\w` of UTS #18, a superset of the word characters of other dialects
+/// ([`word`](crate::syntax::class_resolution::word)).
 fn unicode_word() -> CharSet {
     regex_syntax::parse(r"\w").map(characters).unwrap_or_default()
 }

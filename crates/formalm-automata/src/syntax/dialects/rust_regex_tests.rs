@@ -1,4 +1,4 @@
-//! The rust dialect beside the engine that it is the dialect of.
+//! Tests of the `rust` dialect against the `regex` crate.
 
 use proptest::prelude::*;
 
@@ -11,25 +11,25 @@ use crate::{Automaton, Expression, Limits, Machine};
 
 type EngineSpans = Option<Vec<Option<(usize, usize)>>>;
 
-/// What the engine's groups capture when the pattern matches the whole text.
+/// Returns what the engine's groups capture if the pattern matches the whole string.
 ///
-/// The engine has no groups after the last one that can take part; they are there and unset.
+/// The engine omits groups after the last one that can participate; here they exist and are unset.
 fn captured(engine: &regex::Regex, text: &str, groups: usize) -> EngineSpans {
     let found = engine.captures(text)?;
     let group = |at: usize| found.get(at).map(|one| (one.start(), one.end()));
     Some((1..=groups).map(group).collect())
 }
 
-/// The engine for whole texts; `None` for what it does not read.
+/// Returns the engine for whole strings, or `None` for patterns that it refuses.
 fn whole(pattern: &str) -> Option<regex::Regex> {
     regex::Regex::new(pattern).ok()?;
-    // A line end closes what may be a comment.
+    // A line end closes a possible comment.
     let verbose = pattern.starts_with("(?x");
     let end = if verbose { "\n" } else { "" };
     regex::RegexBuilder::new(&format!(r"\A(?:{pattern}{end})\z")).nest_limit(500).build().ok()
 }
 
-/// Compares languages and groups on some texts.
+/// Compares languages and groups on some strings.
 fn agrees(pattern: &str, texts: &[&str]) -> Result<(), TestCaseError> {
     let read = parse(pattern, Dialect::Rust, Flags::default());
     let Some(engine) = whole(pattern) else {
@@ -310,7 +310,7 @@ fn syntax_means_what_the_regex_crate_means() {
     }
 }
 
-/// Every character is compared in an optimized build. A debug build, whose engine is a hundred times
+/// Compares every character in an optimized build. A debug build, whose engine is a hundred times
 /// slower, compares all characters below U+3000 and one of 61 above.
 #[test]
 fn classes_have_the_characters_of_the_regex_crate() {
@@ -431,7 +431,7 @@ fn limits_end_what_is_too_large() {
     );
     let classes: String = ('\u{4e00}'..'\u{9000}').map(|c| format!(r"(?i)[\w{c}]")).collect();
     assert_eq!(resource(&classes), Some(Resource::Steps));
-    // As many of one class cost as much as one.
+    // Many copies of one class cost as much as one.
     assert_eq!(resource(&r"(?i)[\w-]".repeat(20_000)), None);
     assert_eq!(resource(&format!("[{}]", r"\w\W".repeat(10_000))), None);
 }
@@ -452,7 +452,7 @@ fn loops_whose_iterations_may_be_empty_end() {
     }
 }
 
-/// Patterns of everything that the dialect has.
+/// Generates patterns with everything the dialect has.
 fn random_pattern() -> impl Strategy<Value = String> {
     let atoms = vec![
         "a",

@@ -1,24 +1,25 @@
-//! Escapes and classes of patterns that are being read.
+//! Escapes and classes inside patterns that are being recognized.
 
 use super::property_names;
 use super::{RegexSourceState, SourcePosition};
 use crate::syntax::unresolved_items::PerlClass;
 
-/// The greatest number of a character.
+/// The largest code point.
 const LAST: u32 = 0x10_FFFF;
 
-/// What a single character is for.
+/// The role of a single character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum CharRole {
     /// An item of its own.
     Outside,
-    /// A member of a class, perhaps the first of a range.
+    /// A member of a class, possibly the first of a range.
     Low,
-    /// The last of a range that begins with a number, or with a set and then is none.
+    /// The last member of a range. The range begins with a code point, or with a set, and then is
+    /// no range.
     High(Option<u32>),
 }
 
-/// An escape that is being read.
+/// The state inside an escape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum EscapeProgress {
     /// After the backslash.
@@ -27,24 +28,24 @@ pub(super) enum EscapeProgress {
     Null(CharRole),
     /// After `\c`.
     Control(CharRole),
-    /// Hexadecimal digits: how many are to come, their number, and whether surrogates pair up.
+    /// Hexadecimal digits: the number to come, the value so far, and whether surrogates pair up.
     Hex { spot: CharRole, left: u32, number: u32, pairs: bool },
     /// After `\u`.
     Unicode(CharRole),
-    /// `\u{…}`: the number, and whether a digit has come.
+    /// `\u{…}`: the value so far, and whether it has a digit.
     Braced { spot: CharRole, number: u32, some: bool },
-    /// After the first of a pair of surrogates, in a class.
+    /// After the first half of a surrogate pair, in a class.
     Lead(CharRole, u32),
-    /// The same with a backslash behind it.
+    /// After the first half and a backslash.
     LeadBackslash(CharRole, u32),
-    /// The same with `\u` and digits behind it: how many are to come, and their number.
+    /// After the first half, `\u` and digits: the number to come, and the value so far.
     LeadHex { spot: CharRole, lead: u32, left: u32, number: u32 },
-    /// The name of a property; none before its brace.
+    /// The name of a property; `None` before its brace.
     Property(CharRole, Option<String>),
 }
 
 impl CharRole {
-    /// The least number that may come; `None` where any may.
+    /// Returns the smallest code point allowed; 0 if any is.
     fn least(self) -> u32 {
         match self {
             CharRole::High(Some(low)) => low,
@@ -52,7 +53,7 @@ impl CharRole {
         }
     }
 
-    /// Where the text is after a number, or after a set.
+    /// Returns the position after a code point, or after a set.
     fn filled(self, member: Option<u32>) -> Option<SourcePosition> {
         match (self, member) {
             (CharRole::Outside, _) => Some(SourcePosition::Item(true)),
@@ -63,12 +64,12 @@ impl CharRole {
     }
 }
 
-/// The greatest number that hexadecimal digits can become.
+/// Returns the largest value that hexadecimal digits can reach.
 fn most(number: u32, left: u32) -> u32 {
     (number + 1).checked_shl(4 * left).map_or(u32::MAX, |end| end - 1)
 }
 
-/// The number of a pair of surrogates.
+/// Returns the code point of a surrogate pair.
 fn joined(lead: u32, trail: u32) -> u32 {
     0x1_0000 + ((lead - 0xD800) << 10) + (trail - 0xDC00)
 }
@@ -77,7 +78,7 @@ fn is_lead(number: u32) -> bool {
     (0xD800..0xDC00).contains(&number)
 }
 
-/// Whether digits in braces can become a number from `least` on.
+/// Returns `true` if digits in braces can reach a code point from `least` on.
 fn can_reach(number: u32, some: bool, least: u32) -> bool {
     let shifts = if some { 0 } else { 1 }..=6;
     shifts.into_iter().any(|left| {
@@ -87,16 +88,16 @@ fn can_reach(number: u32, some: bool, least: u32) -> bool {
 }
 
 impl EscapeProgress {
-    /// Whether a pattern may end here.
+    /// Returns `true` if a pattern may end here.
     pub(super) fn may_end_pattern(&self) -> bool {
         matches!(self, EscapeProgress::Null(CharRole::Outside))
     }
 
-    /// Whether some character beyond ASCII up to this one may come.
+    /// Returns `true` if some non-ASCII character up to `last` may follow.
     pub(super) fn takes_wide(&self, last: char) -> bool {
         match *self {
             EscapeProgress::Begun(spot) => spot.least() <= last.into(),
-            // What comes belongs to the next member.
+            // The character belongs to the next member.
             EscapeProgress::Null(_) | EscapeProgress::LeadBackslash(CharRole::Low, _) => true,
             EscapeProgress::Lead(spot, lead) | EscapeProgress::LeadBackslash(spot, lead) => {
                 spot.least() <= lead
@@ -105,7 +106,7 @@ impl EscapeProgress {
         }
     }
 
-    /// Whether the digits so far can become a number that may come.
+    /// Returns `true` if the digits so far can reach an allowed code point.
     fn is_viable(&self) -> bool {
         match *self {
             EscapeProgress::Null(spot) => spot.least() == 0,
@@ -140,7 +141,7 @@ impl RegexSourceState {
         self.to(spot.filled(member)?)
     }
 
-    /// After a character where a member of a class may begin.
+    /// Reads a character where a member of a class may begin.
     pub(super) fn after_member(&self, spot: CharRole, c: char) -> Option<RegexSourceState> {
         match c {
             ']' => self.to(SourcePosition::Item(true)),
@@ -225,7 +226,7 @@ impl RegexSourceState {
         }
     }
 
-    /// After a number in hexadecimal digits, which may be the first half of a character.
+    /// Ends hexadecimal digits, whose value may be the first half of a surrogate pair.
     fn numbered(&self, spot: CharRole, number: u32, pairs: bool) -> Option<RegexSourceState> {
         if pairs && is_lead(number) && spot != CharRole::Outside {
             return self.escape(EscapeProgress::Lead(spot, number));
@@ -260,7 +261,7 @@ impl RegexSourceState {
         self.fill(spot, Some(number))
     }
 
-    /// Boundaries and references.
+    /// Reads boundaries and references.
     fn only_outside(&self, spot: CharRole, c: char) -> Option<RegexSourceState> {
         if spot != CharRole::Outside {
             return None;

@@ -1,8 +1,9 @@
-//! The language of patterns: which texts are patterns of the ecma dialect, references included.
+//! A recognizer of the language of valid patterns: which strings are patterns of the `ecma`
+//! dialect, references included.
 //!
-//! Groups nest and names are defined once, so this is no regular language. What is read is what
-//! [`parse`](super::parse) reads, without its limits of size, and references beside it: a number
-//! up to that of the groups, or the name of one.
+//! Groups nest and names are defined once, so the language is not regular. It is what
+//! [`parse`](super::parse) accepts, without its size limits, plus references: a number up to that
+//! of the groups, or the name of one.
 
 mod escapes;
 mod property_names;
@@ -17,20 +18,20 @@ use super::unicode::properties::{identifier_part, identifier_start};
 use crate::runtime::Lock;
 use crate::{Recognizer, Resemblance};
 
-/// Where between the parts of a pattern the text is.
+/// A position between or inside the parts of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum SourcePosition {
-    /// Between items; whether the last one may be repeated.
+    /// Between items; `true` if the last one may be repeated.
     Item(bool),
-    /// After a quantifier: a question mark makes it lazy.
+    /// After a quantifier, which a question mark makes lazy.
     Repeated,
-    /// After a brace that is a quantifier's or means itself; digits without leading zeros.
+    /// After a brace that begins a quantifier or means itself; digits without leading zeros.
     Brace { repeats: bool, low: Option<String>, high: Option<String> },
     /// Inside an escape.
     Escape(EscapeProgress),
-    /// A reference by number: how many groups it needs.
+    /// Inside a reference by number: the number of groups it needs.
     Reference(u64),
-    /// A reference by name; none before its bracket.
+    /// Inside a reference by name; `None` before its bracket.
     Named(Option<String>),
     /// After a parenthesis.
     Open,
@@ -38,30 +39,30 @@ enum SourcePosition {
     Kind,
     /// After `(?<`.
     Angle,
-    /// A name of a group.
+    /// Inside the name of a group.
     Name(String),
-    /// Flags: those seen as bits, and whether they are switched off.
+    /// Inside flags: those seen as bits, and whether they are being switched off.
     Modifiers(u8, bool),
     /// After the bracket of a class.
     Class,
-    /// Before a member of a class, which a hyphen does not join to the one before.
+    /// Before a member of a class that no hyphen joins to the previous one.
     Members,
-    /// After a member: its number unless it is a set.
+    /// After a member: its code point unless it is a set.
     After(Option<u32>),
     /// After a member and a hyphen.
     Hyphen(Option<u32>),
 }
 
-/// A pattern that is being read.
+/// The state of a pattern that is being read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct RegexSourceState {
     lexed: SourcePosition,
-    /// Open parentheses: whether what they enclose may be repeated.
+    /// Open parentheses: `true` if their contents may be repeated.
     open: Vec<bool>,
     groups: u64,
-    /// Groups that references need.
+    /// Number of groups that references need.
     needed: u64,
-    /// Names of groups, and of references to groups that have not come yet; sorted.
+    /// Names of groups, and of references to groups that have not occurred yet; sorted.
     names: Arc<[String]>,
     missing: Arc<[String]>,
 }
@@ -82,7 +83,7 @@ impl RegexSourceState {
         Some(RegexSourceState { lexed, ..self.clone() })
     }
 
-    /// The pattern after one more character; `None` if no pattern continues so.
+    /// Returns the state after one more character, or `None` if no pattern continues with it.
     fn after(&self, c: char) -> Option<RegexSourceState> {
         match &self.lexed {
             &SourcePosition::Item(repeats) => self.after_item(repeats, c),
@@ -157,7 +158,7 @@ impl RegexSourceState {
         }
     }
 
-    /// Inside braces, which mean themselves if they turn out to be no quantifier.
+    /// Reads a character inside braces, which mean themselves if they turn out to be no quantifier.
     fn after_brace(&self, c: char) -> Option<RegexSourceState> {
         let SourcePosition::Brace { repeats, low, high } = self.lexed.clone() else { return None };
         let lexed = match (low, high, c) {
@@ -183,7 +184,7 @@ impl RegexSourceState {
         self.to(lexed)
     }
 
-    /// Inside the parentheses that have been opened.
+    /// Enters the parentheses that were just opened.
     fn enter(&self, repeats: bool, captures: bool) -> RegexSourceState {
         let mut open = self.open.clone();
         open.push(repeats);
@@ -236,7 +237,7 @@ impl RegexSourceState {
         ends && self.open.is_empty() && self.missing.is_empty() && self.needed <= self.groups
     }
 
-    /// A pattern that reads every character beyond ASCII in the same way, and is one for many.
+    /// Returns a state that reads every non-ASCII character alike; many states share it.
     fn merge_before_non_ascii(&self) -> RegexSourceState {
         match &self.lexed {
             SourcePosition::Item(_)
@@ -253,7 +254,7 @@ impl RegexSourceState {
         }
     }
 
-    /// Whether one of some characters, none of them ASCII, may come.
+    /// Returns `true` if one of some non-ASCII characters may follow.
     fn accepts_non_ascii(&self, first: char, last: char) -> bool {
         match &self.lexed {
             SourcePosition::Item(_)
@@ -281,7 +282,7 @@ impl RegexSourceState {
     }
 }
 
-/// A count with one more digit.
+/// Appends a digit to a count.
 fn counted(digits: Option<String>, digit: char) -> String {
     let mut digits = digits.unwrap_or_default();
     if digits == "0" {
@@ -291,17 +292,17 @@ fn counted(digits: Option<String>, digit: char) -> String {
     digits
 }
 
-/// A name with one more character, if names have it there.
+/// Appends a character to a name, if names may have it there.
 fn longer(name: &str, c: char) -> Option<String> {
     let class = if name.is_empty() { identifier_start() } else { identifier_part() };
     class.contains(c).then(|| format!("{name}{c}"))
 }
 
-/// Reads patterns of the ecma dialect; see [`Source`].
+/// A recognizer of patterns of the `ecma` dialect; see the module documentation.
 #[derive(Debug, Default)]
 pub struct PatternTexts(Lock<SourceStates>);
 
-/// Patterns by number.
+/// An interner of states.
 #[derive(Clone, Debug, Default)]
 struct SourceStates {
     list: Vec<RegexSourceState>,

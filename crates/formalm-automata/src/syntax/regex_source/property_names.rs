@@ -1,19 +1,19 @@
-//! Names of properties of characters, and their beginnings.
+//! Names of character properties, and their prefixes.
 
 use crate::syntax::unicode::name_tables::scripts;
 use crate::syntax::unicode::properties::{self, ecma_property};
 
-/// Whether `\p{name}` is a property.
+/// Returns `true` if `\p{name}` is a property.
 pub(super) fn is_name(name: &str) -> bool {
     begins(name, |one| one == name) && ecma_property(name).is_some()
 }
 
-/// Whether the name of a property begins so.
+/// Returns `true` if the name of a property begins with `text`.
 pub(super) fn begins_name(text: &str) -> bool {
     begins(text, |one| one.starts_with(text))
 }
 
-/// Whether some name of a property satisfies a condition that depends on its beginning only.
+/// Returns `true` if a property name satisfies a condition that depends on its prefix only.
 fn begins(text: &str, fits: impl Fn(&str) -> bool) -> bool {
     let prefixes = ["", "General_Category=", "gc="];
     let kinds = ["Script=", "sc=", "Script_Extensions=", "scx="];

@@ -1,8 +1,9 @@
-//! Patterns that are read on alike.
+//! Equivalence of recognizer states: byte ranges, and representatives that read almost all strings
+//! alike.
 
 use super::{RegexSourceState, SourcePosition};
 
-/// Characters that mean something between items, within braces too.
+/// Characters with a meaning between items, also inside braces.
 const SPECIAL: &[u8] = b"$()*+,?[\\]^{|}";
 
 fn set(characters: impl IntoIterator<Item = u8>) -> u128 {
@@ -10,7 +11,7 @@ fn set(characters: impl IntoIterator<Item = u8>) -> u128 {
 }
 
 impl RegexSourceState {
-    /// ASCII characters around one that lead to the same pattern.
+    /// Returns the ASCII characters around `character` that lead to the same state.
     pub(super) fn ascii_span(&self, character: u8) -> (u8, u8) {
         let between = matches!(
             self.lexed,
@@ -24,8 +25,9 @@ impl RegexSourceState {
         (below.map_or(0, |one| one + 1), above.map_or(0x7F, |one| one - 1))
     }
 
-    /// A pattern of a few that most texts go on alike, and the characters that those may begin
-    /// with, and have anywhere, which do not: nothing is kept of groups but the end of one.
+    /// Returns a representative that continues like this state, with the characters that excluded
+    /// strings may begin with, and contain anywhere. It remembers nothing of groups but that one
+    /// may end.
     pub(super) fn representative(&self) -> (RegexSourceState, u128, u128) {
         let mut anywhere = if self.open.is_empty() { 0 } else { set(*b")") };
         if !self.names.is_empty() {
@@ -45,7 +47,7 @@ impl RegexSourceState {
             }
             SourcePosition::After(Some(_)) => (SourcePosition::Members, set(*b"-")),
             &SourcePosition::Hyphen(Some(low)) if low < 0x80 => {
-                // Less than the first of the range is no last one, escaped or not.
+                // A smaller code point than the first of the range cannot end it, escaped or not.
                 (SourcePosition::Hyphen(None), set((0..low as u8).chain(*b"\\")))
             }
             lexed => (lexed.clone(), 0),
@@ -53,7 +55,7 @@ impl RegexSourceState {
         (RegexSourceState { lexed, ..RegexSourceState::new() }, first, anywhere)
     }
 
-    /// About how many characters are missing to a pattern.
+    /// Returns an estimate of the characters missing to a pattern.
     pub(super) fn estimated_missing_chars(&self) -> u32 {
         let lexed = match &self.lexed {
             SourcePosition::Item(_)

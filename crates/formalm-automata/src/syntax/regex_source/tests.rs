@@ -1,4 +1,4 @@
-//! Patterns read character by character against the parser that reads them as a whole.
+//! Tests of the recognizer against the parser, which reads patterns as a whole.
 
 use super::{PatternTexts, RegexSourceState};
 use crate::error::Error;
@@ -10,7 +10,7 @@ fn read(text: &str) -> Option<RegexSourceState> {
     text.chars().try_fold(RegexSourceState::new(), |source, c| source.after(c))
 }
 
-/// What the parser says; `None` where it refuses a reference, whatever else there is.
+/// Returns the parser's verdict, or `None` where it refuses a reference.
 fn parses(text: &str) -> Option<bool> {
     match parse(text, Dialect::Ecma, Flags::default()) {
         Ok(_) => Some(true),
@@ -19,7 +19,7 @@ fn parses(text: &str) -> Option<bool> {
     }
 }
 
-/// All texts over pieces, up to a number of them.
+/// Checks all strings over some pieces, up to a number of pieces.
 fn all(pieces: &[&str], most: usize, check: &mut impl FnMut(&str)) {
     fn longer(text: &str, pieces: &[&str], left: usize, check: &mut impl FnMut(&str)) {
         check(text);
@@ -51,7 +51,7 @@ fn patterns_are_what_the_parser_reads() {
     assert!(seen > 100_000, "{seen} patterns among the texts");
 }
 
-/// Whatever is read can be completed: closing what is open and defining what is missing.
+/// Everything that is read can be completed: by closing open groups and defining missing names.
 #[test]
 fn every_beginning_has_an_end() {
     let ends = [
@@ -171,7 +171,7 @@ fn bytes_are_read_as_characters() {
     }
 }
 
-/// Beginnings of patterns of every kind.
+/// Prefixes of patterns of every kind.
 const BEGINNINGS: [&str; 26] = [
     "",
     "a",
@@ -201,7 +201,7 @@ const BEGINNINGS: [&str; 26] = [
     "(?<a>[x",
 ];
 
-/// A pattern goes on as the one that it is like, but for texts that are told.
+/// A state continues as its representative does, excluded strings aside.
 #[test]
 fn states_continue_like_their_representatives() {
     let pieces = ["a", "b", "z", "-", "[", "]", "(", ")", "?", "*", "{", "}", ",", "2", "1"];
@@ -235,7 +235,7 @@ fn states_continue_like_their_representatives() {
     assert!(told > 100_000, "{told}");
 }
 
-/// Characters of several bytes, whole and not, against what their characters do.
+/// Multi-byte characters, complete and not, are compared with the effect of their code points.
 #[test]
 fn non_ascii_characters_are_read_bytewise_like_their_scalars() {
     let expression = Expression::recognized(Arc::new(PatternTexts::default()));

@@ -1,14 +1,14 @@
-//! Letter case, as each dialect sees it.
+//! Case folding of classes: simple folding for ECMA-262, and CPython's rules for Python.
 //!
-//! ECMA-262 is simple: two characters match if their simple case folding agrees, and a class is
-//! closed over that. CPython lowers the character of the *text* and looks it up in a class that
-//! was prepared from the pattern; what it prepares depends on how the class was written. We
-//! follow it to the letter, with its two quirks for characters beyond U+FFFF:
+//! ECMA-262 is simple: two characters match if their simple case foldings agree, and a class is
+//! closed under that. CPython lowers the character of the *input* and looks it up in a class that
+//! was prepared from the pattern. How it is prepared depends on how the class was written. We
+//! follow CPython exactly, including two quirks for characters beyond U+FFFF:
 //!
 //! * in a class of several members such a letter stands for itself as written, so that a capital
 //!   one matches nothing;
-//! * a range that reaches there also matches a character whose upper case begins in the range,
-//!   even under the ASCII flag.
+//! * a range that reaches there also matches a character whose upper case begins in the range, even
+//!   under the ASCII flag.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::syntax::class_resolution::scalars;
 use crate::syntax::unicode::properties::property;
 use crate::syntax::unresolved_items::ClassMember;
 
-/// The last character of the basic plane, where CPython's prepared classes end.
+/// The last character of the basic multilingual plane, where CPython's prepared classes end.
 const LAST_BASIC: u32 = 0xffff;
 
 /// Pairs of characters, sorted by the first.
@@ -30,9 +30,9 @@ type CharPairs = Vec<(char, char)>;
 struct CaseTables {
     /// A character and its lower case, where they differ.
     lower: CharPairs,
-    /// The same the other way round.
+    /// The same pairs, reversed.
     raised: CharPairs,
-    /// The beginning of a character's upper case and the character, where they differ.
+    /// The first character of a character's upper case and the character, where they differ.
     upper: CharPairs,
     /// Lower-case characters and others that have the same upper case.
     siblings: CharPairs,
@@ -40,16 +40,17 @@ struct CaseTables {
     folded: CharPairs,
     /// Characters that are not their own lower case.
     unlowered: CharSet,
-    /// Characters that are not their own lower or not their own upper case.
+    /// Characters that are not their own lower or upper case.
     cased: CharSet,
 }
 
-/// Lower case of one character as CPython's `re` sees it: the beginning of the full mapping.
+/// Returns the lower case of a character as CPython's `re` sees it: the first character of the full
+/// mapping.
 fn lower(character: char) -> char {
     character.to_lowercase().next().unwrap_or(character)
 }
 
-/// Upper case of one character, likewise.
+/// Returns the upper case of a character, likewise.
 fn upper(character: char) -> char {
     character.to_uppercase().next().unwrap_or(character)
 }
@@ -90,12 +91,12 @@ impl CaseTables {
         }
     }
 
-    /// What the text's characters are compared with: the lower case of `class`.
+    /// Returns the lower case of `class`, with which characters of the input are compared.
     fn lowered(&self, class: &CharSet) -> CharSet {
         class.difference(&self.unlowered).union(&image(&self.lower, class))
     }
 
-    /// The characters whose lower case is in `class`.
+    /// Returns the characters whose lower case is in `class`.
     fn with_lower_in(&self, class: &CharSet) -> CharSet {
         class.difference(&self.unlowered).union(&image(&self.raised, class))
     }
@@ -107,8 +108,8 @@ fn swapped(pairs: &CharPairs) -> CharPairs {
     swapped
 }
 
-/// Different lower-case characters with one upper case, as `ſ` and `s`: CPython keeps this as a
-/// table.
+/// Returns different lower-case characters with one upper case, such as `ſ` and `s`, which CPython
+/// keeps in a table.
 fn siblings(candidates: &[char]) -> CharPairs {
     let mut by_upper: BTreeMap<Vec<char>, Vec<char>> = BTreeMap::new();
     for &character in candidates.iter().filter(|&&c| lower(c) == c) {
@@ -139,7 +140,7 @@ fn folded(candidates: &[char]) -> CharPairs {
     pairs
 }
 
-/// The second characters of the pairs whose first is in `class`.
+/// Returns the second characters of the pairs whose first is in `class`.
 fn image(pairs: &CharPairs, class: &CharSet) -> CharSet {
     let mut found = Vec::new();
     for &(low, high) in class.ranges() {
@@ -150,14 +151,14 @@ fn image(pairs: &CharPairs, class: &CharSet) -> CharSet {
     CharSet::from_ranges(found)
 }
 
-/// The characters with the same simple case folding as one in `class` (ECMA-262).
+/// Returns the characters with the same simple case folding as one in `class` (ECMA-262).
 pub(in crate::syntax) fn close_over_case(class: &CharSet) -> CharSet {
     class.union(&image(&cases().folded, class))
 }
 
-/// What a class matches under Python's IGNORECASE: the literals and ranges of `members`, and
-/// `others`, the characters of its categories. `alone` says that the pattern has one character
-/// here and no class.
+/// Returns the characters that a class matches under Python's IGNORECASE: the literals and ranges
+/// of `members`, and `others`, the characters of its categories. `alone` says that the pattern has
+/// a single character here and no class.
 pub(in crate::syntax) fn python_ignoring_case(
     members: &[ClassMember],
     others: CharSet,
@@ -196,7 +197,7 @@ fn has_case(class: &CharSet, ascii: bool) -> bool {
     !class.intersection(cased).is_empty()
 }
 
-/// The class as CPython prepares it for lowered characters.
+/// Returns the class as CPython prepares it for lowered characters.
 fn prepared(written: &CharSet, ascii: bool) -> CharSet {
     if ascii {
         return written.difference(&ascii_capitals()).union(&shifted(written, 'A', 'a'));
@@ -205,7 +206,7 @@ fn prepared(written: &CharSet, ascii: bool) -> CharSet {
     lowered.union(&image(&cases().siblings, &lowered))
 }
 
-/// The characters whose upper case begins in a range that reaches beyond the basic plane.
+/// Returns the characters whose upper case begins in a range that reaches beyond the basic plane.
 fn begins_upper_in(members: &[ClassMember]) -> CharSet {
     let reaching = members.iter().filter_map(|member| match *member {
         ClassMember::Range(low, high) if high > LAST_BASIC => Some(scalars(low, high)),
@@ -222,7 +223,8 @@ fn ascii_capitals() -> CharSet {
     CharSet::from_ranges([('A', 'Z')])
 }
 
-/// The ASCII letters of `class` that begin at `from`, moved to the alphabet that begins at `to`.
+/// Returns the ASCII letters of `class` in the alphabet that begins at `from`, moved to the one
+/// that begins at `to`.
 fn shifted(class: &CharSet, from: char, to: char) -> CharSet {
     let alphabet =
         (0u8..26).map(|index| (char::from(from as u8 + index), char::from(to as u8 + index)));

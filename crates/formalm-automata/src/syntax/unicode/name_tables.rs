@@ -1,8 +1,8 @@
-//! Tables of Unicode 16 that `regex-syntax` does not give: how scripts are spelled, and which
-//! characters have a compatibility mapping.
+//! Tables of Unicode 16 that `regex-syntax` lacks: the spelling of script names, and the characters
+//! with a compatibility mapping.
 
-/// Scripts by their long name, then their other names; a semicolon ends each. ECMA-262 is strict
-/// about spelling, and the tables behind us are not.
+/// Scripts by their long name, then their aliases, separated by semicolons. ECMA-262 is strict
+/// about spelling; the tables of `regex-syntax` are not.
 const SCRIPTS: &str = "\
     Adlam Adlm; Ahom; Anatolian_Hieroglyphs Hluw; Arabic Arab; Armenian Armn; Avestan Avst; \
     Balinese Bali; Bamum Bamu; Bassa_Vah Bass; Batak Batk; Bengali Beng; Bhaiksuki Bhks; \
@@ -35,9 +35,9 @@ const SCRIPTS: &str = "\
     Ugaritic Ugar; Vai Vaii; Vithkuqi Vith; Wancho Wcho; Warang_Citi Wara; Yezidi Yezi; Yi Yiii; \
     Zanabazar_Square Zanb";
 
-/// Characters that `NFKC_Casefold` changes, those left out that `Changes_When_Casefolded` or
-/// `Default_Ignorable_Code_Point` has. Hexadecimal ranges, from the `DerivedNormalizationProps.txt`
-/// of ICU 78; characters of later versions of Unicode are taken out by whoever reads them.
+/// Characters that `NFKC_Casefold` changes, without those of `Changes_When_Casefolded` or
+/// `Default_Ignorable_Code_Point`. Hexadecimal ranges, from the `DerivedNormalizationProps.txt` of
+/// ICU 78. The reader removes characters of later versions of Unicode.
 const COMPATIBILITY: &str = "\
     a0 a8 aa af b2-b4 b8-ba bc-be 133 140 1c6 1c9 1cc 1f3 2b0-2b8 2d8-2dd 2e0-2e4 340-341 \
     343-344 374 37a 37e 384-385 387 3d2-3d4 3f2 675-678 958-95f 9dc-9dd 9df a33 a36 a59-a5b a5e \
@@ -64,17 +64,17 @@ const COMPATIBILITY: &str = "\
     1f130-1f14f 1f16a-1f16c 1f190 1f200-1f202 1f210-1f23b 1f240-1f248 1f250-1f251 1fbf0-1fbf9 \
     2f800-2fa1d";
 
-/// Whether a script has this name, spelled exactly so.
+/// Returns `true` if a script has exactly this name.
 pub(in crate::syntax) fn is_script(name: &str) -> bool {
     SCRIPTS.split("; ").any(|names| names.split(' ').any(|one| one == name))
 }
 
-/// Names of scripts, all of them.
+/// Returns all names of scripts.
 pub(in crate::syntax) fn scripts() -> impl Iterator<Item = &'static str> {
     SCRIPTS.split("; ").flat_map(|names| names.split(' ')).chain(["Unknown", "Zzzz"])
 }
 
-/// The ranges of [`COMPATIBILITY`].
+/// Returns the ranges of [`COMPATIBILITY`].
 pub(in crate::syntax) fn compatibility() -> impl Iterator<Item = (char, char)> {
     COMPATIBILITY.split(' ').filter_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -1,4 +1,4 @@
-//! Unicode properties, by the names ECMA-262 gives them.
+//! Unicode character properties, by the names of ECMA-262.
 
 use regex_syntax::hir::{Class, HirKind};
 
@@ -6,8 +6,8 @@ use crate::charset::CharSet;
 use crate::runtime::SetOnce;
 use crate::syntax::unicode::name_tables::{compatibility, is_script};
 
-/// General categories by their short name, then their other names. ECMA-262 is strict about
-/// spelling; the tables behind us are not.
+/// General categories by their short name, then their aliases. ECMA-262 is strict about spelling;
+/// the tables of `regex-syntax` are not.
 const CATEGORIES: &[&[&str]] = &[
     &["Cc", "Control", "cntrl"],
     &["Cf", "Format"],
@@ -49,10 +49,10 @@ const CATEGORIES: &[&[&str]] = &[
     &["Zs", "Space_Separator"],
 ];
 
-/// The property that the tables behind us lack.
+/// The property that the tables of `regex-syntax` lack.
 const NFKC: &str = "Changes_When_NFKC_Casefolded";
 
-/// Binary properties by the name our tables have, then their other names.
+/// Binary properties by their name in `regex-syntax`, then their aliases.
 const BINARY: &[&[&str]] = &[
     &["Any"],
     &["Assigned"],
@@ -109,8 +109,8 @@ const BINARY: &[&[&str]] = &[
     &["XID_Start", "XIDS"],
 ];
 
-/// What `\p{expression}` stands for in ECMA-262; none if there is no such property, or none that
-/// our tables know.
+/// Returns the characters of `\p{expression}` in ECMA-262, or `None` if the property does not exist
+/// or is not in the tables.
 pub(in crate::syntax) fn ecma_property(expression: &str) -> Option<CharSet> {
     let Some((name, value)) = expression.split_once('=') else {
         return category(expression).or_else(|| match first_name(BINARY, expression)? {
@@ -128,7 +128,7 @@ pub(in crate::syntax) fn ecma_property(expression: &str) -> Option<CharSet> {
 
 fn category(name: &str) -> Option<CharSet> {
     match first_name(CATEGORIES, name)? {
-        // No text contains a surrogate.
+        // No string contains a surrogate.
         "Cs" => Some(CharSet::empty()),
         short => property(&format!("gc={short}")),
     }
@@ -136,26 +136,27 @@ fn category(name: &str) -> Option<CharSet> {
 
 fn script(kind: &str, name: &str) -> Option<CharSet> {
     match name {
-        // What has no script: no assigned character, and no text contains a surrogate.
+        // Characters without a script: unassigned and private-use ones; no string contains a
+        // surrogate.
         "Unknown" | "Zzzz" => Some(property("gc=Cn")?.union(&property("gc=Co")?)),
         name if is_script(name) => property(&format!("{kind}={name}")),
         _ => None,
     }
 }
 
-/// Characters that are not their own NFKC_Casefold.
+/// Returns the characters that are not their own NFKC_Casefold.
 fn changes_when_nfkc_casefolded() -> CharSet {
     let known = |name| property(name).unwrap_or_default();
     let mapped = CharSet::from_ranges(compatibility()).intersection(&known("Assigned"));
     known("CWCF").union(&known("DI")).union(&mapped)
 }
 
-/// Names of general categories, all of them.
+/// Returns all names of general categories.
 pub(in crate::syntax) fn categories() -> impl Iterator<Item = &'static str> {
     CATEGORIES.iter().flat_map(|names| names.iter().copied())
 }
 
-/// Names of binary properties, all of them.
+/// Returns all names of binary properties.
 pub(in crate::syntax) fn binary() -> impl Iterator<Item = &'static str> {
     BINARY.iter().flat_map(|names| names.iter().copied())
 }
@@ -168,13 +169,14 @@ fn first_name<'a>(names: &[&[&'a str]], name: &str) -> Option<&'a str> {
         .copied()
 }
 
-/// The characters of `\p{name}` in the notation of the `regex-syntax` crate, whose tables we use.
+/// Returns the characters of `\p{name}` in the notation of the `regex-syntax` crate, whose tables
+/// are used.
 pub(in crate::syntax) fn property(name: &str) -> Option<CharSet> {
     let hir = regex_syntax::parse(&format!("\\p{{{name}}}")).ok()?;
     match hir.into_kind() {
         HirKind::Class(Class::Unicode(class)) => Some(class.into()),
         HirKind::Class(Class::Bytes(class)) => class.to_unicode_class().map(CharSet::from),
-        // A class of one character comes back as that character.
+        // A class of one character is returned as that character.
         HirKind::Literal(literal) => {
             let text = std::str::from_utf8(&literal.0).ok()?;
             Some(CharSet::from_ranges(text.chars().map(|character| (character, character))))
@@ -183,7 +185,7 @@ pub(in crate::syntax) fn property(name: &str) -> Option<CharSet> {
     }
 }
 
-/// Python's `str.isidentifier`.
+/// Returns `true` for names that satisfy Python's `str.isidentifier`.
 pub(in crate::syntax) fn is_identifier(name: &str) -> bool {
     let (start, then) = identifier_classes();
     let mut characters = name.chars();
@@ -191,22 +193,22 @@ pub(in crate::syntax) fn is_identifier(name: &str) -> bool {
         && characters.all(|character| then.contains(character))
 }
 
-/// ECMA-262's IdentifierName without escapes. Characters that differ between `ID_Start` and
-/// `XID_Start` are a handful of compatibility forms nobody names a group with.
+/// Returns `true` for names that are ECMA-262's IdentifierName without escapes. `ID_Start` and
+/// `XID_Start` differ in a few compatibility forms that nobody uses in group names.
 pub(in crate::syntax) fn is_ecma_identifier(name: &str) -> bool {
     let mut characters = name.chars();
     characters.next().is_some_and(|first| identifier_start().contains(first))
         && characters.all(|character| identifier_part().contains(character))
 }
 
-/// What an IdentifierName begins with.
+/// Returns the characters that may begin an IdentifierName.
 pub(in crate::syntax) fn identifier_start() -> &'static CharSet {
     static CLASS: SetOnce<CharSet> = SetOnce::new();
     let more = [('$', '$'), ('_', '_')];
     CLASS.get_or_init(|| identifier_classes().0.union(&CharSet::from_ranges(more)))
 }
 
-/// What an IdentifierName goes on with.
+/// Returns the characters that may continue an IdentifierName.
 pub(in crate::syntax) fn identifier_part() -> &'static CharSet {
     static CLASS: SetOnce<CharSet> = SetOnce::new();
     let more = [('$', '$'), ('\u{200c}', '\u{200d}')];
