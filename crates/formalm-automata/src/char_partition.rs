@@ -40,7 +40,7 @@ impl Partition {
     /// classes. More than 32,767 rows or classes give `None`.
     pub fn new<'a>(sets: impl IntoIterator<Item = &'a CharSet>) -> Option<Partition> {
         let sets: Vec<&CharSet> = sets.into_iter().collect();
-        let (cuts, representatives) = cuts(&sets)?;
+        let (cuts, representatives) = class_boundaries(&sets)?;
         let mut builder = PartitionBuilder { cuts, rows: Vec::new(), known: FxHashMap::default() };
         let mut first = vec![Reading::Dead; 256];
         for byte in 0..0x80u32 {
@@ -145,7 +145,7 @@ impl Partition {
 }
 
 /// Returns where classes begin, and one character of each class.
-fn cuts(sets: &[&CharSet]) -> Option<(ClassBoundaries, Vec<char>)> {
+fn class_boundaries(sets: &[&CharSet]) -> Option<(ClassBoundaries, Vec<char>)> {
     let mut starts: Vec<u32> = vec![0, 0xd800, 0xe000, 0x11_0000];
     for set in sets {
         for &(low, high) in set.ranges() {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn every_character_is_read_as_its_class_and_nothing_else_is() {
+    fn the_utf8_dfa_maps_every_character_to_its_class_and_rejects_invalid_bytes() {
         let sets = [
             CharSet::from_ranges([('a', 'z'), ('é', 'é'), ('\u{800}', '\u{fff}')]),
             CharSet::from_ranges([('x', 'Я'), ('\u{ffff}', '\u{10000}'), ('😀', char::MAX)]),

@@ -87,7 +87,7 @@ impl CharSet {
     }
 
     /// Returns `true` if the set has a character in `first..=last`.
-    pub fn meets(&self, first: char, last: char) -> bool {
+    pub fn intersects_range(&self, first: char, last: char) -> bool {
         let at = self.ranges.partition_point(|range| range.1 < first);
         self.ranges.get(at).is_some_and(|range| range.0 <= last)
     }
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complement_has_what_the_set_has_not() {
+    fn a_set_and_its_complement_partition_the_characters() {
         let around = CharSet::from_ranges([('\0', '\u{D7FF}'), ('\u{E000}', 'ﬀ')]);
         let rest = around.complement();
         for character in ['\u{D7FF}', '\u{E000}', 'ﬀ', 'ﬁ', char::MAX] {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn covers_tell_all_some_and_nothing() {
+    fn wide_cover_distinguishes_all_some_and_no_characters() {
         assert_eq!(CharSet::single('\n').complement().wide_cover(), [Cover::Full; WIDE_PARTS]);
         assert_eq!(CharSet::single('a').wide_cover(), [Cover::None; WIDE_PARTS]);
         let some = CharSet::from_ranges([('à', 'ü')]).wide_cover();

@@ -58,7 +58,7 @@ impl Expression {
 
     /// Returns the language of a pattern matched at the beginning of a longer input, together with
     /// that input. Members are a match, [`LEXEME_END`], and what follows it, without another
-    /// `LEXEME_END`. Look-ahead and the end of the input see what follows the match; look-behind
+    /// `LEXEME_END`. Lookahead and the end of the input see what follows the match; lookbehind
     /// and the start of the input see only the match.
     pub fn lexeme(pattern: Pattern) -> Expression {
         Expression::leaf(ExpressionNode::Lexeme(pattern))
@@ -301,12 +301,12 @@ impl Expression {
             return self.lower_node(terms, work);
         }
         let address = Arc::as_ptr(&self.node).addr();
-        if let Some((_, term)) = terms.lowered.get(&address) {
+        if let Some((_, term)) = terms.lowered_expressions.get(&address) {
             return Ok(*term);
         }
         let term = self.lower_node(terms, work)?;
         // Keeps the expression alive, so that no other node gets its address.
-        terms.lowered.insert(address, (self.clone(), term));
+        terms.lowered_expressions.insert(address, (self.clone(), term));
         Ok(term)
     }
 

@@ -49,7 +49,7 @@ pub use automaton::{
     Automaton, KeyId, Limits, Repetition, Saturated, StateId, Viability, Word, words,
 };
 pub use byte_set::ByteSet;
-pub use captures::{CaptureGroups, Grouping, divided};
+pub use captures::{Grouping, MemberCaptures, divided};
 pub use char_partition::{Partition, Reading};
 pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
 pub use combined::{

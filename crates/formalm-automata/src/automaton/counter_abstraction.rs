@@ -192,7 +192,7 @@ mod tests {
     use crate::syntax::{Dialect, Flags, parse};
     use crate::{Automaton, Expression, Limits, StateId};
 
-    fn machine(pattern: &str, most: u32) -> Option<Automaton> {
+    fn length_bounded_automaton(pattern: &str, most: u32) -> Option<Automaton> {
         let read = |text: &str| {
             Expression::pattern(parse(text, Dialect::Python, Flags::default()).unwrap())
         };
@@ -216,7 +216,7 @@ mod tests {
             ["(a+b)*", "(ab?c{3}){2,}|é*", "(foo|aaaaab)+", "a{4}b*", ".*bbbb", "(a+b){0,30}a+"]
         {
             for most in [0, 1, 2, 5, 9, 14, 18, 20, 23, 40] {
-                let Some(machine) = machine(pattern, most) else { continue };
+                let Some(machine) = length_bounded_automaton(pattern, most) else { continue };
                 let mut open = vec![machine.start()];
                 for at in 0..60 {
                     let Some(&state) = open.get(at) else { break };
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn large_counters_are_dropped() {
-        let machine = machine("([a-z]+ )*[a-z]+", 300).unwrap();
+        let machine = length_bounded_automaton("([a-z]+ )*[a-z]+", 300).unwrap();
         let near = machine.near(machine.start(), 100).unwrap();
         let long = after(&machine, near, &[b'a'; 2]).unwrap();
         assert_eq!(after(&machine, long, b"aa bc"), Some(long));

@@ -207,7 +207,7 @@ impl TermArena {
         *left = fewer;
         let mut missing = |one: &TermId| self.estimated_missing_bytes(*one, depth, left);
         let guess = match self.get(id) {
-            TermNode::Custom(at) => self.recognizers.missing(*at),
+            TermNode::Custom(at) => self.recognizers.estimated_missing_bytes(*at),
             TermNode::Cat(first, rest) => {
                 let first = missing(first);
                 first.saturating_add(missing(rest))

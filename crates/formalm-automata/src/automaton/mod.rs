@@ -150,10 +150,10 @@ impl Automaton {
         let mut work = limits.work();
         let start =
             expression.lower(&mut terms, &mut work).map_err(|error| work.limit_error(error))?;
-        terms.lowered = Default::default();
+        terms.lowered_expressions = Default::default();
         let classes = byte_classes(&terms, start);
         let pure = terms.properties(start).pure;
-        let endless = terms.recognizers.is_unbounded();
+        let endless = terms.recognizers.has_many_states();
         let losses = terms.recognizers.losses();
         let core = AutomatonCore { terms, work, index: StateIndex::default() };
         let mut automaton = Automaton {

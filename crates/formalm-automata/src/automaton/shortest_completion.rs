@@ -187,11 +187,12 @@ impl TermArena {
     /// recognizers compute for searches.
     fn search_bound(&self, id: TermId) -> u32 {
         let needs = match self.get(id) {
-            TermNode::Custom(at) => self.recognizers.needs(*at),
+            TermNode::Custom(at) => self.recognizers.search_min_bytes(*at),
             &TermNode::Cat(head, tail) => match self.get(head) {
-                TermNode::Custom(at) => {
-                    self.recognizers.needs(*at).saturating_add(self.properties(tail).min_len)
-                }
+                TermNode::Custom(at) => self
+                    .recognizers
+                    .search_min_bytes(*at)
+                    .saturating_add(self.properties(tail).min_len),
                 _ => 0,
             },
             TermNode::And(list) => {

@@ -40,7 +40,7 @@ pub struct Grouping {
 
 /// The captures of a language's groups in a member, by group number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CaptureGroups {
+pub struct MemberCaptures {
     /// The span of each group in bytes; `None` if it did not participate.
     pub spans: Vec<Option<Range<usize>>>,
     /// `true` if the pattern of the group was matched against a piece at all. Operands of a union
@@ -97,13 +97,13 @@ impl Grouping {
     /// # Errors
     ///
     /// [`Error::Limit`] after `steps` steps, or when too much memory would be needed.
-    pub fn captured(&self, text: &[u8], steps: u64) -> Result<Option<CaptureGroups>, Error> {
+    pub fn captured(&self, text: &[u8], steps: u64) -> Result<Option<MemberCaptures>, Error> {
         let mut work = StepMeter { steps: 0, allowed: steps };
         if !is_member(self.machine.get(), text, &mut work)? {
             return Ok(None);
         }
         let (spans, asked) = (vec![None; self.groups], vec![false; self.groups]);
-        let mut captured = CaptureGroups { spans, asked };
+        let mut captured = MemberCaptures { spans, asked };
         let good = self.part.find(text, 0, &mut work, &mut captured)?;
         Ok(good.then_some(captured))
     }
@@ -181,7 +181,7 @@ impl CapturePart {
         text: &[u8],
         offset: usize,
         work: &mut StepMeter,
-        found: &mut CaptureGroups,
+        found: &mut MemberCaptures,
     ) -> Result<bool, Error> {
         match &self.form {
             CaptureForm::Plain => {}
@@ -235,7 +235,7 @@ fn find_each(
     text: &[u8],
     offset: usize,
     work: &mut StepMeter,
-    found: &mut CaptureGroups,
+    found: &mut MemberCaptures,
 ) -> Result<bool, Error> {
     let member = |number: usize| as_machine(&parts[number].0);
     let division = SplitRequest { least: parts.len(), most: Some(parts.len()), member: &member };

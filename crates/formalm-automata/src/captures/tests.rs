@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CaptureGroups, Grouping};
+use super::{Grouping, MemberCaptures};
 use crate::syntax::{Dialect, Flags, parse};
 use crate::{Automaton, Error, Expression, Limits, Resource};
 
@@ -39,12 +39,12 @@ fn a_union_captures_with_its_first_matching_operand() {
 }
 
 #[test]
-fn a_sequence_is_divided_from_the_left() {
+fn a_sequence_is_split_leftmost_longest() {
     let language =
         Expression::concat(vec![pattern("(a*?)"), pattern("(a*)b$"), pattern("(.*)")]).unwrap();
     check(&language, "aab", &[Some("aa"), Some(""), Some("")]);
     check(&language, "aabab", &[Some("aa"), Some(""), Some("ab")]);
-    // Look-around sees only its own part.
+    // Lookaround sees only its own part.
     let language = Expression::concat(vec![pattern(r"(a+)$"), pattern(r"^(ab?)\b")]).unwrap();
     check(&language, "aaab", &[Some("aa"), Some("ab")]);
     let language = Expression::concat(vec![pattern("(é)"), texts(&["é", "éé"])]).unwrap();
@@ -53,7 +53,7 @@ fn a_sequence_is_divided_from_the_left() {
 }
 
 #[test]
-fn a_repetition_shows_its_last_member() {
+fn a_repetition_captures_its_last_iteration() {
     let word = pattern("(?:(x)|([a-z]))+ ?");
     let language = word.clone().repeat(0, None).unwrap();
     check(&language, "x ab ", &[None, Some("b")]);
@@ -68,7 +68,7 @@ fn a_repetition_shows_its_last_member() {
 }
 
 #[test]
-fn boolean_operations() {
+fn boolean_operations_capture_with_their_positive_operands() {
     let both = Expression::intersection(vec![pattern("(.)b"), pattern("a(.)")]).unwrap();
     check(&both, "ab", &[Some("a"), Some("b")]);
     check(&pattern("(.)b").difference(pattern("(c)b")).unwrap(), "ab", &[Some("a")]);
@@ -83,7 +83,7 @@ fn non_utf8_members_have_captures() {
     let language =
         Expression::concat(vec![Expression::texts(vec![vec![0xff]]), pattern("(a)")]).unwrap();
     let found = grouping(&language).captured(b"\xffa", STEPS).expect("limits");
-    assert_eq!(found, Some(CaptureGroups { spans: vec![Some(1..2)], asked: vec![true] }));
+    assert_eq!(found, Some(MemberCaptures { spans: vec![Some(1..2)], asked: vec![true] }));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn groups_of_unused_operands_are_not_marked_as_matched() {
 }
 
 #[test]
-fn steps_are_limited() {
+fn captures_stop_at_their_step_limit() {
     let text = "a".repeat(3000);
     let language = pattern("(.+)").repeat(50, Some(60)).unwrap();
     let refused = grouping(&language).captured(text.as_bytes(), 10_000);

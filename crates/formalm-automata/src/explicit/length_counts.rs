@@ -1,4 +1,4 @@
-//! Counts of members by length.
+//! Member counts by length, in big integers, by forward dynamic programming over the DFA.
 
 use num_bigint::BigUint;
 

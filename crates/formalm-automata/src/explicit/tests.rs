@@ -91,7 +91,7 @@ fn listed(graph: &Graph, measured: &Measured, last: Option<usize>, count: usize)
 
 proptest! {
     #[test]
-    fn minimal_graphs_are_minimal_and_mean_the_same(rows in rows()) {
+    fn minimized_dfas_are_minimal_and_keep_their_language(rows in rows()) {
         let (large, small) = (explored(&rows), minimal(&rows));
         for labels in sequences(6) {
             prop_assert_eq!(large.accepts(labels.clone()), small.accepts(labels));
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn equal_languages_have_equal_graphs(rows in rows(), shift in 1usize..8) {
+    fn equal_languages_have_equal_minimal_dfas(rows in rows(), shift in 1usize..8) {
         // Every state twice, and successors lead to either copy.
         let (table, accepting) = &rows;
         let count = table.len();
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn counts_lists_ranks_and_tables_agree_with_brute_force(rows in rows()) {
+    fn counting_enumeration_and_ranking_agree_with_brute_force(rows in rows()) {
         let graph = minimal(&rows);
         let measured = Measured::labels(&graph);
         let all: Vec<Vec<u32>> =
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn differences_are_the_first_of_brute_force(one in rows(), other in rows()) {
+    fn the_difference_found_is_the_first_of_brute_force(one in rows(), other in rows()) {
         let (one, other) = (minimal(&one), minimal(&other));
         let side = |graph: &Graph| (!graph.is_empty()).then(|| graph.clone());
         let (left, right) = (side(&one), side(&other));
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn saved_graphs_are_read_and_others_refused(rows in rows(), at in 0usize..200, byte: u8) {
+    fn saved_dfas_are_loaded_and_corrupted_ones_refused(rows in rows(), at in 0usize..200, byte: u8) {
         let graph = minimal(&rows);
         let saved = graph.save();
         let load = |data: &[u8]| patient(|poll| Graph::load(data, LABELS, poll));
@@ -208,7 +208,7 @@ proptest! {
 }
 
 #[test]
-fn patterns_have_their_minimal_states() {
+fn patterns_have_the_expected_number_of_minimal_states() {
     assert_eq!(graph(r"([0-9]+)?\.[0-9]+").state_count(), 3);
     assert_eq!(graph("a{3}|aaa"), graph("aaa"));
     assert_eq!(graph("(ab|a(b))*"), graph("(?:ab)*"));
@@ -217,7 +217,7 @@ fn patterns_have_their_minimal_states() {
 }
 
 #[test]
-fn limits_and_interruptions_stop_the_work() {
+fn limits_and_interrupts_stop_materialization() {
     let machine = machine("(a|b)*a(a|b){12}");
     let limited = patient(|poll| Graph::of(&machine, 1000, poll));
     let states = Resource::States;
@@ -255,7 +255,7 @@ fn lengths_count_characters() {
 }
 
 #[test]
-fn bytes_that_are_no_text_have_no_characters() {
+fn members_that_are_not_utf8_have_no_length_in_characters() {
     for texts in [vec![b"\xFF".to_vec()], vec![b"a\xC3".to_vec(), b"b".to_vec()]] {
         let machine = Automaton::new(&Expression::texts(texts), Limits::default()).unwrap();
         let graph = patient(|poll| Graph::of(&machine, LIMIT, poll)).unwrap();

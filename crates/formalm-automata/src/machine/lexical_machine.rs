@@ -91,7 +91,7 @@ pub trait Lexemes {
     /// [`Error::Limit`].
     fn read(&self, scan: Scan, byte: u8) -> Result<Progress, Error>;
 
-    /// Returns the lexeme ends behind a number of [`LexemeStep::ends`].
+    /// Returns the list of lexeme ends that a number of [`LexemeStep::ends`] stands for.
     fn endings(&self, endings: u32) -> Arc<[Ending]>;
 
     /// Advances negative threads by one byte, or returns `None` if one of them matches.

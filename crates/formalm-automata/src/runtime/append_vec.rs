@@ -1,7 +1,7 @@
 //! An append-only table of `u32` slots that is read without a lock.
 //!
-//! Slots live in chunks that double in size and never move, so a reader needs two loads and no
-//! lock.
+//! Slots live in chunks that double in size and never move, so a reader takes no lock and waits
+//! for nobody.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_keep_what_was_set() {
+    fn slots_keep_their_values_as_the_table_grows() {
         let chunks = Chunks::default();
         for index in [0, 1, 255, 256, 767, 768, 100_000, 3_000_000] {
             assert_eq!(chunks.get(index), 0);

@@ -52,8 +52,8 @@ pub fn enter(deadline: Deadline) -> Restore {
     Restore::set(Some(around.filter(|one| one.ends_before(&deadline)).unwrap_or(deadline)), around)
 }
 
-/// Runs `work` without a deadline: work that is bounded by itself and caches what a failure would
-/// leave behind.
+/// Runs `work` without a deadline: work that is bounded by itself and whose
+/// caches would keep what a failure leaves.
 pub fn suspended<T>(work: impl FnOnce() -> T) -> T {
     let _restore = Restore::set(None, DEADLINE.get());
     work()
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn work_fails_once_its_time_is_up_and_only_there() {
+    fn work_fails_after_its_deadline_and_only_under_it() {
         assert_eq!(check_deadline(), Ok(()));
         let late = after(Duration::ZERO).during(check_deadline);
         assert!(matches!(late, Err(Error::Deadline { task: "wait", .. })));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deadline_that_ends_first_holds() {
+    fn the_earliest_of_nested_deadlines_applies() {
         let (soon, late) = (after(Duration::ZERO), after(Duration::from_secs(1000)));
         assert!(soon.during(|| late.during(check_deadline)).is_err());
         assert!(late.during(|| soon.during(check_deadline)).is_err());
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deadline_is_checked_after_some_steps() {
+    fn ticks_check_the_deadline_every_few_steps() {
         let mut ticks = DeadlineTicks::default();
         after(Duration::ZERO).during(|| {
             assert!((0..9).all(|_| ticks.tick(1, 10).is_ok()));

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_made_once_a_process() {
+    fn a_value_is_built_once_per_process() {
         static VALUE: PerProcess<usize> = PerProcess::new();
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let value = || VALUE.get_or_init(|| MADE.fetch_add(1, Ordering::SeqCst));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_make_a_value_at_once_get_the_same() {
+    fn threads_that_build_a_value_concurrently_share_one() {
         static VALUE: PerProcess<String> = PerProcess::new();
         let ask = || VALUE.get_or_init(|| "made".to_owned()).as_ptr() as usize;
         let found: Vec<usize> = std::thread::scope(|scope| {

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_ends_when_it_is_no_longer_wanted() {
+    fn work_ends_when_its_owner_cancels_it() {
         let mut left = 3;
         let mut wanted = || {
             left -= 1;

@@ -1,4 +1,10 @@
 //! Process-level support: forks, locks, lock-free tables, deadlines, interrupts and threads.
+//!
+//! ```text
+//!  may end work      deadline (time), interrupt (the owner says so), step_budget (steps)
+//!  survives a fork   fork_safe_mutex, set_once, pool
+//!  keeps values      append_vec (lock-free), lru_cache
+//! ```
 
 mod append_vec;
 pub mod deadline;

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_keep_their_order() {
+    fn map_returns_results_in_the_order_of_the_items() {
         let items: Vec<usize> = (0..10_000).collect();
         for worthwhile in [0, 100_000] {
             let found = map(&items, worthwhile, || 1, |one, at, &item| (at, item + *one));
@@ -110,12 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn both_functions_are_called() {
+    fn join_calls_both_functions() {
         assert_eq!(join(|| 1, || "two"), (1, "two"));
     }
 
     #[test]
-    fn an_error_is_returned() {
+    fn try_for_each_returns_an_error_of_its_function() {
         let work = |one: &mut i32| if *one == 7 { Err("seven") } else { Ok(()) };
         assert_eq!(try_for_each(&mut [1, 2, 7, 8], work), Err("seven"));
         assert_eq!(try_for_each(&mut [7], work), Err("seven"));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_threads_are_positive_and_not_absurd() {
+    fn thread_counts_must_be_between_1_and_1024() {
         let asked = ["1", " 4 ", "1024", "0", "-1", "many", "", "1025"].map(threads_of);
         assert_eq!(asked, [Some(1), Some(4), Some(1024), None, None, None, None, None]);
     }

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_make_a_segment_at_once_get_the_same() {
+    fn threads_that_build_a_slice_concurrently_share_one() {
         let segment: Segment<Arc<u8>> = Segment::new();
         let one = Arc::new(1);
         let make = || vec![Arc::clone(&one); 3].into_boxed_slice();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_wait_for_the_one_that_makes_the_value() {
+    fn threads_wait_for_the_one_that_builds_the_value() {
         let (place, made) = (SetOnce::new(), AtomicUsize::new(0));
         let make = || {
             std::thread::sleep(Duration::from_millis(20));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_a_lost_thread_was_making_is_made_anew() {
+    fn a_value_whose_builder_was_lost_in_a_fork_is_built_anew() {
         let place = SetOnce::new();
         // The state a child finds: a thread of another epoch has begun.
         place.maker.store(u64::from(fork::epoch()) + 2, Ordering::Release);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_leaves_the_place_to_others() {
+    fn after_a_panic_another_thread_can_build_the_value() {
         let place = SetOnce::new();
         let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             place.get_or_init(|| panic!("not today"));

@@ -58,9 +58,9 @@ pub enum Node {
     },
     /// `(?>…)`, and possessive quantifiers as `Atomic(Repeat)`.
     Atomic(Box<Node>),
-    /// Look-ahead or look-behind.
+    /// A lookaround assertion.
     Look {
-        /// Ahead (`true`) or behind.
+        /// `true` for lookahead, `false` for lookbehind.
         ahead: bool,
         /// `(?!` or `(?<!`.
         negative: bool,

@@ -30,7 +30,7 @@ impl Pattern {
 /// # Errors
 ///
 /// [`Error::Language`] if there is no such group; if one is repeated, since the edits of all its
-/// occurrences would have to be counted together; or if the pattern has look-around, whose
+/// occurrences would have to be counted together; or if the pattern has lookaround, whose
 /// surroundings edits would change.
 pub(crate) fn check_region(pattern: &Pattern, name: &str) -> Result<(), Error> {
     let groups = pattern.groups_named(name);

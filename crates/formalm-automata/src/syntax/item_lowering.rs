@@ -41,7 +41,7 @@ impl ItemLowering {
             UnresolvedItem::Plain(items) => self.node(items, flags),
             UnresolvedItem::Repeated(node)
             | UnresolvedItem::Look(node)
-            | UnresolvedItem::Done(node) => node,
+            | UnresolvedItem::Complete(node) => node,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Minimum and maximum match width of a node, in characters; Python's look-behind requires them to
+//! Minimum and maximum match width of a node, in characters; Python's lookbehind requires them to
 //! be equal.
 
 use super::ast::Node;

@@ -57,7 +57,7 @@ pub enum Dialect {
     /// braces.
     Fancy,
     /// The dialect of the `regex` crate for text patterns: Unicode classes, class algebra, no
-    /// look-around.
+    /// lookaround.
     Rust,
 }
 

@@ -24,12 +24,12 @@ use crate::error::{Error, Resource, Span};
 /// Maximum number of open parentheses. Chosen, not measured.
 pub const MAX_NESTING: usize = 250;
 
-/// The maximum distance of Python's look-behind (`MAXCODE` in CPython).
+/// The maximum distance of Python's lookbehind (`MAXCODE` in CPython).
 const MAX_LOOK_BEHIND: u64 = u32::MAX as u64;
 
-/// Parses a pattern that is to match a whole text.
+/// Parses a pattern that must match a whole string.
 ///
-/// The time is proportional to the length of the pattern, apart from the classes it names.
+/// Takes time linear in the length of the pattern, apart from the classes it names.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ pub(super) enum GroupKind {
     Capture(u32),
     /// `(?>…)`
     Atomic,
-    /// Look-around.
+    /// Lookaround.
     Look { ahead: bool, negative: bool },
 }
 
@@ -260,11 +260,13 @@ impl PatternParser {
     ) -> Result<UnresolvedItem, Error> {
         let node = self.lowering.node(items, inner.flags);
         Ok(match inner.kind {
-            GroupKind::Root | GroupKind::Plain | GroupKind::Scoped => UnresolvedItem::Done(node),
-            GroupKind::Atomic => UnresolvedItem::Done(Node::Atomic(Box::new(node))),
+            GroupKind::Root | GroupKind::Plain | GroupKind::Scoped => {
+                UnresolvedItem::Complete(node)
+            }
+            GroupKind::Atomic => UnresolvedItem::Complete(Node::Atomic(Box::new(node))),
             GroupKind::Capture(index) => {
                 self.groups[index as usize - 1].span = self.cursor.span(inner.start);
-                UnresolvedItem::Done(Node::Group { index, node: Box::new(node) })
+                UnresolvedItem::Complete(Node::Group { index, node: Box::new(node) })
             }
             GroupKind::Look { ahead, negative } => {
                 if !ahead && self.dialect != Dialect::Ecma {
@@ -307,7 +309,7 @@ impl PatternParser {
         if let Some(rest) = rest {
             let flags = self.open.flags;
             let nodes = rest.into_iter().map(|items| self.lowering.node(items, flags));
-            items.push(UnresolvedItem::Done(Node::Alternation(nodes.collect())));
+            items.push(UnresolvedItem::Complete(Node::Alternation(nodes.collect())));
         }
         items
     }

@@ -40,7 +40,7 @@ fn sequences_and_alternatives_keep_their_order() {
 }
 
 #[test]
-fn plain_groups_leave_no_trace() {
+fn non_capturing_groups_vanish_from_the_tree() {
     assert_eq!(python("(?:a(?:b))c").root, python("abc").root);
     assert_eq!(python("(?:a|b)|c").root, python("[abc]").root);
     let repeated = Node::Concat(vec![character('a'), character('b')]);
@@ -59,7 +59,7 @@ fn alternatives_are_merged_as_python_does() {
 }
 
 #[test]
-fn repetitions_know_their_counts_and_preference() {
+fn quantifiers_set_counts_and_laziness() {
     let counts = |source: &str| match python(source).root {
         Node::Repeat { min, max, lazy, .. } => (min, max, lazy),
         other => panic!("{source} is {other:?}"),
@@ -75,7 +75,7 @@ fn repetitions_know_their_counts_and_preference() {
 }
 
 #[test]
-fn possessive_is_atomic() {
+fn possessive_quantifiers_are_atomic_groups() {
     let greedy = python("a*").root;
     assert_eq!(python("a*+").root, Node::Atomic(Box::new(greedy.clone())));
     assert_eq!(python("(?>a*)").root, Node::Atomic(Box::new(greedy)));
@@ -84,7 +84,7 @@ fn possessive_is_atomic() {
 }
 
 #[test]
-fn groups_have_numbers_names_and_places() {
+fn groups_have_numbers_names_and_spans() {
     let pattern = python("é(a(?P<x>b))(?:c)(d)");
     let spans: Vec<(usize, usize)> =
         pattern.groups.iter().map(|group| (group.span.start, group.span.end)).collect();
@@ -110,7 +110,7 @@ fn anchors_become_assertions() {
 }
 
 #[test]
-fn boundaries_know_their_words() {
+fn word_boundaries_carry_the_word_class_of_the_dialect() {
     let boundary = |pattern: Pattern| match pattern.root {
         Node::WordBoundary { negative, word, empty_fails } => (negative, word, empty_fails),
         other => panic!("{other:?}"),
@@ -142,7 +142,7 @@ fn python_changed_two_escapes_in_version_3_14() {
 }
 
 #[test]
-fn properties_are_spelled_as_ecma_spells_them() {
+fn property_names_must_be_spelled_as_in_ecma_262() {
     let known = |name: &str| parse(&format!(r"\p{{{name}}}"), Dialect::Ecma, Flags::default());
     for name in ["CWKCF", "Script=Unknown", "sc=Zzzz", "scx=Unknown", "sc=Qaac", "scx=Old_Italic"] {
         assert!(known(name).is_ok(), "{name}");
@@ -158,7 +158,7 @@ fn properties_are_spelled_as_ecma_spells_them() {
 }
 
 #[test]
-fn surrogates_are_no_characters() {
+fn surrogate_escapes_match_nothing_or_form_pairs() {
     assert_eq!(python(r"\ud800").root, Node::Class(CharSet::empty()));
     assert_eq!(python(r"[^\udfff]").root, Node::Class(CharSet::all()));
     assert_eq!(ecma(r"\ud83d\ude00").root, character('😀'));
@@ -207,7 +207,7 @@ fn nesting_is_bounded_and_never_overflows_the_stack() {
     for kind in kinds {
         let parentheses = kind.matches('(').count();
         for suffix in [")", ")|bc", ")*", "){2,3}+"] {
-            // Repeated look-behind would need unique names and a fixed width.
+            // Repeated lookbehind would need unique names and a fixed width.
             if kind == "(?P<n>" || (kind.starts_with("(?<") && suffix != ")") {
                 continue;
             }
@@ -230,7 +230,7 @@ fn nesting_is_bounded_and_never_overflows_the_stack() {
 }
 
 #[test]
-fn long_patterns_are_read() {
+fn long_patterns_are_parsed() {
     let pieces = ["a", "ab|", "(?:a)", "(a)", "[a-z]", "[ab]|", "a{2}", "{1", "\\n", "(?i:é)"];
     for piece in pieces {
         python(&piece.repeat(200_000 / piece.len()));

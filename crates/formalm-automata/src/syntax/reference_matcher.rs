@@ -36,7 +36,7 @@ struct ReferenceInput<'a> {
 }
 
 /// A continuation that receives the end of a match and its captures; `true` stops the search.
-type Continuation<'a> = &'a mut dyn FnMut(usize, &ReferenceCaptures) -> bool;
+type MatchContinuation<'a> = &'a mut dyn FnMut(usize, &ReferenceCaptures) -> bool;
 
 impl ReferenceInput<'_> {
     /// Offers the ends of matches of `node` that begin at `at`, best first.
@@ -45,7 +45,7 @@ impl ReferenceInput<'_> {
         node: &Node,
         at: usize,
         captures: &ReferenceCaptures,
-        then: Continuation,
+        then: MatchContinuation,
     ) -> bool {
         match node {
             Node::Empty => then(at, captures),
@@ -133,7 +133,7 @@ impl ReferenceInput<'_> {
         parts: &[Node],
         at: usize,
         captures: &ReferenceCaptures,
-        then: Continuation,
+        then: MatchContinuation,
     ) -> bool {
         let split = if self.back { parts.split_last() } else { parts.split_first() };
         match split {
@@ -154,7 +154,7 @@ impl ReferenceInput<'_> {
         last: Option<usize>,
         at: usize,
         captures: &ReferenceCaptures,
-        then: Continuation,
+        then: MatchContinuation,
     ) -> bool {
         let Node::Repeat { node, min, max, lazy } = repeat else { return false };
         let is_empty = last == Some(at);

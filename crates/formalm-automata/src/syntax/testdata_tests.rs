@@ -93,7 +93,7 @@ fn unescaped(rest: &mut std::str::Chars) -> char {
 }
 
 #[test]
-fn cases_match_and_reject() {
+fn testdata_cases_match_and_reject() {
     let entries = entries();
     let cases = entries.iter().filter(|entry| entry.kind == "case");
     let mut number = 0;
@@ -124,7 +124,7 @@ fn cases_match_and_reject() {
 }
 
 #[test]
-fn errors_name_their_place() {
+fn testdata_errors_have_spans_and_hints() {
     let entries = entries();
     let errors = entries.iter().filter(|entry| entry.kind == "error");
     let mut number = 0;

@@ -19,10 +19,10 @@ pub(super) enum UnresolvedItem {
     Plain(Vec<UnresolvedItem>),
     /// An item with a quantifier, which takes no second one.
     Repeated(Node),
-    /// A look-around; ECMA-262 does not let it be repeated.
+    /// A lookaround; ECMA-262 does not let it be repeated.
     Look(Node),
     /// Any other complete node.
-    Done(Node),
+    Complete(Node),
 }
 
 /// One character as written; code points may be surrogates, which no string contains.

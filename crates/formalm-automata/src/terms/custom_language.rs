@@ -170,37 +170,37 @@ impl RecognizerTable {
     }
 
     /// Returns the ASCII bytes that occur in members, as bits.
-    pub(crate) fn letters(&self, at: RecognizerPosition) -> u128 {
+    pub(crate) fn ascii_letters(&self, at: RecognizerPosition) -> u128 {
         self.0[at.recognizer as usize].1.letters()
     }
 
     /// Returns a lower bound on the bytes missing to a member.
-    pub(crate) fn least(&self, at: RecognizerPosition) -> u32 {
+    pub(crate) fn min_bytes(&self, at: RecognizerPosition) -> u32 {
         u32::from(at.left) + self.0[at.recognizer as usize].1.least(at.state)
     }
 
     /// Returns a lower bound for shortest-completion searches.
-    pub(crate) fn needs(&self, at: RecognizerPosition) -> u32 {
+    pub(crate) fn search_min_bytes(&self, at: RecognizerPosition) -> u32 {
         match at.left {
             0 => self.0[at.recognizer as usize].1.needs(at.state),
-            _ => self.least(at),
+            _ => self.min_bytes(at),
         }
     }
 
     /// Returns an estimate of the bytes missing to a member.
-    pub(crate) fn missing(&self, at: RecognizerPosition) -> u32 {
+    pub(crate) fn estimated_missing_bytes(&self, at: RecognizerPosition) -> u32 {
         u32::from(at.left) + self.0[at.recognizer as usize].1.missing(at.state)
     }
 
     /// Returns `true` if a recognizer has more states than are worth keeping.
-    pub(crate) fn is_unbounded(&self) -> bool {
+    pub(crate) fn has_many_states(&self) -> bool {
         self.0.iter().any(|(given, _)| given.copy().is_some())
     }
 
     /// Returns independent recognizers with the states known so far, or `None` if none of them has
     /// more states than are worth keeping.
-    pub(crate) fn copy(&self) -> Option<RecognizerTable> {
-        self.is_unbounded()
+    pub(crate) fn independent_copy(&self) -> Option<RecognizerTable> {
+        self.has_many_states()
             .then(|| RecognizerTable(self.0.iter().map(with_independent_copy).collect()))
     }
 

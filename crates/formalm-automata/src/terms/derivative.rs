@@ -67,7 +67,7 @@ impl DerivativeCache {
     }
 }
 
-/// The look-behinds of the enclosing scope, at the position of the derivative.
+/// The lookbehinds of the enclosing scope, at the position of the derivative.
 pub(crate) type LookBehindContext<'a> = &'a [TermId];
 
 impl TermArena {
@@ -345,7 +345,7 @@ impl TermArena {
                 }
                 &TermNode::Assert(inner) | &TermNode::Atomic(inner) => id = inner,
                 &TermNode::LookBehind { index, negative } => {
-                    // At the end of the input, a look-behind that has reached its mark holds.
+                    // At the end of the input, a lookbehind that has reached its mark holds.
                     let behind = context.get(index as usize).copied().unwrap_or(EMPTY);
                     return self.nullable(behind, context) != negative;
                 }

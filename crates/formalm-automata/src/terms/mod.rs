@@ -4,10 +4,10 @@
 //! derivative ([`derivative`]); a state of an automaton *is* a term. Equal structure has an equal
 //! id, so states meet again, and counters, classes and tails are shared.
 //!
-//! Look-around needs context. An assertion before a tail is the intersection of two languages of
-//! remaining inputs. For look-behind, the enclosing [`TermNode::Scope`] carries one term per
-//! look-behind, which has read the same bytes and ends in [`TermNode::Mark`] wherever the
-//! look-behind holds.
+//! Lookaround needs context. An assertion before a tail is the intersection of two languages of
+//! remaining inputs. For lookbehind, the enclosing [`TermNode::Scope`] carries one term per
+//! lookbehind, which has read the same bytes and ends in [`TermNode::Mark`] wherever the
+//! lookbehind holds.
 
 mod atomic_groups;
 mod byte_equivalence;
@@ -40,7 +40,7 @@ pub(crate) const EMPTY: TermId = TermId(0);
 pub(crate) const EPSILON: TermId = TermId(1);
 /// The language of all byte strings.
 pub(crate) const FULL: TermId = TermId(2);
-/// The end of a thread or look-behind; replaced or resolved, never read past.
+/// The end of a thread or lookbehind; replaced or resolved, never read past.
 pub(crate) const MARK: TermId = TermId(3);
 
 /// The count that stands for "unbounded".
@@ -76,7 +76,7 @@ pub(crate) enum TermNode {
     },
     /// An assertion that the remaining input is in a language; reads nothing.
     Assert(TermId),
-    /// The assertion that look-behind number `index` of the enclosing scope holds here (or does
+    /// The assertion that lookbehind number `index` of the enclosing scope holds here (or does
     /// not).
     LookBehind {
         index: u32,
@@ -112,7 +112,7 @@ pub(crate) struct TermArena {
     pub(crate) dawgs: Dawgs,
     pub(crate) recognizers: RecognizerTable,
     /// Terms of shared expressions by address, during lowering.
-    pub(crate) lowered: FxHashMap<usize, (Expression, TermId)>,
+    pub(crate) lowered_expressions: FxHashMap<usize, (Expression, TermId)>,
     /// Cached parts of the current derivative.
     pub(crate) derivation: DerivativeCache,
     /// The language of all strings, once it was requested.
@@ -129,7 +129,7 @@ impl TermArena {
             ids: FxHashMap::with_capacity_and_hasher(INITIAL_CAPACITY, FxBuildHasher),
             dawgs: Dawgs::new(),
             recognizers: RecognizerTable::default(),
-            lowered: FxHashMap::default(),
+            lowered_expressions: FxHashMap::default(),
             derivation: DerivativeCache::default(),
             any_string: None,
             images: ImageTables::default(),
@@ -144,7 +144,7 @@ impl TermArena {
     /// Returns the same terms with recognizers that grow independently, or `None` if these have few
     /// enough states to share.
     pub(crate) fn independent_copy(&self) -> Option<TermArena> {
-        let recognizers = self.recognizers.copy()?;
+        let recognizers = self.recognizers.independent_copy()?;
         Some(TermArena { recognizers, ..self.clone() })
     }
 
@@ -349,7 +349,7 @@ impl TermArena {
         if let TermNode::Alt(list) = self.get(body)
             && list.iter().any(|&one| !self.properties(one).contextual)
         {
-            // Alternatives without look-around stay outside the scope, where they are recognized as
+            // Alternatives without lookaround stay outside the scope, where they are recognized as
             // such.
             let (inside, outside) = list.iter().partition(|&&one| self.properties(one).contextual);
             (body, all) = (self.alt(inside), outside);

@@ -8,7 +8,7 @@ use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermArena, TermId, TermNode, UNBOUNDED};
 use crate::transduce::{EditsId, RewriteRule, RulesId};
 
-/// The lowering of one pattern; its look-behinds are numbered as they are met.
+/// The lowering of one pattern; its lookbehinds are numbered as they are met.
 struct PatternLowering<'a> {
     terms: &'a mut TermArena,
     behinds: Vec<TermId>,
@@ -343,7 +343,7 @@ impl PatternLowering<'_> {
         self.terms.alt(others)
     }
 
-    /// Lowers look-behind: the body has just been read.
+    /// Lowers lookbehind: the body has just been read.
     fn look_behind(&mut self, body: TermId, negative: bool) -> TermId {
         let any = class(self.terms, &CharSet::all());
         let any = self.allow_edge_before(any);

@@ -53,9 +53,9 @@ impl TermArena {
             },
             TermNode::Custom(at) => TermProperties {
                 nullable: self.recognizers.is_accepting(at),
-                min_len: self.recognizers.least(at),
+                min_len: self.recognizers.min_bytes(at),
                 alphabet: ByteAlphabet {
-                    ascii: self.recognizers.letters(at),
+                    ascii: self.recognizers.ascii_letters(at),
                     wide: true,
                     inside: true,
                     invalid_utf8: true,
@@ -139,7 +139,7 @@ impl TermArena {
             TermNode::Image { rest, change, nullable } => TermProperties {
                 nullable,
                 nullable_is_exact: true,
-                ..self.image_facts(self.properties(rest), change)
+                ..self.image_properties(self.properties(rest), change)
             },
         }
     }

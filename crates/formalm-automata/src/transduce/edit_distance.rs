@@ -207,7 +207,7 @@ impl TermArena {
     }
 
     /// Returns the properties of an edited term, except `nullable`.
-    pub(super) fn edit_facts(
+    pub(super) fn edit_properties(
         &self,
         rest: TermProperties,
         budget: u32,

@@ -119,14 +119,18 @@ impl TermArena {
     }
 
     /// Returns the properties of an image, except `nullable`.
-    pub(crate) fn image_facts(&self, rest: TermProperties, change: ImageKind) -> TermProperties {
+    pub(crate) fn image_properties(
+        &self,
+        rest: TermProperties,
+        change: ImageKind,
+    ) -> TermProperties {
         match change {
-            ImageKind::Edit { budget, edits, .. } => self.edit_facts(rest, budget, edits),
+            ImageKind::Edit { budget, edits, .. } => self.edit_properties(rest, budget, edits),
             ImageKind::Gate { edits, .. } => {
                 let budget = self.images.plan(edits).budget;
-                TermProperties { pure: false, ..self.edit_facts(rest, budget, edits) }
+                TermProperties { pure: false, ..self.edit_properties(rest, budget, edits) }
             }
-            ImageKind::Rewrite { rules } => self.rewrite_facts(rest, rules),
+            ImageKind::Rewrite { rules } => self.rewrite_properties(rest, rules),
         }
     }
 

@@ -185,7 +185,11 @@ impl TermArena {
     }
 
     /// Returns the properties of a rewritten term, except `nullable`.
-    pub(super) fn rewrite_facts(&self, rest: TermProperties, rules: RulesId) -> TermProperties {
+    pub(super) fn rewrite_properties(
+        &self,
+        rest: TermProperties,
+        rules: RulesId,
+    ) -> TermProperties {
         let plan = self.images.rewrites(rules);
         let mut facts = TermProperties { min_len: 0, pure: rest.pure && plan.optional, ..rest };
         for rule in &plan.rules {

@@ -57,8 +57,8 @@ struct NonemptinessSearch<M> {
 #[derive(Debug)]
 struct SearchCache {
     product: Beside,
-    /// Whether a pair has a common member, where a search decided it.
-    alive: FxHashMap<StatePair, bool>,
+    /// Pairs that a search decided: `true` if they have a common member.
+    nonempty: FxHashMap<StatePair, bool>,
     /// Bytes to the nearest common member; `None` if there is none.
     distance: FxHashMap<StatePair, Option<usize>>,
     machine_min_bytes: FxHashMap<StateId, usize>,
@@ -130,13 +130,13 @@ impl<M: Machine> Filtered<M> {
     /// Returns `true` if a pair has a common member.
     fn is_alive(&self, pair: StatePair) -> Result<bool, Error> {
         let searches = self.searches();
-        searches.is_alive(searches.enter(&self.machine, pair)?, &mut searches.lock())
+        searches.is_alive(searches.import_pair(&self.machine, pair)?, &mut searches.lock())
     }
 
     /// Returns the bytes to the nearest common member; [`usize::MAX`] if there is none.
     fn distance(&self, pair: StatePair) -> Result<usize, Error> {
         let searches = self.searches();
-        searches.distance(searches.enter(&self.machine, pair)?, &mut searches.lock())
+        searches.distance(searches.import_pair(&self.machine, pair)?, &mut searches.lock())
     }
 }
 
@@ -153,7 +153,7 @@ impl<M: Machine> NonemptinessSearch<M> {
         let regular = Arc::clone(regular);
         let learnt = SearchCache {
             product: Beside { regular: Arc::clone(&regular), known: None },
-            alive: FxHashMap::default(),
+            nonempty: FxHashMap::default(),
             distance: FxHashMap::default(),
             machine_min_bytes: FxHashMap::default(),
             regular_min_bytes: FxHashMap::default(),
@@ -170,7 +170,7 @@ impl<M: Machine> NonemptinessSearch<M> {
     }
 
     /// Imports a pair of `machine`.
-    fn enter(&self, machine: &Arc<M>, (left, right): StatePair) -> Result<StatePair, Error> {
+    fn import_pair(&self, machine: &Arc<M>, (left, right): StatePair) -> Result<StatePair, Error> {
         let is_same = Arc::ptr_eq(&self.machine, machine);
         Ok((if is_same { left } else { self.machine.enter(left)? }, right))
     }
@@ -187,7 +187,7 @@ impl<M: Machine> NonemptinessSearch<M> {
     /// Returns the memory in use, in bytes, without the machine's own.
     fn memory_bytes(&self) -> usize {
         let learnt = self.lock();
-        let maps = (learnt.distance.capacity() + learnt.alive.capacity()) * 24
+        let maps = (learnt.distance.capacity() + learnt.nonempty.capacity()) * 24
             + (learnt.machine_min_bytes.capacity() + learnt.regular_min_bytes.capacity()) * 17;
         let known = learnt.product.known.as_ref().map_or(0, |known| known.memory_bytes());
         maps + known + if self.is_ahead { self.machine.memory_bytes() } else { 0 }
@@ -200,7 +200,7 @@ impl<M: Machine> NonemptinessSearch<M> {
         look: Look,
         learnt: &mut SearchCache,
     ) -> Result<Completion, Error> {
-        if learnt.alive.get(&(left, right)) == Some(&false) {
+        if learnt.nonempty.get(&(left, right)) == Some(&false) {
             return Ok(Completion::Never);
         }
         let told = self.completion_from_machine((left, right), look, learnt)?;
@@ -271,7 +271,7 @@ impl<M: Machine> NonemptinessSearch<M> {
 
     /// Returns `true` if a pair has a common member.
     fn is_alive(&self, pair: StatePair, learnt: &mut SearchCache) -> Result<bool, Error> {
-        match learnt.alive.get(&pair) {
+        match learnt.nonempty.get(&pair) {
             Some(&known) => Ok(known),
             None => self.decide(
                 pair,
@@ -354,7 +354,7 @@ impl<M: Machine> Machine for Filtered<M> {
         let searches = self.searches();
         let base = self.lock();
         let (left, right) = pair(&base, StateId::from_number(0));
-        let start = searches.enter(&self.machine, (left, right)).ok()?;
+        let start = searches.import_pair(&self.machine, (left, right)).ok()?;
         let mut states = StateInterner::new(self.state_limit);
         states.intern(vec![(start.0.number(), start.1)]).ok()?;
         Some(Filtered {

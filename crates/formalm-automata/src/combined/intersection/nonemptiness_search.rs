@@ -53,7 +53,7 @@ impl<M: Machine> NonemptinessSearch<M> {
         let mut queue = BinaryHeap::from([(Reverse(0), 0usize, 0usize)]);
         let mut work = SearchMeter::new(effort.max_pairs);
         if self.is_member(from)? {
-            learnt.alive.insert(from, true);
+            learnt.nonempty.insert(from, true);
             return Ok(true);
         }
         while let Some((_, read, at)) = queue.pop() {
@@ -65,12 +65,12 @@ impl<M: Machine> NonemptinessSearch<M> {
                 }
                 came.push((next, at));
                 let known = self.completion_without_search(next, effort.look, learnt)?;
-                let is_alive = learnt.alive.get(&next) == Some(&true);
+                let is_alive = learnt.nonempty.get(&next) == Some(&true);
                 let needs = match known {
                     Completion::Never => continue,
                     Completion::AtLeast(bytes) if !is_alive && !self.is_member(next)? => bytes,
                     _ => {
-                        mark_alive(&came, learnt);
+                        record_nonempty(&came, learnt);
                         return Ok(true);
                     }
                 };
@@ -79,7 +79,7 @@ impl<M: Machine> NonemptinessSearch<M> {
                 queue.push((Reverse(rank), read + 1, came.len() - 1));
             }
         }
-        learnt.alive.extend(came.into_iter().map(|(pair, _)| (pair, false)));
+        learnt.nonempty.extend(came.into_iter().map(|(pair, _)| (pair, false)));
         Ok(false)
     }
 
@@ -190,11 +190,11 @@ fn check_steps_limit(needed: u64, allowed: u64) -> Result<(), Error> {
 }
 
 /// Records that the last visited pair is live, and so is the path to it.
-fn mark_alive(came: &[(StatePair, usize)], learnt: &mut SearchCache) {
+fn record_nonempty(came: &[(StatePair, usize)], learnt: &mut SearchCache) {
     let mut at = came.len() - 1;
     loop {
         let (pair, before) = came[at];
-        learnt.alive.insert(pair, true);
+        learnt.nonempty.insert(pair, true);
         if at == 0 {
             return;
         }

@@ -195,9 +195,11 @@ impl<'a> BacktrackSearch<'a> {
             let one = &self.program.loops[number];
             let (mut count, began) = (self.registers[self.count(number)], self.began(number));
             if one.shared && (one.head != op || one.merged) {
-                count = count.min(one.most() - 1);
+                count = count.min(one.max_distinct_count() - 1);
             }
-            state = state.checked_mul(u64::from(one.most()) + 1)?.checked_add(count.into())?;
+            state = state
+                .checked_mul(u64::from(one.max_distinct_count()) + 1)?
+                .checked_add(count.into())?;
             if one.watched {
                 let is_empty = self.registers[began] == self.at;
                 state = state.checked_mul(2)?.checked_add(is_empty.into())?;
@@ -237,7 +239,7 @@ impl<'a> BacktrackSearch<'a> {
             return None;
         }
         let count = self.registers[self.count(number)];
-        self.set(self.count(number), (count + 1).min(one.most()));
+        self.set(self.count(number), (count + 1).min(one.max_distinct_count()));
         Some(one.head)
     }
 

@@ -7,7 +7,7 @@
 //! The rules are those of the dialect's own engine for a match from end to end: alternatives in
 //! order, greedy and lazy preferences, the last iteration of a loop, and everything in which
 //! dialects differ: what an iteration does to groups of the previous one, how an empty iteration
-//! ends a loop, in which direction a look-behind reads. A group keeps nothing from an abandoned
+//! ends a loop, in which direction a lookbehind reads. A group keeps nothing from an abandoned
 //! path.
 //!
 //! A pattern becomes a program ([`program`]), which is searched depth first ([`backtracking`]).

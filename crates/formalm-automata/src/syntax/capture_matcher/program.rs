@@ -79,7 +79,7 @@ pub(super) struct LoopInfo {
 
 impl LoopInfo {
     /// Returns the highest count that is distinguished from all higher ones.
-    pub(super) fn most(&self) -> u32 {
+    pub(super) fn max_distinct_count(&self) -> u32 {
         self.max.unwrap_or(if self.shared { self.min.max(1) } else { self.min })
     }
 }

@@ -27,7 +27,7 @@ fn check(pattern: &str, dialect: Dialect, text: &str, expected: &[Option<&str>])
 }
 
 #[test]
-fn order_and_preference() {
+fn groups_follow_alternation_order_and_greediness() {
     for dialect in [Dialect::Python, Dialect::Ecma] {
         check("(a|ab)(c|bcd)(d*)", dialect, "abcd", &[Some("a"), Some("bcd"), Some("")]);
         check("(a+)(a*)", dialect, "aaa", &[Some("aaa"), Some("")]);
@@ -44,7 +44,7 @@ fn order_and_preference() {
 
 /// Examples of ECMA-262, and the same in Python.
 #[test]
-fn iterations_of_loops() {
+fn groups_of_loops_follow_the_rules_of_the_dialect() {
     let nested = "(z)((a+)?(b+)?(c))*";
     let text = "zaacbbbcac";
     let ecma = [Some("z"), Some("ac"), Some("a"), None, Some("c")];
@@ -61,16 +61,16 @@ fn iterations_of_loops() {
     check("(?:(a)|()){3}", Dialect::Ecma, "a", &[None, Some("")]);
 }
 
-/// ECMAScript reads look-behind from right to left.
+/// ECMAScript reads lookbehind from right to left.
 #[test]
-fn look_behind_reads_backwards() {
+fn ecma_lookbehind_reads_from_right_to_left() {
     check(r".*(?<=(\d+)(\d+))", Dialect::Ecma, "1053", &[Some("1"), Some("053")]);
     check(r".*(?<=([ab]+?)([bc]+))", Dialect::Ecma, "abc", &[Some("a"), Some("bc")]);
     check(r".*(?<=(?=(c))c)", Dialect::Ecma, "bc", &[Some("c")]);
 }
 
 #[test]
-fn what_does_not_match_has_no_groups() {
+fn a_failed_match_reports_no_groups() {
     for (pattern, text) in [("(a)b", "a"), ("(a)", "aa"), ("(?!a)(a)", "a"), ("(?>(a|ab))c", "abc")]
     {
         assert_eq!(search(pattern, Dialect::Python, text, 1 << 20), Ok(None), "{pattern}");
@@ -78,7 +78,7 @@ fn what_does_not_match_has_no_groups() {
 }
 
 #[test]
-fn long_texts_and_heavy_patterns() {
+fn memoized_failures_keep_heavy_patterns_linear_or_limited() {
     let text = "a".repeat(30_000);
     for pattern in ["((a+)+)+b", "((a*)*)*b", "(a|aa)+b", "(?:(a)|(?:a|a))*b", "(.*)(.*)(.*)b"] {
         for dialect in [Dialect::Python, Dialect::Ecma] {
@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn groups_are_those_found_by_trying_everything(
+    fn captures_agree_with_the_reference_matcher(
         pattern in random_pattern(vec!["(", "(", "(", "(?:", "(?>", "(?=", "(?!", "(?<=", "(?<!"])
     ) {
         agrees(&pattern, Dialect::Python)?;

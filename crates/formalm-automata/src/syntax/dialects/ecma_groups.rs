@@ -41,7 +41,7 @@ fn unknown(parser: &PatternParser, letter: Option<char>, start: usize) -> Error 
     parser.cursor.refuse(start, message, hint)
 }
 
-/// Reads look-behind or a named group, after `(?<`.
+/// Reads lookbehind or a named group, after `(?<`.
 fn angle(parser: &mut PatternParser, start: usize) -> Result<GroupKind, Error> {
     if parser.cursor.eat('=') {
         return Ok(GroupKind::Look { ahead: false, negative: false });

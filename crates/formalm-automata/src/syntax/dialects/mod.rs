@@ -1,4 +1,7 @@
-//! The front-ends of the parser: what differs between the dialects of patterns.
+//! The dialects' front-ends of the pattern parser: escapes, classes and group openers of each.
+//!
+//! `python`, `ecma` and `oniguruma` (with `fancy`) extend the shared loop of
+//! [`parser`](super::parser); `rust` is read by the parser of the `regex` crate.
 
 pub(super) mod ecma_escapes;
 pub(super) mod ecma_groups;

@@ -62,7 +62,7 @@ const TEXTS: [&str; 40] = [
 ];
 
 #[test]
-fn syntax_means_what_the_regex_crate_means() {
+fn handwritten_patterns_agree_with_the_regex_crate() {
     let patterns = [
         // Classes and their algebra.
         r"[[:alpha:]]+",
@@ -365,7 +365,7 @@ fn classes_have_the_characters_of_the_regex_crate() {
 }
 
 #[test]
-fn flags_are_those_of_the_builder() {
+fn flag_arguments_equal_inline_flags() {
     let flags = Flags {
         ignore_case: true,
         multi_line: true,
@@ -381,7 +381,7 @@ fn flags_are_those_of_the_builder() {
 }
 
 #[test]
-fn refusals_have_their_places_and_hints() {
+fn refusals_have_spans_and_hints() {
     let cases = [
         (r"é(a)\1", 4, 6, "backreferences"),
         (r"é(?=a)", 1, 4, "look-around"),
@@ -402,7 +402,7 @@ fn refusals_have_their_places_and_hints() {
 }
 
 #[test]
-fn groups_have_names_and_places() {
+fn groups_have_names_and_spans() {
     let read = parse("é(a(?<x>b))(?:c)(?P<y>d){0}", Dialect::Rust, Flags::default()).unwrap();
     let groups: Vec<_> = read
         .groups
@@ -413,7 +413,7 @@ fn groups_have_names_and_places() {
 }
 
 #[test]
-fn limits_end_what_is_too_large() {
+fn oversized_patterns_hit_limits() {
     let resource = |pattern: &str| match parse(pattern, Dialect::Rust, Flags::default()) {
         Err(Error::Limit { resource, .. }) => Some(resource),
         _ => None,
@@ -437,7 +437,7 @@ fn limits_end_what_is_too_large() {
 }
 
 #[test]
-fn loops_whose_iterations_may_be_empty_end() {
+fn loops_with_empty_iterations_terminate() {
     let text = "a".repeat(5_000);
     for pattern in
         ["((a*)*)*b", "((a+)+)+b", "(?:(a?){2,}){2,}b", "(?:(?:(?:a*)*)*)*b", r"(\b|a)*b"]

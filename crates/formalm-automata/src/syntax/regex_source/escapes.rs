@@ -94,7 +94,7 @@ impl EscapeProgress {
     }
 
     /// Returns `true` if some non-ASCII character up to `last` may follow.
-    pub(super) fn takes_wide(&self, last: char) -> bool {
+    pub(super) fn accepts_non_ascii(&self, last: char) -> bool {
         match *self {
             EscapeProgress::Begun(spot) => spot.least() <= last.into(),
             // The character belongs to the next member.
@@ -271,8 +271,9 @@ impl RegexSourceState {
             'k' => self.to(SourcePosition::Named(None)),
             '1'..='9' => {
                 let number = u64::from(c) - u64::from('0');
-                let needed = self.needed.max(number);
-                RegexSourceState { needed, ..self.clone() }.to(SourcePosition::Reference(number))
+                let needed = self.groups_needed.max(number);
+                RegexSourceState { groups_needed: needed, ..self.clone() }
+                    .to(SourcePosition::Reference(number))
             }
             _ => None,
         }

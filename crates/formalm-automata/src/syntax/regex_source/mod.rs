@@ -56,36 +56,36 @@ enum SourcePosition {
 /// The state of a pattern that is being read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct RegexSourceState {
-    lexed: SourcePosition,
+    position: SourcePosition,
     /// Open parentheses: `true` if their contents may be repeated.
     open: Vec<bool>,
     groups: u64,
     /// Number of groups that references need.
-    needed: u64,
+    groups_needed: u64,
     /// Names of groups, and of references to groups that have not occurred yet; sorted.
     names: Arc<[String]>,
-    missing: Arc<[String]>,
+    undefined_names: Arc<[String]>,
 }
 
 impl RegexSourceState {
     fn new() -> RegexSourceState {
         RegexSourceState {
-            lexed: SourcePosition::Item(false),
+            position: SourcePosition::Item(false),
             open: Vec::new(),
             groups: 0,
-            needed: 0,
+            groups_needed: 0,
             names: Arc::default(),
-            missing: Arc::default(),
+            undefined_names: Arc::default(),
         }
     }
 
     fn to(&self, lexed: SourcePosition) -> Option<RegexSourceState> {
-        Some(RegexSourceState { lexed, ..self.clone() })
+        Some(RegexSourceState { position: lexed, ..self.clone() })
     }
 
     /// Returns the state after one more character, or `None` if no pattern continues with it.
     fn after(&self, c: char) -> Option<RegexSourceState> {
-        match &self.lexed {
+        match &self.position {
             &SourcePosition::Item(repeats) => self.after_item(repeats, c),
             SourcePosition::Repeated if c == '?' => self.to(SourcePosition::Item(false)),
             SourcePosition::Repeated => self.after_item(false, c),
@@ -94,7 +94,10 @@ impl RegexSourceState {
             &SourcePosition::Reference(number) => match c.to_digit(10) {
                 Some(digit) => {
                     let number = number.saturating_mul(10).saturating_add(u64::from(digit));
-                    let next = RegexSourceState { needed: self.needed.max(number), ..self.clone() };
+                    let next = RegexSourceState {
+                        groups_needed: self.groups_needed.max(number),
+                        ..self.clone()
+                    };
                     next.to(SourcePosition::Reference(number))
                 }
                 None => self.after_item(true, c),
@@ -140,7 +143,7 @@ impl RegexSourceState {
                 let repeats = open.pop()?;
                 Some(RegexSourceState {
                     open,
-                    lexed: SourcePosition::Item(repeats),
+                    position: SourcePosition::Item(repeats),
                     ..self.clone()
                 })
             }
@@ -160,7 +163,9 @@ impl RegexSourceState {
 
     /// Reads a character inside braces, which mean themselves if they turn out to be no quantifier.
     fn after_brace(&self, c: char) -> Option<RegexSourceState> {
-        let SourcePosition::Brace { repeats, low, high } = self.lexed.clone() else { return None };
+        let SourcePosition::Brace { repeats, low, high } = self.position.clone() else {
+            return None;
+        };
         let lexed = match (low, high, c) {
             (low, None, '0'..='9') => {
                 SourcePosition::Brace { repeats, low: Some(counted(low, c)), high: None }
@@ -189,29 +194,33 @@ impl RegexSourceState {
         let mut open = self.open.clone();
         open.push(repeats);
         let groups = self.groups + u64::from(captures);
-        RegexSourceState { lexed: SourcePosition::Item(false), open, groups, ..self.clone() }
+        RegexSourceState { position: SourcePosition::Item(false), open, groups, ..self.clone() }
     }
 
     fn define(&self, name: &String) -> Option<RegexSourceState> {
         let at = self.names.binary_search(name).err()?;
         let mut names = self.names.to_vec();
         names.insert(at, name.clone());
-        let missing = self.missing.iter().filter(|one| *one != name).cloned().collect();
-        Some(RegexSourceState { names: names.into(), missing, ..self.enter(true, true) })
+        let missing = self.undefined_names.iter().filter(|one| *one != name).cloned().collect();
+        Some(RegexSourceState {
+            names: names.into(),
+            undefined_names: missing,
+            ..self.enter(true, true)
+        })
     }
 
     fn refer_to(&self, name: &String) -> Option<RegexSourceState> {
         if name.is_empty() {
             return None;
         }
-        let next = RegexSourceState { lexed: SourcePosition::Item(true), ..self.clone() };
-        let Err(at) = self.missing.binary_search(name) else { return Some(next) };
+        let next = RegexSourceState { position: SourcePosition::Item(true), ..self.clone() };
+        let Err(at) = self.undefined_names.binary_search(name) else { return Some(next) };
         if self.names.binary_search(name).is_ok() {
             return Some(next);
         }
-        let mut missing = self.missing.to_vec();
+        let mut missing = self.undefined_names.to_vec();
         missing.insert(at, name.clone());
-        Some(RegexSourceState { missing: missing.into(), ..next })
+        Some(RegexSourceState { undefined_names: missing.into(), ..next })
     }
 
     fn after_modifier(&self, seen: u8, off: bool, c: char) -> Option<RegexSourceState> {
@@ -226,7 +235,7 @@ impl RegexSourceState {
     }
 
     fn is_complete(&self) -> bool {
-        let ends = match &self.lexed {
+        let ends = match &self.position {
             SourcePosition::Item(_)
             | SourcePosition::Repeated
             | SourcePosition::Brace { .. }
@@ -234,21 +243,23 @@ impl RegexSourceState {
             SourcePosition::Escape(escape) => escape.may_end_pattern(),
             _ => false,
         };
-        ends && self.open.is_empty() && self.missing.is_empty() && self.needed <= self.groups
+        ends && self.open.is_empty()
+            && self.undefined_names.is_empty()
+            && self.groups_needed <= self.groups
     }
 
     /// Returns a state that reads every non-ASCII character alike; many states share it.
     fn merge_before_non_ascii(&self) -> RegexSourceState {
-        match &self.lexed {
+        match &self.position {
             SourcePosition::Item(_)
             | SourcePosition::Repeated
             | SourcePosition::Brace { .. }
             | SourcePosition::Reference(_) => {
-                RegexSourceState { lexed: SourcePosition::Item(false), ..self.clone() }
+                RegexSourceState { position: SourcePosition::Item(false), ..self.clone() }
             }
             SourcePosition::Open => self.enter(true, true),
             SourcePosition::Class | SourcePosition::Members | SourcePosition::After(_) => {
-                RegexSourceState { lexed: SourcePosition::Members, ..self.clone() }
+                RegexSourceState { position: SourcePosition::Members, ..self.clone() }
             }
             _ => self.clone(),
         }
@@ -256,7 +267,7 @@ impl RegexSourceState {
 
     /// Returns `true` if one of some non-ASCII characters may follow.
     fn accepts_non_ascii(&self, first: char, last: char) -> bool {
-        match &self.lexed {
+        match &self.position {
             SourcePosition::Item(_)
             | SourcePosition::Repeated
             | SourcePosition::Brace { .. }
@@ -270,14 +281,14 @@ impl RegexSourceState {
             SourcePosition::Named(None) | SourcePosition::Kind | SourcePosition::Modifiers(..) => {
                 false
             }
-            SourcePosition::Angle => identifier_start().meets(first, last),
+            SourcePosition::Angle => identifier_start().intersects_range(first, last),
             SourcePosition::Name(name) | SourcePosition::Named(Some(name)) if name.is_empty() => {
-                identifier_start().meets(first, last)
+                identifier_start().intersects_range(first, last)
             }
             SourcePosition::Name(_) | SourcePosition::Named(_) => {
-                identifier_part().meets(first, last)
+                identifier_part().intersects_range(first, last)
             }
-            SourcePosition::Escape(escape) => escape.takes_wide(last),
+            SourcePosition::Escape(escape) => escape.accepts_non_ascii(last),
         }
     }
 }
@@ -350,7 +361,8 @@ impl Recognizer for PatternTexts {
     fn after_any(&self, state: u32, first: char, _: char) -> Option<u32> {
         self.read(|read| {
             let source = &read.list[state as usize];
-            let is_item = matches!(source.merge_before_non_ascii().lexed, SourcePosition::Item(_));
+            let is_item =
+                matches!(source.merge_before_non_ascii().position, SourcePosition::Item(_));
             if is_item { source.after(first).map(|next| read.intern(next)) } else { None }
         })
     }
@@ -362,7 +374,7 @@ impl Recognizer for PatternTexts {
     fn like(&self, state: u32) -> Option<Resemblance<u32>> {
         Some(self.read(|read| {
             let (source, first, anywhere) = read.list[state as usize].representative();
-            let name = format!("{:?}", source.lexed);
+            let name = format!("{:?}", source.position);
             let state = read.intern(source);
             Resemblance { state, name, first, anywhere, most: u32::MAX, far: u32::MAX }
         }))

@@ -14,7 +14,7 @@ impl RegexSourceState {
     /// Returns the ASCII characters around `character` that lead to the same state.
     pub(super) fn ascii_span(&self, character: u8) -> (u8, u8) {
         let between = matches!(
-            self.lexed,
+            self.position,
             SourcePosition::Item(_) | SourcePosition::Repeated | SourcePosition::Open
         );
         if !between || SPECIAL.contains(&character) {
@@ -34,7 +34,7 @@ impl RegexSourceState {
             anywhere |= set(*b">");
         }
         let name = || "a".to_owned();
-        let (lexed, first) = match &self.lexed {
+        let (lexed, first) = match &self.position {
             SourcePosition::Repeated => (SourcePosition::Item(false), set(*b"?")),
             SourcePosition::Brace { .. } => {
                 anywhere |= set(*b",}") | set(b'0'..=b'9');
@@ -52,12 +52,12 @@ impl RegexSourceState {
             }
             lexed => (lexed.clone(), 0),
         };
-        (RegexSourceState { lexed, ..RegexSourceState::new() }, first, anywhere)
+        (RegexSourceState { position: lexed, ..RegexSourceState::new() }, first, anywhere)
     }
 
     /// Returns an estimate of the characters missing to a pattern.
     pub(super) fn estimated_missing_chars(&self) -> u32 {
-        let lexed = match &self.lexed {
+        let lexed = match &self.position {
             SourcePosition::Item(_)
             | SourcePosition::Repeated
             | SourcePosition::Brace { .. }
@@ -66,8 +66,8 @@ impl RegexSourceState {
             SourcePosition::Kind | SourcePosition::Named(_) => 2,
             _ => 1,
         };
-        let groups = self.needed.saturating_sub(self.groups).min(1_000) as u32;
-        let names = self.missing.len() as u32;
+        let groups = self.groups_needed.saturating_sub(self.groups).min(1_000) as u32;
+        let names = self.undefined_names.len() as u32;
         lexed + self.open.len() as u32 + 2 * groups + 5 * names
     }
 }

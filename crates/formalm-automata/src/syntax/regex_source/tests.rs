@@ -31,7 +31,7 @@ fn all(pieces: &[&str], most: usize, check: &mut impl FnMut(&str)) {
 }
 
 #[test]
-fn patterns_are_what_the_parser_reads() {
+fn the_recognizer_accepts_exactly_what_the_parser_accepts() {
     let sets: [(&[&str], usize); 5] = [
         (&["a", "(", ")", "?", ":", "*", "|", "<", "=", "i", "-", ">"], 5),
         (&["a", "{", "}", "1", "0", ",", "?", "2"], 6),
@@ -53,7 +53,7 @@ fn patterns_are_what_the_parser_reads() {
 
 /// Everything that is read can be completed: by closing open groups and defining missing names.
 #[test]
-fn every_beginning_has_an_end() {
+fn every_viable_prefix_can_be_completed() {
     let ends = [
         "",
         "]",
@@ -123,8 +123,9 @@ fn every_beginning_has_an_end() {
                 // Inside a class its bracket comes first.
                 for close in ["", "]"] {
                     let mut rest = format!("{close}{}", ")".repeat(source.open.len()));
-                    source.missing.iter().for_each(|name| rest += &format!("(?<{name}>)"));
-                    rest += &"()".repeat(source.needed.saturating_sub(source.groups) as usize);
+                    source.undefined_names.iter().for_each(|name| rest += &format!("(?<{name}>)"));
+                    rest +=
+                        &"()".repeat(source.groups_needed.saturating_sub(source.groups) as usize);
                     if read(&format!("{text}{end}{rest}")).is_some_and(|one| one.is_complete()) {
                         return true;
                     }
@@ -137,7 +138,7 @@ fn every_beginning_has_an_end() {
 }
 
 #[test]
-fn references_name_what_there_is() {
+fn references_must_name_existing_groups() {
     for (text, expected) in [
         (r"(a)\1", true),
         (r"\1(a)", true),
@@ -154,7 +155,7 @@ fn references_name_what_there_is() {
 }
 
 #[test]
-fn bytes_are_read_as_characters() {
+fn the_byte_automaton_agrees_with_the_char_recognizer() {
     let expression = Expression::recognized(Arc::new(PatternTexts::default()));
     let machine = Automaton::new(&expression, Limits::default()).expect("there are patterns");
     let reads = |text: &[u8]| machine.walk(machine.start(), text).expect("within limits").is_ok();
