@@ -31,16 +31,16 @@ pub struct Saturated<S> {
 }
 
 impl Automaton {
-    /// Returns a state without the counters that strings of at most `horizon` bytes cannot exhaust;
-    /// both allow the same such strings.
+    /// Returns a state without the counters that strings of at most `max_token_len` bytes cannot
+    /// exhaust; both allow the same such strings.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn near(&self, state: StateId, horizon: usize) -> Result<StateId, Error> {
+    pub fn near(&self, state: StateId, max_token_len: usize) -> Result<StateId, Error> {
         let mut near = state;
         while let Some(next) = self.uncounted(near)?
-            && next.same >= horizon as u64
+            && next.same >= max_token_len as u64
         {
             near = next.state;
         }
@@ -135,8 +135,8 @@ impl TermArena {
     pub(crate) fn any_char_counts(&self, id: TermId) -> Option<(u32, u32)> {
         let (body, least, most) = self.repetition(id)?;
         let TermNode::Dawg(dag) = self.get(body) else { return None };
-        let facts = self.dawgs.class_cover(*dag)?;
-        (facts.ascii == !0 && facts.wide == [Cover::Full; WIDE_PARTS]).then_some((least, most))
+        let cover = self.dawgs.class_cover(*dag)?;
+        (cover.ascii == !0 && cover.wide == [Cover::Full; WIDE_PARTS]).then_some((least, most))
     }
 
     /// Returns an upper bound on the bytes that complete a string from anywhere inside a term.

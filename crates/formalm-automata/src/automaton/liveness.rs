@@ -99,10 +99,10 @@ impl Automaton {
         };
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([root]);
         let mut edges: Vec<(u32, u32)> = Vec::new();
-        let mut looked_at = 0;
+        let mut visited = 0;
         while let Some((state, at)) = open.next(self.classes.len()) {
-            looked_at += 1;
-            if looked_at % SUCCESSORS_PER_POLL == 0 && interrupt::is_interruptible() {
+            visited += 1;
+            if visited % SUCCESSORS_PER_POLL == 0 && interrupt::is_interruptible() {
                 // States keep their numbers whatever other threads add meanwhile.
                 drop(lock);
                 interrupt::check_interrupt()?;

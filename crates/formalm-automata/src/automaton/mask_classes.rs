@@ -90,11 +90,11 @@ struct ClassTables {
 }
 
 impl Viability {
-    /// Creates the classes for tokens of at most `horizon` bytes.
-    pub fn new(automaton: Arc<Automaton>, horizon: usize) -> Viability {
+    /// Creates the classes for tokens of at most `max_token_len` bytes.
+    pub fn new(automaton: Arc<Automaton>, max_token_len: usize) -> Viability {
         Viability {
             automaton,
-            max_token_len: u32::try_from(horizon).unwrap_or(UNBOUNDED - 2).min(UNBOUNDED - 2),
+            max_token_len: u32::try_from(max_token_len).unwrap_or(UNBOUNDED - 2).min(UNBOUNDED - 2),
             rows: TransitionRows::default(),
             keys: Chunks::default(),
             tables: Lock::new(ClassTables::default()),
@@ -117,8 +117,8 @@ impl Viability {
         let (body, min, max) = terms.repetition(head)?;
         match terms.get(body) {
             TermNode::Dawg(dag) => {
-                let (facts, set) = (terms.dawgs.class_cover(*dag)?, terms.dawgs.class_set(*dag)?);
-                Some((facts, set.clone(), min, max, tail))
+                let (cover, set) = (terms.dawgs.class_cover(*dag)?, terms.dawgs.class_set(*dag)?);
+                Some((cover, set.clone(), min, max, tail))
             }
             _ => None,
         }
@@ -256,8 +256,8 @@ impl Steps for Viability {
     }
 
     fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        let Some((facts, class, min, max, tail)) = self.class_counter(key) else { return Ok(None) };
-        let has_wide = facts.wide != [Cover::None; WIDE_PARTS];
+        let Some((cover, class, min, max, tail)) = self.class_counter(key) else { return Ok(None) };
+        let has_wide = cover.wide != [Cover::None; WIDE_PARTS];
         let exit = match tail {
             EPSILON => None,
             tail => {
@@ -269,9 +269,9 @@ impl Steps for Viability {
         let first = exit.map_or(Ok(ByteSet::default()), |exit| self.live_bytes(exit))?;
         let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
         let max = (max != UNBOUNDED).then_some(max);
-        let (ascii, wide) = (facts.ascii, facts.wide);
+        let (ascii, wide) = (cover.ascii, cover.wide);
         let whole = Repetition { class, ascii, wide, min, max, exit, quoted: None };
-        if !wide_overlap && first.ascii() & facts.ascii == 0 {
+        if !wide_overlap && first.ascii() & cover.ascii == 0 {
             return Ok(Some(whole));
         }
         if wide_overlap || min > 0 || max.is_some() {
@@ -281,7 +281,7 @@ impl Steps for Viability {
         // repetition is left from the class itself.
         let mut ascii = 0;
         for byte in 0..128u8 {
-            if facts.ascii >> byte & 1 != 0 && self.step(key, byte)? == Some(key) {
+            if cover.ascii >> byte & 1 != 0 && self.step(key, byte)? == Some(key) {
                 ascii |= 1 << byte;
             }
         }
@@ -290,15 +290,15 @@ impl Steps for Viability {
 }
 
 impl TermArena {
-    /// Returns the normal form of a term: everything removed that no string of `horizon` bytes
+    /// Returns the normal form of a term: everything removed that no string of `max_token_len` bytes
     /// distinguishes.
-    fn normal_form(&mut self, id: TermId, horizon: u32) -> TermId {
+    fn normal_form(&mut self, id: TermId, max_token_len: u32) -> TermId {
         let list = match self.get(id) {
             TermNode::Alt(list) => list.to_vec(),
             _ => vec![id],
         };
         let mut seen: Vec<TermId> =
-            list.iter().map(|&id| self.saturate_alternative(id, horizon)).collect();
+            list.iter().map(|&id| self.saturate_alternative(id, max_token_len)).collect();
         seen.sort_unstable();
         seen.dedup();
         if seen.len() > 1 {
@@ -330,14 +330,14 @@ impl TermArena {
         }
     }
 
-    /// Saturates the counters of one alternative and cuts its tail after `horizon` bytes.
-    fn saturate_alternative(&mut self, id: TermId, horizon: u32) -> TermId {
+    /// Saturates the counters of one alternative and cuts its tail after `max_token_len` bytes.
+    fn saturate_alternative(&mut self, id: TermId, max_token_len: u32) -> TermId {
         let mut heads = Vec::new();
         let mut length = 0u32;
         let mut rest = id;
-        while rest != EPSILON && length <= horizon {
+        while rest != EPSILON && length <= max_token_len {
             let (head, tail) = self.head_and_tail(rest);
-            let head = self.saturate_counter(head, horizon);
+            let head = self.saturate_counter(head, max_token_len);
             length = length.saturating_add(self.properties(head).min_len);
             heads.push(head);
             rest = tail;
@@ -351,11 +351,11 @@ impl TermArena {
         heads.into_iter().rev().fold(EPSILON, |tail, head| self.cat(head, tail))
     }
 
-    fn saturate_counter(&mut self, head: TermId, horizon: u32) -> TermId {
+    fn saturate_counter(&mut self, head: TermId, max_token_len: u32) -> TermId {
         match self.repetition(head) {
             Some((body, min, max)) => {
-                let max = if max > horizon { UNBOUNDED } else { max };
-                self.repeat(body, min.min(horizon + 1), max, false)
+                let max = if max > max_token_len { UNBOUNDED } else { max };
+                self.repeat(body, min.min(max_token_len + 1), max, false)
             }
             None => head,
         }

@@ -27,11 +27,11 @@ type KnownWords = FxHashMap<TermId, Option<Rc<[u8]>>>;
 impl TermArena {
     /// Returns the smallest shortest string of a pure term, or `None` if the term does not show it.
     pub(crate) fn shortest(&self, id: TermId) -> Option<Vec<u8>> {
-        let facts = self.properties(id);
-        if !facts.pure || facts.min_len > MAX_DIRECT_BYTES {
+        let properties = self.properties(id);
+        if !properties.pure || properties.min_len > MAX_DIRECT_BYTES {
             return None;
         }
-        let mut text = Vec::with_capacity(facts.min_len as usize);
+        let mut text = Vec::with_capacity(properties.min_len as usize);
         self.write_shortest(id, &mut text, &mut KnownWords::default(), MAX_TERM_DEPTH)?;
         Some(text)
     }

@@ -52,10 +52,10 @@ impl<M: Machine> Keys for StateKeys<M> {
     }
 
     fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
-        let key = KeyId::from_number(state.number());
+        let class = KeyId::from_number(state.number());
         Ok(match self.ahead.of(&self.machine) {
-            Some(ahead) => purpose.read(&ahead.steps(), key),
-            None => purpose.read(&Plainly::new(&*self.machine), key),
+            Some(ahead) => purpose.read(&ahead.steps(), class),
+            None => purpose.read(&Plainly::new(&*self.machine), class),
         })
     }
 
@@ -76,8 +76,8 @@ impl<'a, M> Plainly<'a, M> {
 }
 
 impl<M: Machine> EndSteps for Plainly<'_, M> {
-    fn is_end(&self, key: KeyId) -> Result<bool, Error> {
-        self.0.is_accepting(StateId::from_number(key.number()))
+    fn is_end(&self, class: KeyId) -> Result<bool, Error> {
+        self.0.is_accepting(StateId::from_number(class.number()))
     }
 }
 
@@ -88,13 +88,13 @@ impl<M: Machine> Steps for Plainly<'_, M> {
         None
     }
 
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        let next = self.0.step(StateId::from_number(key.number()), byte)?;
+    fn step(&self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        let next = self.0.step(StateId::from_number(class.number()), byte)?;
         Ok(next.map(|next| KeyId::from_number(next.number())))
     }
 
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
-        self.0.live_bytes(StateId::from_number(key.number()))
+    fn live_bytes(&self, class: KeyId) -> Result<ByteSet, Error> {
+        self.0.live_bytes(StateId::from_number(class.number()))
     }
 
     fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {

@@ -98,8 +98,8 @@ impl<M: Machine> Ahead<M> {
     }
 
     /// Returns `true` if a class is a scratch state.
-    pub fn is_own(&self, key: KeyId) -> bool {
-        key.number() >= FIRST_SCRATCH_CLASS
+    pub fn is_own(&self, class: KeyId) -> bool {
+        class.number() >= FIRST_SCRATCH_CLASS
     }
 
     /// Returns the class after a byte, always a scratch state.
@@ -107,18 +107,18 @@ impl<M: Machine> Ahead<M> {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn step_to_own(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        let next = self.machine.step(self.state(key)?, byte)?;
+    pub fn step_to_own(&self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        let next = self.machine.step(self.state(class)?, byte)?;
         Ok(next.map(|next| self.own(next)))
     }
 
-    fn state(&self, key: KeyId) -> Result<StateId, Error> {
-        if let Some(own) = key.number().checked_sub(FIRST_SCRATCH_CLASS) {
+    fn state(&self, class: KeyId) -> Result<StateId, Error> {
+        if let Some(own) = class.number().checked_sub(FIRST_SCRATCH_CLASS) {
             return Ok(StateId::from_number(own));
         }
-        let own = self.enter(StateId::from_number(key.number()))?;
+        let own = self.enter(StateId::from_number(class.number()))?;
         let mut entered = self.imported.lock();
-        entered.entry(own.number()).or_insert(key.number());
+        entered.entry(own.number()).or_insert(class.number());
         Ok(own)
     }
 
@@ -134,8 +134,8 @@ impl<M: Machine> Ahead<M> {
 pub struct ScratchMaskAutomaton<'a, M>(&'a Ahead<M>);
 
 impl<M: Machine> EndSteps for ScratchMaskAutomaton<'_, M> {
-    fn is_end(&self, key: KeyId) -> Result<bool, Error> {
-        self.0.machine.is_accepting(self.0.state(key)?)
+    fn is_end(&self, class: KeyId) -> Result<bool, Error> {
+        self.0.machine.is_accepting(self.0.state(class)?)
     }
 }
 
@@ -146,13 +146,13 @@ impl<M: Machine> Steps for ScratchMaskAutomaton<'_, M> {
         None
     }
 
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        let next = self.0.machine.step(self.0.state(key)?, byte)?;
+    fn step(&self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+        let next = self.0.machine.step(self.0.state(class)?, byte)?;
         Ok(next.map(|next| self.0.key(next)))
     }
 
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
-        self.0.machine.live_bytes(self.0.state(key)?)
+    fn live_bytes(&self, class: KeyId) -> Result<ByteSet, Error> {
+        self.0.machine.live_bytes(self.0.state(class)?)
     }
 
     fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {

@@ -20,11 +20,11 @@ impl Graph {
         states: u64,
         poll: &mut Poll<'_>,
     ) -> Result<Graph, Error> {
-        let (patience, mut looked_at) = (Patience::new(steps_taken()), 0);
+        let (patience, mut visited) = (Patience::new(steps_taken()), 0);
         let successors = |(state, left): (StateId, usize), row: &mut Vec<_>| {
             let Some(left) = left.checked_sub(1) else { return Ok(()) };
-            looked_at += 1;
-            patience.check(steps_taken(), looked_at)?;
+            visited += 1;
+            patience.check(steps_taken(), visited)?;
             for byte in 0..=255u8 {
                 let Some(next) = machine.step(state, byte)? else { continue };
                 // States that cannot end in time are trimmed by minimization; this check leaves

@@ -90,10 +90,10 @@ impl Graph {
     ///
     /// [`Error::Limit`] if it, or the machine, has too many states; [`Error::Interrupted`].
     pub fn of(machine: &impl Machine, states: u64, poll: &mut Poll<'_>) -> Result<Graph, Error> {
-        let (patience, mut looked_at) = (Patience::new(steps_taken()), 0);
+        let (patience, mut visited) = (Patience::new(steps_taken()), 0);
         let successors = |state, row: &mut Vec<(u32, StateId)>| {
-            looked_at += 1;
-            patience.check(steps_taken(), looked_at)?;
+            visited += 1;
+            patience.check(steps_taken(), visited)?;
             for byte in 0..=255u8 {
                 row.extend(machine.step(state, byte)?.map(|next| (u32::from(byte), next)));
             }

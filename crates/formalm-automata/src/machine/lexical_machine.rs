@@ -39,7 +39,7 @@ pub struct Ending {
     /// The terminal of the lexeme.
     pub terminal: u32,
     /// The negative lookahead threads that run from here on; zero for none.
-    pub left: u32,
+    pub threads: u32,
 }
 
 /// The effect of a byte on a lexeme.
@@ -70,11 +70,11 @@ pub trait Lexemes {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn context(&self, place: Place) -> Result<Context, Error>;
+    fn context(&self, parser_state: Place) -> Result<Context, Error>;
 
     /// Returns the lexer state before a lexeme, given the negative threads of the last one, or
     /// `None` if nothing may follow.
-    fn scan(&self, context: Context, left: u32) -> Option<Scan>;
+    fn scan(&self, lexer_context: Context, threads: u32) -> Option<Scan>;
 
     /// Returns `true` if negative threads of the last lexeme are no obstacle in a context, wherever
     /// that context is completable.
@@ -82,31 +82,31 @@ pub trait Lexemes {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn fits(&self, context: Context, left: u32) -> Result<bool, Error>;
+    fn fits(&self, lexer_context: Context, threads: u32) -> Result<bool, Error>;
 
     /// Reads a byte.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn read(&self, scan: Scan, byte: u8) -> Result<Progress, Error>;
+    fn read(&self, lexer_state: Scan, byte: u8) -> Result<Progress, Error>;
 
     /// Returns the list of lexeme ends that a number of [`LexemeStep::ends`] stands for.
-    fn endings(&self, endings: u32) -> Arc<[Ending]>;
+    fn endings(&self, ends: u32) -> Arc<[Ending]>;
 
     /// Advances negative threads by one byte, or returns `None` if one of them matches.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn pending(&self, left: u32, byte: u8) -> Result<Option<u32>, Error>;
+    fn pending(&self, threads: u32, byte: u8) -> Result<Option<u32>, Error>;
 
     /// Returns the parser state after a terminal, or `None` if it cannot be shifted.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn after(&self, place: Place, terminal: u32) -> Result<Option<Place>, Error>;
+    fn after(&self, parser_state: Place, terminal: u32) -> Result<Option<Place>, Error>;
 
     /// Returns `true` if every step that is not context-dependent can be completed in a parser
     /// state.
@@ -114,14 +114,14 @@ pub trait Lexemes {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn is_certain(&self, place: Place) -> Result<bool, Error>;
+    fn is_certain(&self, parser_state: Place) -> Result<bool, Error>;
 
     /// Returns the top of a parser state down to `depth`, or `None` if that is too large.
-    fn outline(&self, place: Place, depth: u32) -> Option<Outline>;
+    fn outline(&self, parser_state: Place, depth: u32) -> Option<Outline>;
 
     /// Returns a parser state that stands for all states with a prefix: its answers are theirs. An
     /// answer that depends on more of the stack is the error [`NEEDS_DEEPER_STACK`].
-    fn drawn(&self, outline: Outline) -> Place;
+    fn drawn(&self, prefix: Outline) -> Place;
 }
 
 /// The lexical machine of machines that have none; uninhabited.

@@ -29,22 +29,22 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error>;
+    fn step(&self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error>;
 
     /// Returns the viable next bytes.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error>;
+    fn live_bytes(&self, class: KeyId) -> Result<ByteSet, Error>;
 
     /// Returns the bitmask of viable tokens, end tokens aside, if the machine computes it directly.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
-        let _ = key;
+    fn mask(&self, class: KeyId) -> Result<Option<Vec<u32>>, Error> {
+        let _ = class;
         Ok(None)
     }
 
@@ -54,7 +54,7 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error>;
+    fn repetition(&self, class: KeyId) -> Result<Option<Repetition>, Error>;
 
     /// `true` if [`MaskAutomaton::possible_bytes`] returns anything, so that callers can skip the
     /// call.
@@ -65,7 +65,7 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn few(&self, _key: KeyId) -> Result<Option<ByteSet>, Error> {
+    fn few(&self, _class: KeyId) -> Result<Option<ByteSet>, Error> {
         Ok(None)
     }
 
@@ -74,7 +74,7 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn any_digits(&self, _key: KeyId) -> Result<bool, Error> {
+    fn any_digits(&self, _class: KeyId) -> Result<bool, Error> {
         Ok(false)
     }
 
@@ -84,11 +84,11 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn reference(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
+    fn reference(&self, class: KeyId) -> Result<Option<KeyId>, Error> {
         let mut counts: Vec<(KeyId, usize)> = Vec::new();
         for byte in (b'a'..=b'z').chain(b'A'..=b'Z') {
-            if let Some(next) = self.step(key, byte)?
-                && next != key
+            if let Some(next) = self.step(class, byte)?
+                && next != class
             {
                 match counts.iter_mut().find(|(known, _)| *known == next) {
                     Some((_, count)) => *count += 1,
@@ -106,7 +106,7 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn in_open_string(&self, _key: KeyId) -> Result<Option<Escapes>, Error> {
+    fn in_open_string(&self, _class: KeyId) -> Result<Option<Escapes>, Error> {
         Ok(None)
     }
 
@@ -117,7 +117,7 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn in_text(&self, _key: KeyId) -> Result<Option<InText>, Error> {
+    fn in_text(&self, _class: KeyId) -> Result<Option<InText>, Error> {
         Ok(None)
     }
 
@@ -126,8 +126,8 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn in_text_at(&self, key: KeyId, _state: StateId) -> Result<KeyId, Error> {
-        Ok(key)
+    fn in_text_at(&self, class: KeyId, _state: StateId) -> Result<KeyId, Error> {
+        Ok(class)
     }
 
     /// Returns the JSON strings after whose closing quote alone a class differs from its reference.
@@ -138,7 +138,7 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn texts(&self, _key: KeyId, _reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
+    fn texts(&self, _class: KeyId, _reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
         Ok(None)
     }
 
@@ -148,13 +148,13 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn apart(&self, _key: KeyId) -> Result<Option<KeyId>, Error> {
+    fn apart(&self, _class: KeyId) -> Result<Option<KeyId>, Error> {
         Ok(None)
     }
 
     /// Returns an identity of an [isolated value](MaskAutomaton::isolated_value) that machines
     /// share. Classes with equal numbers allow the same strings, in whatever machine.
-    fn common(&self, _key: KeyId) -> Option<u64> {
+    fn common(&self, _class: KeyId) -> Option<u64> {
         None
     }
 
@@ -163,7 +163,7 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn ended(&self, _key: KeyId) -> Result<Ended, Error> {
+    fn ended(&self, _class: KeyId) -> Result<Ended, Error> {
         Ok(Ended::No)
     }
 
@@ -172,12 +172,12 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn behind(&self, _key: KeyId) -> Result<Option<KeyId>, Error> {
+    fn behind(&self, _class: KeyId) -> Result<Option<KeyId>, Error> {
         Ok(None)
     }
 
     /// Returns the class under which the mask of a scratch class may be cached.
-    fn kept(&self, _key: KeyId) -> Option<KeyId> {
+    fn kept(&self, _class: KeyId) -> Option<KeyId> {
         None
     }
 

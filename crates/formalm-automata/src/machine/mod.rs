@@ -252,8 +252,8 @@ pub trait Machine: Debug + Send + Sync {
     }
 
     /// Returns what the machine knows, without a product search, about completions of `_state` that
-    /// a regular language also has from its state `_at`. Intermediate results are kept in
-    /// `_beside`.
+    /// a regular language also has from its state `_regular_state`. Intermediate results are kept in
+    /// `_product`.
     ///
     /// # Errors
     ///
@@ -261,9 +261,9 @@ pub trait Machine: Debug + Send + Sync {
     fn completion_beside(
         &self,
         _state: StateId,
-        _beside: &mut Beside,
-        _at: StateId,
-        _look: Look,
+        _product: &mut Beside,
+        _regular_state: StateId,
+        _precision: Look,
     ) -> Result<Completion, Error> {
         Ok(Completion::Unknown)
     }

@@ -39,13 +39,13 @@ impl Patience {
         Patience { steps_at_start: steps_taken }
     }
 
-    /// Fails if the task has exceeded its budget after visiting `looked_at` bytes or states.
+    /// Fails if the task has exceeded its budget after visiting `visited` bytes or states.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn check(&self, steps_taken: u64, looked_at: usize) -> Result<(), Error> {
-        let allowed = BASE_STEPS.saturating_add(STEPS_PER_ITEM.saturating_mul(looked_at as u64));
+    pub fn check(&self, steps_taken: u64, visited: usize) -> Result<(), Error> {
+        let allowed = BASE_STEPS.saturating_add(STEPS_PER_ITEM.saturating_mul(visited as u64));
         check(Resource::Steps, steps_taken.saturating_sub(self.steps_at_start), allowed)
     }
 }

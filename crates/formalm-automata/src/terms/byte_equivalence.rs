@@ -30,7 +30,7 @@ impl TermArena {
             let Some(fewer) = left.checked_sub(1) else { break };
             *left = fewer;
             let (head, tail) = self.head_and_tail(rest);
-            let facts = self.properties(head);
+            let properties = self.properties(head);
             span = join(
                 span,
                 match self.get(head) {
@@ -40,7 +40,7 @@ impl TermArena {
                     &TermNode::Repeat { body, .. } if self.properties(body).pure => {
                         self.byte_span_limited(body, byte, left)
                     }
-                    TermNode::Alt(list) if list.len() <= MAX_PARTS && facts.pure => {
+                    TermNode::Alt(list) if list.len() <= MAX_PARTS && properties.pure => {
                         self.common_byte_span(list, byte, left)
                     }
                     TermNode::And(list) if list.len() <= MAX_PARTS => {
@@ -51,7 +51,7 @@ impl TermArena {
                 },
             );
             // Nullability is exact for pure terms only.
-            if facts.pure && !facts.nullable || tail == EPSILON {
+            if properties.pure && !properties.nullable || tail == EPSILON {
                 return span;
             }
             rest = tail;

@@ -105,8 +105,8 @@ impl Dawgs {
         }
         let id = self.class_before(set, END)?;
         let ascii = self.alphabet[id.0 as usize].ascii;
-        let facts = CharClassCover { ascii, wide: set.wide_cover() };
-        self.classes.insert(id, (facts, set.clone()));
+        let cover = CharClassCover { ascii, wide: set.wide_cover() };
+        self.classes.insert(id, (cover, set.clone()));
         self.sets.insert(set.clone(), id);
         Some(id)
     }
@@ -325,7 +325,7 @@ impl Dawgs {
 
     /// Returns the cover of a node made by [`Dawgs::class`].
     pub(crate) fn class_cover(&self, node: DawgId) -> Option<CharClassCover> {
-        self.classes.get(&node).map(|(facts, _)| *facts)
+        self.classes.get(&node).map(|(cover, _)| *cover)
     }
 
     /// Returns the characters of a node made by [`Dawgs::class`].
@@ -369,8 +369,8 @@ mod tests {
     fn class_cover_distinguishes_full_and_partial_unicode_parts() {
         let mut dags = Dawgs::new();
         let dot = dags.class(&CharSet::single('\n').complement()).unwrap();
-        let facts = dags.class_cover(dot).unwrap();
-        assert!(facts.wide == [Cover::Full; WIDE_PARTS] && facts.ascii == !(1 << 10));
+        let cover = dags.class_cover(dot).unwrap();
+        assert!(cover.wide == [Cover::Full; WIDE_PARTS] && cover.ascii == !(1 << 10));
         let latin = dags.class(&CharSet::from_ranges([('a', 'ÿ')])).unwrap();
         assert_eq!(dags.class_cover(latin).unwrap().wide[0], Cover::Partial);
     }

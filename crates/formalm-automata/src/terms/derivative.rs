@@ -123,8 +123,8 @@ impl TermArena {
         loop {
             work.step()?;
             let (head, tail) = self.head_and_tail(id);
-            let facts = self.properties(head);
-            if facts.contextual {
+            let properties = self.properties(head);
+            if properties.contextual {
                 return self.derive_contextual(head, tail, byte, context, work, sum);
             }
             let from = sum.len();
@@ -134,7 +134,8 @@ impl TermArena {
                     *residual = self.cat(*residual, tail);
                 }
             }
-            let nullable = if facts.pure { facts.nullable } else { self.nullable(head, context) };
+            let nullable =
+                if properties.pure { properties.nullable } else { self.nullable(head, context) };
             if !nullable || tail == EPSILON {
                 return Ok(());
             }
@@ -320,9 +321,9 @@ impl TermArena {
     /// Returns `true` if the term contains the empty string at the end of the whole input.
     pub(crate) fn nullable(&self, mut id: TermId, context: LookBehindContext) -> bool {
         loop {
-            let facts = self.properties(id);
-            if facts.nullable_is_exact {
-                return facts.nullable;
+            let properties = self.properties(id);
+            if properties.nullable_is_exact {
+                return properties.nullable;
             }
             match self.get(id) {
                 TermNode::Mark => return true,
@@ -364,9 +365,9 @@ impl TermArena {
         work: &mut StepMeter,
     ) -> Result<TermId, BudgetExhausted> {
         work.step()?;
-        let facts = self.properties(id);
-        if facts.pure {
-            return Ok(if facts.nullable { FULL } else { EMPTY });
+        let properties = self.properties(id);
+        if properties.pure {
+            return Ok(if properties.nullable { FULL } else { EMPTY });
         }
         Ok(match self.get(id).clone() {
             TermNode::Mark => FULL,

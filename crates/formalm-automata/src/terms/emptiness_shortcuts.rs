@@ -26,12 +26,12 @@ impl TermArena {
     fn has_letter_conflict(&self, list: &[TermId]) -> bool {
         let mut left = MAX_TERMS;
         list.iter().any(|&other| {
-            let facts = self.properties(other);
-            let letters = facts.alphabet.ascii;
+            let properties = self.properties(other);
+            let letters = properties.alphabet.ascii;
             let mut differs = |&one: &TermId| {
                 one != other && self.requires_ascii_outside(one, letters, MAX_TERM_DEPTH, &mut left)
             };
-            facts.pure && letters != !0 && list.iter().any(&mut differs)
+            properties.pure && letters != !0 && list.iter().any(&mut differs)
         })
     }
 

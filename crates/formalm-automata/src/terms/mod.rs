@@ -177,7 +177,7 @@ impl TermArena {
         if let Some(&id) = self.ids.get(&term) {
             return id;
         }
-        let facts = self.compute_properties(&term);
+        let properties = self.compute_properties(&term);
         if let TermNode::Alt(list)
         | TermNode::And(list)
         | TermNode::Ordered(list)
@@ -187,7 +187,7 @@ impl TermArena {
         }
         let id = TermId(self.terms.len() as u32);
         self.terms.push(term.clone());
-        self.properties.push(facts);
+        self.properties.push(properties);
         self.ids.insert(term, id);
         id
     }
@@ -205,8 +205,8 @@ impl TermArena {
         if let TermNode::Cat(first, rest) = *self.get(head) {
             return self.cat_deep(first, rest, tail);
         }
-        let facts = self.properties(head);
-        if tail == FULL && facts.pure && facts.nullable {
+        let properties = self.properties(head);
+        if tail == FULL && properties.pure && properties.nullable {
             return FULL;
         }
         self.intern(TermNode::Cat(head, tail))
@@ -225,10 +225,10 @@ impl TermArena {
     }
 
     pub(crate) fn repeat(&mut self, body: TermId, min: u32, max: u32, lazy: bool) -> TermId {
-        let facts = self.properties(body);
+        let properties = self.properties(body);
         // Iterations that read nothing make up for required ones. A lazy repetition keeps its
         // count, because it tries the body before it leaves.
-        let min = if facts.pure && facts.nullable && !lazy { 0 } else { min };
+        let min = if properties.pure && properties.nullable && !lazy { 0 } else { min };
         match (body, min, max) {
             (_, _, 0) | (EPSILON, _, _) | (EMPTY, 0, _) => return EPSILON,
             (EMPTY, _, _) => return EMPTY,

@@ -191,12 +191,13 @@ impl TermArena {
         rules: RulesId,
     ) -> TermProperties {
         let plan = self.images.rewrites(rules);
-        let mut facts = TermProperties { min_len: 0, pure: rest.pure && plan.optional, ..rest };
+        let mut properties =
+            TermProperties { min_len: 0, pure: rest.pure && plan.optional, ..rest };
         for rule in &plan.rules {
             let target = self.properties(rule.target);
-            facts.pure &= target.pure;
-            facts.alphabet = facts.alphabet.join(target.alphabet);
+            properties.pure &= target.pure;
+            properties.alphabet = properties.alphabet.join(target.alphabet);
         }
-        facts
+        properties
     }
 }

@@ -151,14 +151,14 @@ impl<M: Machine> NonemptinessSearch<M> {
         let is_ahead = ahead.is_some();
         let machine = ahead.unwrap_or_else(|| Arc::clone(machine));
         let regular = Arc::clone(regular);
-        let learnt = SearchCache {
+        let cache = SearchCache {
             product: Beside { regular: Arc::clone(&regular), known: None },
             nonempty: FxHashMap::default(),
             distance: FxHashMap::default(),
             machine_min_bytes: FxHashMap::default(),
             regular_min_bytes: FxHashMap::default(),
         };
-        NonemptinessSearch { machine, is_ahead, regular, cache: Lock::new(learnt) }
+        NonemptinessSearch { machine, is_ahead, regular, cache: Lock::new(cache) }
     }
 
     fn is_abandoned(&self) -> bool {
@@ -186,10 +186,10 @@ impl<M: Machine> NonemptinessSearch<M> {
 
     /// Returns the memory in use, in bytes, without the machine's own.
     fn memory_bytes(&self) -> usize {
-        let learnt = self.lock();
-        let maps = (learnt.distance.capacity() + learnt.nonempty.capacity()) * 24
-            + (learnt.machine_min_bytes.capacity() + learnt.regular_min_bytes.capacity()) * 17;
-        let known = learnt.product.known.as_ref().map_or(0, |known| known.memory_bytes());
+        let cache = self.lock();
+        let maps = (cache.distance.capacity() + cache.nonempty.capacity()) * 24
+            + (cache.machine_min_bytes.capacity() + cache.regular_min_bytes.capacity()) * 17;
+        let known = cache.product.known.as_ref().map_or(0, |known| known.memory_bytes());
         maps + known + if self.is_ahead { self.machine.memory_bytes() } else { 0 }
     }
 
@@ -197,30 +197,30 @@ impl<M: Machine> NonemptinessSearch<M> {
     fn completion_without_search(
         &self,
         (left, right): StatePair,
-        look: Look,
-        learnt: &mut SearchCache,
+        precision: Look,
+        cache: &mut SearchCache,
     ) -> Result<Completion, Error> {
-        if learnt.nonempty.get(&(left, right)) == Some(&false) {
+        if cache.nonempty.get(&(left, right)) == Some(&false) {
             return Ok(Completion::Never);
         }
-        let told = self.completion_from_machine((left, right), look, learnt)?;
-        let least = match told {
-            Completion::Never | Completion::Exactly(_) => return Ok(told),
+        let reported = self.completion_from_machine((left, right), precision, cache)?;
+        let least = match reported {
+            Completion::Never | Completion::Exactly(_) => return Ok(reported),
             Completion::AtLeast(bytes) => bytes,
-            Completion::Unknown => match learnt.regular_min_bytes.get(&right) {
+            Completion::Unknown => match cache.regular_min_bytes.get(&right) {
                 Some(&known) => known,
                 None => {
                     let bytes = self.regular.shortest(right)?.len();
-                    learnt.regular_min_bytes.insert(right, bytes);
+                    cache.regular_min_bytes.insert(right, bytes);
                     bytes
                 }
             },
         };
-        let own = match learnt.machine_min_bytes.get(&left) {
+        let own = match cache.machine_min_bytes.get(&left) {
             Some(&known) => known,
             None => self.machine.least_bytes(left)?,
         };
-        learnt.machine_min_bytes.insert(left, own);
+        cache.machine_min_bytes.insert(left, own);
         Ok(Completion::AtLeast(least.max(own)))
     }
 
@@ -228,15 +228,15 @@ impl<M: Machine> NonemptinessSearch<M> {
     fn completion_from_machine(
         &self,
         (left, right): StatePair,
-        look: Look,
-        learnt: &mut SearchCache,
+        precision: Look,
+        cache: &mut SearchCache,
     ) -> Result<Completion, Error> {
         // Where a higher precision exceeds its limits, a lower one may still decide.
         for one in [Look::Closest, Look::Close, Look::Loose] {
-            if one <= look {
-                match self.machine.completion_beside(left, &mut learnt.product, right, one)? {
+            if one <= precision {
+                match self.machine.completion_beside(left, &mut cache.product, right, one)? {
                     Completion::Unknown => {}
-                    told => return Ok(told),
+                    reported => return Ok(reported),
                 }
             }
         }
@@ -247,48 +247,47 @@ impl<M: Machine> NonemptinessSearch<M> {
     fn decide<T>(
         &self,
         pair: StatePair,
-        learnt: &mut SearchCache,
-        told: impl Fn(Option<usize>) -> T,
+        cache: &mut SearchCache,
+        answer: impl Fn(Option<usize>) -> T,
         search: impl Fn(SearchEffort, &mut SearchCache) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // A machine that reports nothing is searched once, and a step counts only what it costs.
-        let silent =
-            self.completion_from_machine(pair, Look::Loose, learnt)? == Completion::Unknown;
+        let silent = self.completion_from_machine(pair, Look::Loose, cache)? == Completion::Unknown;
         let efforts: &[SearchEffort] = if silent { &[PLAIN_EFFORT] } else { &EFFORTS };
         for (at, &effort) in efforts.iter().enumerate() {
-            match self.completion_without_search(pair, effort.look, learnt)? {
-                Completion::Never => return Ok(told(None)),
-                Completion::Exactly(bytes) => return Ok(told(Some(bytes))),
+            match self.completion_without_search(pair, effort.precision, cache)? {
+                Completion::Never => return Ok(answer(None)),
+                Completion::Exactly(bytes) => return Ok(answer(Some(bytes))),
                 Completion::Unknown | Completion::AtLeast(_) => {}
             }
-            match search(effort, learnt) {
+            match search(effort, cache) {
                 Err(Error::Limit { .. }) if at + 1 < efforts.len() => {}
                 found => return found,
             }
         }
-        Ok(told(None))
+        Ok(answer(None))
     }
 
     /// Returns `true` if a pair has a common member.
-    fn is_alive(&self, pair: StatePair, learnt: &mut SearchCache) -> Result<bool, Error> {
-        match learnt.nonempty.get(&pair) {
+    fn is_alive(&self, pair: StatePair, cache: &mut SearchCache) -> Result<bool, Error> {
+        match cache.nonempty.get(&pair) {
             Some(&known) => Ok(known),
             None => self.decide(
                 pair,
-                learnt,
+                cache,
                 |bytes| bytes.is_some(),
-                |effort, learnt| self.find_common_member(pair, effort, learnt),
+                |effort, cache| self.find_common_member(pair, effort, cache),
             ),
         }
     }
 
     /// Returns the bytes to the nearest common member; [`usize::MAX`] if there is none.
-    fn distance(&self, pair: StatePair, learnt: &mut SearchCache) -> Result<usize, Error> {
+    fn distance(&self, pair: StatePair, cache: &mut SearchCache) -> Result<usize, Error> {
         let needs = self.decide(
             pair,
-            learnt,
+            cache,
             |bytes| bytes,
-            |effort, learnt| self.shortest_distance(pair, effort, learnt),
+            |effort, cache| self.shortest_distance(pair, effort, cache),
         )?;
         Ok(needs.unwrap_or(usize::MAX))
     }

@@ -16,7 +16,7 @@ use crate::runtime::steps_taken;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchEffort {
     /// The precision at which the machine bounds completions.
-    pub(super) look: Look,
+    pub(super) precision: Look,
     /// Maximum number of pairs visited.
     max_pairs: usize,
     /// Number of bytes of a lower bound that count as one pair: finding such long members takes
@@ -26,13 +26,13 @@ pub(super) struct SearchEffort {
 
 /// Efforts tried in turn until one decides. The limits are chosen, not measured.
 pub(super) const EFFORTS: [SearchEffort; 3] = [
-    SearchEffort { look: Look::Loose, max_pairs: 5_000, bytes_per_pair: 16 },
-    SearchEffort { look: Look::Close, max_pairs: 20_000, bytes_per_pair: 16 },
-    SearchEffort { look: Look::Closest, max_pairs: 50_000, bytes_per_pair: 16 },
+    SearchEffort { precision: Look::Loose, max_pairs: 5_000, bytes_per_pair: 16 },
+    SearchEffort { precision: Look::Close, max_pairs: 20_000, bytes_per_pair: 16 },
+    SearchEffort { precision: Look::Closest, max_pairs: 50_000, bytes_per_pair: 16 },
 ];
 /// The effort for machines that report nothing. Chosen, not measured.
 pub(super) const PLAIN_EFFORT: SearchEffort =
-    SearchEffort { look: Look::Loose, max_pairs: 50_000, bytes_per_pair: 1 };
+    SearchEffort { precision: Look::Loose, max_pairs: 50_000, bytes_per_pair: 1 };
 
 /// Maximum number of machine steps of one search: one or two seconds. Chosen, not measured.
 const MAX_MACHINE_STEPS: u64 = 10_000_000;
@@ -46,40 +46,40 @@ impl<M: Machine> NonemptinessSearch<M> {
         &self,
         from: StatePair,
         effort: SearchEffort,
-        learnt: &mut SearchCache,
+        cache: &mut SearchCache,
     ) -> Result<bool, Error> {
-        let mut came: Vec<(StatePair, usize)> = vec![(from, 0)];
+        let mut visited: Vec<(StatePair, usize)> = vec![(from, 0)];
         let mut seen = FxHashSet::from_iter([from]);
         let mut queue = BinaryHeap::from([(Reverse(0), 0usize, 0usize)]);
         let mut work = SearchMeter::new(effort.max_pairs);
         if self.is_member(from)? {
-            learnt.nonempty.insert(from, true);
+            cache.nonempty.insert(from, true);
             return Ok(true);
         }
         while let Some((_, read, at)) = queue.pop() {
             work.check_steps()?;
             for byte in 0..=255 {
-                let Some(next) = self.advance(came[at].0, byte)? else { continue };
+                let Some(next) = self.advance(visited[at].0, byte)? else { continue };
                 if !seen.insert(next) {
                     continue;
                 }
-                came.push((next, at));
-                let known = self.completion_without_search(next, effort.look, learnt)?;
-                let is_alive = learnt.nonempty.get(&next) == Some(&true);
+                visited.push((next, at));
+                let known = self.completion_without_search(next, effort.precision, cache)?;
+                let is_alive = cache.nonempty.get(&next) == Some(&true);
                 let needs = match known {
                     Completion::Never => continue,
                     Completion::AtLeast(bytes) if !is_alive && !self.is_member(next)? => bytes,
                     _ => {
-                        record_nonempty(&came, learnt);
+                        record_nonempty(&visited, cache);
                         return Ok(true);
                     }
                 };
                 work.spend(1 + needs / effort.bytes_per_pair)?;
                 let rank = needs.saturating_mul(MISSING_BYTE_WEIGHT).saturating_add(read + 1);
-                queue.push((Reverse(rank), read + 1, came.len() - 1));
+                queue.push((Reverse(rank), read + 1, visited.len() - 1));
             }
         }
-        learnt.nonempty.extend(came.into_iter().map(|(pair, _)| (pair, false)));
+        cache.nonempty.extend(visited.into_iter().map(|(pair, _)| (pair, false)));
         Ok(false)
     }
 
@@ -88,9 +88,9 @@ impl<M: Machine> NonemptinessSearch<M> {
         &self,
         pair: StatePair,
         effort: SearchEffort,
-        learnt: &mut SearchCache,
+        cache: &mut SearchCache,
     ) -> Result<usize, Error> {
-        Ok(match self.completion_without_search(pair, effort.look, learnt)? {
+        Ok(match self.completion_without_search(pair, effort.precision, cache)? {
             Completion::Never => usize::MAX,
             Completion::AtLeast(bytes) | Completion::Exactly(bytes) => bytes,
             Completion::Unknown => 0,
@@ -103,32 +103,32 @@ impl<M: Machine> NonemptinessSearch<M> {
         &self,
         from: StatePair,
         effort: SearchEffort,
-        learnt: &mut SearchCache,
+        cache: &mut SearchCache,
     ) -> Result<Option<usize>, Error> {
-        if let Some(&known) = learnt.distance.get(&from) {
+        if let Some(&known) = cache.distance.get(&from) {
             return Ok(known);
         }
-        let mut came: Vec<(StatePair, usize, usize)> = vec![(from, 0, 0)];
+        let mut visited: Vec<(StatePair, usize, usize)> = vec![(from, 0, 0)];
         let mut nearest: FxHashMap<StatePair, usize> = FxHashMap::from_iter([(from, 0)]);
         let mut work = SearchMeter::new(effort.max_pairs);
         let mut queue =
-            BinaryHeap::from([(Reverse(self.bound(from, effort, learnt)?), 0usize, 0usize)]);
+            BinaryHeap::from([(Reverse(self.bound(from, effort, cache)?), 0usize, 0usize)]);
         while let Some((Reverse(all), read, at)) = queue.pop() {
-            let here = came[at].0;
-            let rest = match learnt.distance.get(&here) {
+            let here = visited[at].0;
+            let rest = match cache.distance.get(&here) {
                 Some(&known) => known,
                 None => self.is_member(here)?.then_some(0),
             };
             match rest {
                 Some(rest) if read + rest <= all => {
-                    record_distances(&came, at, rest, learnt);
+                    record_distances(&visited, at, rest, cache);
                     return Ok(Some(read + rest));
                 }
                 Some(rest) => {
                     queue.push((Reverse(read + rest), read, at));
                     continue;
                 }
-                None if learnt.distance.contains_key(&here) || nearest[&here] < read => continue,
+                None if cache.distance.contains_key(&here) || nearest[&here] < read => continue,
                 None => {}
             }
             work.check_steps()?;
@@ -138,17 +138,17 @@ impl<M: Machine> NonemptinessSearch<M> {
                     continue;
                 }
                 nearest.insert(next, read + 1);
-                let bound = self.bound(next, effort, learnt)?;
+                let bound = self.bound(next, effort, cache)?;
                 if bound == usize::MAX {
                     continue;
                 }
                 work.spend(1 + bound / effort.bytes_per_pair)?;
-                came.push((next, at, read + 1));
-                queue.push((Reverse(read + 1 + bound), read + 1, came.len() - 1));
+                visited.push((next, at, read + 1));
+                queue.push((Reverse(read + 1 + bound), read + 1, visited.len() - 1));
             }
         }
-        for (pair, _, _) in came {
-            learnt.distance.insert(pair, None);
+        for (pair, _, _) in visited {
+            cache.distance.insert(pair, None);
         }
         Ok(None)
     }
@@ -190,11 +190,11 @@ fn check_steps_limit(needed: u64, allowed: u64) -> Result<(), Error> {
 }
 
 /// Records that the last visited pair is live, and so is the path to it.
-fn record_nonempty(came: &[(StatePair, usize)], learnt: &mut SearchCache) {
-    let mut at = came.len() - 1;
+fn record_nonempty(visited: &[(StatePair, usize)], cache: &mut SearchCache) {
+    let mut at = visited.len() - 1;
     loop {
-        let (pair, before) = came[at];
-        learnt.nonempty.insert(pair, true);
+        let (pair, before) = visited[at];
+        cache.nonempty.insert(pair, true);
         if at == 0 {
             return;
         }
@@ -204,15 +204,15 @@ fn record_nonempty(came: &[(StatePair, usize)], learnt: &mut SearchCache) {
 
 /// Records the distances along the path to entry `at`, which is `rest` bytes from a member.
 fn record_distances(
-    came: &[(StatePair, usize, usize)],
+    visited: &[(StatePair, usize, usize)],
     mut at: usize,
     rest: usize,
-    learnt: &mut SearchCache,
+    cache: &mut SearchCache,
 ) {
-    let all = came[at].2 + rest;
+    let all = visited[at].2 + rest;
     loop {
-        let (pair, before, read) = came[at];
-        learnt.distance.insert(pair, Some(all - read));
+        let (pair, before, read) = visited[at];
+        cache.distance.insert(pair, Some(all - read));
         if at == 0 {
             return;
         }
