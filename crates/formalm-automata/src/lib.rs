@@ -2,10 +2,9 @@
 //!
 //! ```text
 //! pattern ──parse──► PatternNode ──lower──► TermNode ──derive──► Automaton ──┐
-//! (syntax/)          (tree)                 (terms/)   byte      (automaton/)│
-//!                                                                             ├─► dyn Machine
-//! grammars, schemas (other crates), combined/ ────────────────────────────────┘      │
-//!                                                                           MaskClasses, MaskAutomaton
+//! (syntax/)          (tree)                 (terms/)   by bytes  (automaton/)├─► dyn Machine
+//! grammars, schemas (other crates), combined/ ───────────────────────────────┘       │
+//!                                                             MaskClasses, MaskAutomaton
 //! ```
 //!
 //! A pattern is parsed into a syntax tree ([`syntax`]). The tree is lowered to a hash-consed

@@ -1,7 +1,7 @@
 //! A check over all non-ASCII characters of a byte-level automaton, in few steps.
 //!
-//! UTF-8 lead bytes fall into seven ranges by what may follow. The check visits each distinct pair of
-//! a state and the bytes that may follow once, instead of 1.1 million characters.
+//! UTF-8 lead bytes fall into seven ranges by what may follow. The check visits each distinct pair
+//! of a state and the bytes that may follow once, instead of 1.1 million characters.
 
 use crate::error::Error;
 

@@ -2,8 +2,8 @@
 //! ([`EscapePolicy`]).
 //!
 //! ```text
-//!             backslash            u            4 hex digits
-//!   None ───────────────► Backslash ──► Hex ───────────────────► char, or HighSurrogate ──► Backslash …
+//!          backslash            u         4 hex digits
+//!   None ────────────► Backslash ──► Hex ────────────► char, or HighSurrogate ──► Backslash …
 //!    └─ any other byte ─► char
 //! ```
 

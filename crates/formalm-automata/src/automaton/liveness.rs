@@ -1,7 +1,9 @@
 //! Liveness of states: a search for an accepting state, where the term does not decide it.
 //!
 //! ```text
-//!  decide(state):  term shortcut ──► depth first, low bytes first ──► after DEPTH_FIRST_STATES: best first by estimate
+//!  liveness(state):  term shortcut
+//!                    ──► depth first, low bytes first
+//!                    ──► after DEPTH_FIRST_STATES: best first by estimated missing bytes
 //! ```
 
 use std::cmp::Reverse;

@@ -290,8 +290,8 @@ impl Steps for Viability {
 }
 
 impl TermArena {
-    /// Returns the normal form of a term: everything removed that no string of `max_token_len` bytes
-    /// distinguishes.
+    /// Returns the normal form of a term: everything removed that no string of `max_token_len`
+    /// bytes distinguishes.
     fn normal_form(&mut self, id: TermId, max_token_len: u32) -> TermId {
         let list = match self.get(id) {
             TermNode::Alt(list) => list.to_vec(),

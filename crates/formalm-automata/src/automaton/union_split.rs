@@ -1,7 +1,8 @@
 //! Splitting a union state into its narrow and its broad alternatives.
 //!
-//! A string is viable from a union exactly if it is viable from one of the parts, so the mask of the
-//! union is the union of the parts' masks. The narrow part allows few first bytes, and so few tokens.
+//! A string is viable from a union exactly if it is viable from one of the parts, so the mask of
+//! the union is the union of the parts' masks. The narrow part allows few first bytes, and so few
+//! tokens.
 
 use crate::automaton::{Automaton, StateId};
 use crate::error::Error;

@@ -1,8 +1,9 @@
 //! The Glushkov (position) automaton of a regular expression whose symbols are machines.
 //!
 //! ```text
-//!    position:   A ──► B ──► C          state = { (position, state of its machine), … }
-//!                └────────►──┘          a byte steps every pair; an accepting pair adds the starts of its followers
+//!  positions:  A ──► B ──► C     state: { (position, state of its machine), … }
+//!              └─────►─────┘     step:  a byte advances every pair; an accepting pair adds the
+//!                                       starts of its followers
 //! ```
 //!
 //! A state is a set of positions, each with a state of its machine: every place the input may be.

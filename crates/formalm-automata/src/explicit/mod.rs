@@ -1,7 +1,9 @@
 //! Materialized automata: explicit DFAs that can be minimized, counted, enumerated and drawn.
 //!
 //! ```text
-//!  explore ──► MaterializedDfa ──minimized──► canonical DFA ──► UnitTransitions ──► LengthCounts, RankTable, MemberEnumerator
+//!  explore ──► MaterializedDfa ──minimized──► canonical DFA ──► UnitTransitions
+//!                                                                    │
+//!                                    LengthCounts, RankTable, MemberEnumerator
 //! ```
 //!
 //! A label is a number: a byte, or a token id. Edges carry ranges of labels. A minimized DFA is

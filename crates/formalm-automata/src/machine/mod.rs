@@ -252,8 +252,8 @@ pub trait Machine: Debug + Send + Sync {
     }
 
     /// Returns what the machine knows, without a product search, about completions of `_state` that
-    /// a regular language also has from its state `_regular_state`. Intermediate results are kept in
-    /// `_product`.
+    /// a regular language also has from its state `_regular_state`. Intermediate results are kept
+    /// in `_product`.
     ///
     /// # Errors
     ///

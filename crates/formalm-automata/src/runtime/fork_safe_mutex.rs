@@ -1,9 +1,9 @@
 //! A mutex that survives forks: a child never waits for a thread that it does not have.
 //!
 //! ```text
-//!             fork, first use in the child
-//!   IN_USE ─────────────────────────────► free? ── yes ──► IN_USE   the child keeps the value
-//!                                           └───── no ───► LOST     never touched again, or replaced by an empty one
+//!          fork, first use in the child
+//!  IN_USE ──────────────────────────────► free? ─ yes ─► IN_USE  the child keeps the value
+//!                                           └──── no ──► LOST    never touched again, or replaced
 //! ```
 //!
 //! A thread that holds a lock while another one forks does not exist in the child. Nobody releases

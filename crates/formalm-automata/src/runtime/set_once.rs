@@ -176,7 +176,8 @@ impl<T> Segment<T> {
         if first.is_null() {
             return None;
         }
-        // SAFETY: the length was written before the pointer was published, and is of what it leads to.
+        // SAFETY: the length was written before the pointer was published, and is that of the
+        // slice it points to.
         Some(unsafe { std::slice::from_raw_parts(first, self.len.load(Ordering::Relaxed)) })
     }
 

@@ -1,7 +1,10 @@
 //! Pattern syntax: several regex dialects, parsed into one tree.
 //!
 //! ```text
-//!  source ─► PatternCursor ─► PatternParser + dialects/ ─► UnresolvedItem ─► ItemLowering (flags, case folding) ─► PatternNode
+//!  source ─► PatternCursor ─► PatternParser + dialects/ ─► UnresolvedItem
+//!                                                              │ ItemLowering: flags, case folding
+//!                                                              ▼
+//!                                                          PatternNode
 //! ```
 //!
 //! `python` is the `re` module of CPython for text patterns (3.14 changed two escapes), `ecma` is

@@ -1,7 +1,8 @@
 //! The intersection of any machine with a regular language.
 //!
 //! ```text
-//!  state = (machine state, regular state)      live?  1. ask the machine   2. bounded search for a common member
+//!  state = (machine state, regular state)
+//!  live?   1. ask the machine   2. bounded search for a common member
 //! ```
 //!
 //! Two live states need not make a live pair. Machines that can decide are asked first

@@ -1,7 +1,7 @@
 //! A backtracking matcher that reports what the groups of a pattern capture in a whole string.
 //!
 //! ```text
-//!  PatternNode ──► MatchProgram (instructions) ──► depth-first search in order of preference ──► spans
+//!  PatternNode ──► MatchProgram (instructions) ──► depth-first search by preference ──► spans
 //! ```
 //!
 //! The rules are those of the dialect's own engine for a match from end to end: alternatives in
