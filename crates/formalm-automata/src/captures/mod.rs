@@ -5,10 +5,10 @@
 //! ```
 //!
 //! Each part of an expression sees only its own piece of the string. So the string is first split
-//! among the parts with their automata ([`split`]), and every pattern is then matched against its
+//! among the parts with their automata ([`string_split`]), and every pattern is then matched against its
 //! whole piece.
 
-mod split;
+mod string_split;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::syntax::capture_matcher::{MatchProgram, group_spans, out_of_steps};
 use crate::terms::UNBOUNDED;
 use crate::terms::derivative::StepMeter;
 
-use split::{SplitRequest, split_string};
+use string_split::{SplitRequest, split_string};
 
-pub use split::divided;
+pub use string_split::divided;
 
 /// A language prepared to report what its groups capture.
 ///

@@ -17,7 +17,7 @@ pub(crate) mod derivative;
 mod emptiness_shortcuts;
 pub(crate) mod pattern_lowering;
 pub(crate) mod term_properties;
-mod union;
+mod union_normal_form;
 
 use std::sync::Arc;
 
