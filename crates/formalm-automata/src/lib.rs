@@ -73,5 +73,10 @@ pub use special_tokens::{SPECIAL, outside_special, special_bytes};
 pub use terms::custom_language::{Like, Recognizer, Resemblance};
 pub use transduce::{EditScript, Edits, Operations};
 
+/// Runs the example of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
+
 #[cfg(test)]
 mod tests;

@@ -88,6 +88,18 @@ impl Graph {
 
     /// Returns the minimal DFA of a machine over bytes.
     ///
+    /// ```
+    /// use formalm_automata::materialized::{InterruptCheck, MaterializedDfa};
+    /// use formalm_automata::{Automaton, AutomatonLimits, Expression};
+    ///
+    /// let words = Expression::literals(vec![b"bake".to_vec(), b"cake".to_vec()]);
+    /// let automaton = Automaton::new(&words, AutomatonLimits::default())?;
+    /// let mut proceed = || true;
+    /// let dfa = MaterializedDfa::of(&automaton, 1000, &mut InterruptCheck::new(&mut proceed))?;
+    /// assert_eq!(dfa.state_count(), 5);
+    /// # Ok::<(), formalm_automata::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::Limit`] if it, or the machine, has too many states; [`Error::Interrupted`].
