@@ -47,7 +47,7 @@ impl InText {
 ///
 /// # Errors
 ///
-/// Those of `step`.
+/// Fails with the errors of `step`.
 pub fn spell<S: Copy>(
     (state, escape): (S, Escape),
     byte: u8,

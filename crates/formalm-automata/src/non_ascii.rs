@@ -29,7 +29,7 @@ fn rest_of(first: u8) -> Option<CharRemainder> {
 ///
 /// # Errors
 ///
-/// Those of `step`.
+/// Fails with the errors of `step`.
 pub fn every_character<S: Copy + PartialEq>(
     state: S,
     goal: S,

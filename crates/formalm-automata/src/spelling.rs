@@ -172,7 +172,7 @@ impl<R: Fn(&[u8]) -> Result<Result<(), usize>, Error>> CharReader for R {}
 ///
 /// # Errors
 ///
-/// Those of the reader.
+/// Fails with the errors of the reader.
 pub fn some_completion(
     escape: Escape,
     policy: Escapes,

@@ -126,8 +126,8 @@ impl Automaton {
     ///
     /// # Errors
     ///
-    /// [`Error::Language`] if the language is empty; [`Error::Limit`] if finding out, or the
-    /// language itself, takes more than `limits`.
+    /// [`Error::Language`] if the language is empty; [`Error::Limit`] if the emptiness
+    /// check, or the language itself, exceeds `limits`.
     pub fn new(expression: &Expression, limits: Limits) -> Result<Automaton, Error> {
         Automaton::of(expression, limits)?.ok_or_else(|| Error::Language {
             message: "the language is empty: no text is a member".to_owned(),
@@ -144,7 +144,7 @@ impl Automaton {
     ///
     /// # Errors
     ///
-    /// [`Error::Limit`] if finding out, or the language itself, takes more than `limits`.
+    /// [`Error::Limit`] if the emptiness check, or the language itself, exceeds `limits`.
     pub fn of(expression: &Expression, limits: Limits) -> Result<Option<Automaton>, Error> {
         let mut terms = TermArena::new();
         let mut work = limits.work();
@@ -224,7 +224,7 @@ impl Automaton {
     ///
     /// # Errors
     ///
-    /// [`Error::Limit`] if it takes more.
+    /// [`Error::Limit`] if the search takes more steps.
     pub fn shortest_within(&self, state: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
         if self.is_accepting(state) {
             return Ok(Vec::new());

@@ -45,7 +45,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// [`Damage`], unless the graph is minimal, trimmed and numbered as it should be.
+    /// [`LoadError`], unless the DFA is minimal, trimmed and canonically numbered.
     pub fn load(data: &[u8], labels: u32, poll: &mut Poll<'_>) -> Result<Graph, Damage> {
         let data = data.strip_prefix(LABEL).ok_or(Damage::Label)?;
         let (head, data) = data.split_at_checked(12).ok_or(Damage::Content)?;

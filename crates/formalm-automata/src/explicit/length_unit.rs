@@ -30,7 +30,7 @@ impl Measured {
     ///
     /// # Errors
     ///
-    /// [`Error::Language`] if characters are asked for where some member is not UTF-8;
+    /// [`Error::Language`] if the unit is characters and some member is not UTF-8;
     /// [`Error::Interrupted`].
     pub fn new(graph: &Graph, unit: Unit, poll: &mut Poll<'_>) -> Result<Measured, Error> {
         if unit == Unit::Labels {

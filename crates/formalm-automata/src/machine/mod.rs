@@ -295,7 +295,7 @@ pub trait Machine: Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Fails as [`Machine::fresh_copy`] does.
     fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
         Ok(None)
     }
@@ -332,7 +332,7 @@ pub trait Machine: Debug + Send + Sync {
 ///
 /// # Errors
 ///
-/// That of `renewed`.
+/// Fails with the error of `renewed`.
 pub fn part<M: Machine + 'static>(
     renewed: Result<Option<M>, Error>,
 ) -> Result<Option<Arc<dyn Machine>>, Error> {
@@ -389,7 +389,7 @@ pub type Aside = (Arc<dyn Machine>, StateId);
 ///
 /// # Errors
 ///
-/// Those of `after`.
+/// Fails with the errors of `after`.
 pub fn alike<T: PartialEq>(
     mut after: impl FnMut(u8) -> Result<Option<T>, Error>,
 ) -> Result<Vec<ByteSet>, Error> {
@@ -569,7 +569,7 @@ pub trait Keys: Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Fails as [`Machine::fresh_copy`] does.
     fn renewed(&self) -> Result<Option<Self>, Error>
     where
         Self: Sized,

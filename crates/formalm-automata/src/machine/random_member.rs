@@ -31,8 +31,8 @@ const MIN_TEXT_BYTES: usize = 32;
 ///
 /// # Errors
 ///
-/// [`Error::Language`] for machines that do not know what leads to a member, or that lead nowhere
-/// again and again; [`Error::Limit`].
+/// [`Error::Language`] for machines that do not know which states are live, or if all walks end in
+/// dead ends; [`Error::Limit`].
 pub fn random_member(
     machine: &impl Machine,
     seed: u64,

@@ -24,7 +24,7 @@ pub(crate) type GroupSpan = Option<(usize, usize)>;
 ///
 /// # Errors
 ///
-/// [`Error::Limit`] when `work` is used up, or when the search needs too much memory.
+/// [`Error::Limit`] when `work` is exhausted, or when the search needs too much memory.
 pub(crate) fn group_spans(
     program: &MatchProgram,
     text: &str,
