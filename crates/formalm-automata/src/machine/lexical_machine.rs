@@ -39,7 +39,7 @@ pub struct Ending {
     /// The terminal of the lexeme.
     pub terminal: u32,
     /// The negative lookahead threads that run from here on; zero for none.
-    pub threads: u32,
+    pub left: u32,
 }
 
 /// The effect of a byte on a lexeme.
