@@ -1,67 +1,74 @@
-//! How strings are spelled in JSON: escapes, read into characters.
+//! JSON string escapes: a byte-wise decoder with the choice of allowed spellings
+//! ([`EscapePolicy`]).
+//!
+//! ```text
+//!          backslash            u         4 hex digits
+//!   None ────────────► Backslash ──► Hex ────────────► char, or HighSurrogate ──► Backslash …
+//!    └─ any other byte ─► char
+//! ```
 
 use crate::error::Error;
 
-/// How characters of strings are spelled.
+/// The spellings of characters that strings may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Escapes {
-    /// Escapes where JSON needs them, in their shortest form.
+    /// Escapes only where JSON requires them, in their shortest form.
     #[default]
     Minimal,
-    /// The same, and everything beyond ASCII as `\u`.
+    /// As [`EscapePolicy::Minimal`], and every non-ASCII character as `\u`.
     Ascii,
-    /// Every spelling that JSON has.
+    /// Every spelling that JSON allows.
     Any,
 }
 
-/// What is left of a character's spelling.
+/// The state inside a character's escape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Escape {
-    /// Nothing: between two characters, or inside one of several bytes.
+    /// Outside an escape: between two characters, or inside the UTF-8 bytes of one.
     #[default]
     None,
-    /// After a backslash; `high` is the first half of a pair.
+    /// After a backslash. `high` is the first half of a surrogate pair.
     Slash {
         /// The first half.
         high: Option<u16>,
     },
-    /// After so many hexadecimal digits.
+    /// After `digits` hexadecimal digits.
     Hex {
         /// The first half.
         high: Option<u16>,
-        /// What the digits say so far.
+        /// The value of the digits so far.
         value: u16,
-        /// How many there are.
+        /// Number of digits so far.
         digits: u8,
     },
-    /// After the first half of a pair.
+    /// After the first half of a surrogate pair.
     Half {
-        /// It.
+        /// The first half.
         high: u16,
     },
 }
 
-/// What a byte of a string does.
+/// The effect of a raw byte of a string.
 #[derive(Debug)]
 pub enum Read {
-    /// It is a character, or a part of one, or completes an escaped one: these bytes of text.
-    Text(Bytes),
-    /// More of an escape is to come.
+    /// These bytes of content: a character, a part of one, or an escape that is now complete.
+    Text(CharBytes),
+    /// An incomplete escape.
     Inside(Escape),
     /// The string ends.
     End,
-    /// It cannot stand here.
+    /// The byte is not allowed here.
     Wrong,
 }
 
-/// The bytes of at most one character.
+/// The UTF-8 bytes of at most one character.
 #[derive(Debug)]
-pub struct Bytes {
+pub struct CharBytes {
     bytes: [u8; 4],
     length: usize,
 }
 
-impl std::ops::Deref for Bytes {
+impl std::ops::Deref for CharBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -71,17 +78,17 @@ impl std::ops::Deref for Bytes {
 
 impl Read {
     fn byte(byte: u8) -> Read {
-        Read::Text(Bytes { bytes: [byte, 0, 0, 0], length: 1 })
+        Read::Text(CharBytes { bytes: [byte, 0, 0, 0], length: 1 })
     }
 
     fn character(character: char) -> Read {
         let mut bytes = [0; 4];
         let length = character.encode_utf8(&mut bytes).len();
-        Read::Text(Bytes { bytes, length })
+        Read::Text(CharBytes { bytes, length })
     }
 }
 
-/// Reads one byte of a string's spelling.
+/// Reads one raw byte of a string.
 pub fn read(escape: Escape, byte: u8, policy: Escapes) -> Read {
     match escape {
         Escape::None if byte == b'\\' => Read::Inside(Escape::Slash { high: None }),
@@ -95,7 +102,7 @@ pub fn read(escape: Escape, byte: u8, policy: Escapes) -> Read {
             Read::Inside(Escape::Hex { high, value: 0, digits: 0 })
         }
         Escape::Slash { high: Some(_) } => Read::Wrong,
-        Escape::Slash { high: None } => match short(byte, policy) {
+        Escape::Slash { high: None } => match short_escape(byte, policy) {
             Some(character) => Read::character(character),
             None => Read::Wrong,
         },
@@ -110,12 +117,12 @@ pub fn read(escape: Escape, byte: u8, policy: Escapes) -> Read {
             if digits < 3 {
                 return Read::Inside(Escape::Hex { high, value, digits: digits + 1 });
             }
-            unit(high, value, policy)
+            utf16_unit(high, value, policy)
         }
     }
 }
 
-fn short(byte: u8, policy: Escapes) -> Option<char> {
+fn short_escape(byte: u8, policy: Escapes) -> Option<char> {
     Some(match byte {
         b'"' | b'\\' => char::from(byte),
         b'/' if policy == Escapes::Any => '/',
@@ -128,7 +135,7 @@ fn short(byte: u8, policy: Escapes) -> Option<char> {
     })
 }
 
-fn unit(high: Option<u16>, value: u16, policy: Escapes) -> Read {
+fn utf16_unit(high: Option<u16>, value: u16, policy: Escapes) -> Read {
     match (high, value) {
         (Some(high), 0xDC00..=0xDFFF) => {
             let code = 0x10000 + ((u32::from(high) - 0xD800) << 10) + u32::from(value) - 0xDC00;
@@ -145,7 +152,7 @@ fn unit(high: Option<u16>, value: u16, policy: Escapes) -> Read {
     }
 }
 
-/// Whether a character may be spelled with `\u`.
+/// Returns `true` if `policy` lets a character be written with `\u`.
 fn may_be_escaped(character: char, policy: Escapes) -> bool {
     let needed = character < ' ' && !"\u{8}\u{c}\n\r\t".contains(character);
     match policy {
@@ -155,20 +162,21 @@ fn may_be_escaped(character: char, policy: Escapes) -> bool {
     }
 }
 
-/// Reads the bytes of a character: how many of them are read before one is refused, if one is.
-pub trait Reader: Fn(&[u8]) -> Result<Result<(), usize>, Error> {}
+/// A reader of the bytes of a character. It returns the number of bytes read before one is refused,
+/// if one is.
+pub trait CharReader: Fn(&[u8]) -> Result<Result<(), usize>, Error> {}
 
-impl<R: Fn(&[u8]) -> Result<Result<(), usize>, Error>> Reader for R {}
+impl<R: Fn(&[u8]) -> Result<Result<(), usize>, Error>> CharReader for R {}
 
-/// Whether some character that the escape may become is read.
+/// Returns `true` if the reader accepts some character that the escape can still become.
 ///
 /// # Errors
 ///
-/// Those of the reader.
+/// Fails with the errors of the reader.
 pub fn some_completion(
     escape: Escape,
     policy: Escapes,
-    reader: &impl Reader,
+    reader: &impl CharReader,
 ) -> Result<bool, Error> {
     match escape {
         Escape::None => Ok(true),
@@ -177,7 +185,7 @@ pub fn some_completion(
         Escape::Slash { high: None } => {
             for byte in b"\"\\/bfnrt" {
                 let mut buffer = [0; 4];
-                if let Some(character) = short(*byte, policy)
+                if let Some(character) = short_escape(*byte, policy)
                     && reader(character.encode_utf8(&mut buffer).as_bytes())?.is_ok()
                 {
                     return Ok(true);
@@ -190,13 +198,13 @@ pub fn some_completion(
     }
 }
 
-/// Whether the escape may become a character.
+/// Returns `true` if the escape can still become `character`.
 #[must_use]
 pub fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
     let mut units = [0; 2];
     let units = character.encode_utf16(&mut units);
     let within = |unit: u16, value: u16, digits: u8| {
-        let (low, high) = span(value, digits);
+        let (low, high) = unit_range(value, digits);
         (low..=high).contains(&u32::from(unit))
     };
     let spelled = |value: u16, digits: u8| {
@@ -207,7 +215,7 @@ pub fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
     match escape {
         Escape::None => true,
         Escape::Slash { high: None } => {
-            b"\"\\/bfnrt".iter().any(|&byte| short(byte, policy) == Some(character))
+            b"\"\\/bfnrt".iter().any(|&byte| short_escape(byte, policy) == Some(character))
                 || spelled(0, 0)
         }
         Escape::Hex { high: None, value, digits } => spelled(value, digits),
@@ -220,14 +228,19 @@ pub fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
     }
 }
 
-fn span(value: u16, digits: u8) -> (u32, u32) {
+fn unit_range(value: u16, digits: u8) -> (u32, u32) {
     let shift = 4 * (4 - u32::from(digits));
     let low = u32::from(value) << shift;
     (low, low + ((1u32 << shift) - 1))
 }
 
-fn some_unit(value: u16, digits: u8, policy: Escapes, reader: &impl Reader) -> Result<bool, Error> {
-    let (low, high) = span(value, digits);
+fn some_unit(
+    value: u16,
+    digits: u8,
+    policy: Escapes,
+    reader: &impl CharReader,
+) -> Result<bool, Error> {
+    let (low, high) = unit_range(value, digits);
     let top = if policy == Escapes::Minimal { high.min(0x1F) } else { high };
     if some_char(low, top, &|one| may_be_escaped(one, policy), reader)? {
         return Ok(true);
@@ -240,8 +253,8 @@ fn some_unit(value: u16, digits: u8, policy: Escapes, reader: &impl Reader) -> R
     some_char(wide(first), wide(last) + 0x3FF, &|_| true, reader)
 }
 
-fn some_low(high: u16, value: u16, digits: u8, reader: &impl Reader) -> Result<bool, Error> {
-    let (first, last) = span(value, digits);
+fn some_low(high: u16, value: u16, digits: u8, reader: &impl CharReader) -> Result<bool, Error> {
+    let (first, last) = unit_range(value, digits);
     let (first, last) = (first.max(0xDC00), last.min(0xDFFF));
     if first > last {
         return Ok(false);
@@ -250,12 +263,12 @@ fn some_low(high: u16, value: u16, digits: u8, reader: &impl Reader) -> Result<b
     some_char(base + first - 0xDC00, base + last - 0xDC00, &|_| true, reader)
 }
 
-/// Whether the machine reads some character of a range.
+/// Returns `true` if the reader accepts a character in a range that passes `test`.
 fn some_char(
     low: u32,
     high: u32,
     test: &dyn Fn(char) -> bool,
-    reader: &impl Reader,
+    reader: &impl CharReader,
 ) -> Result<bool, Error> {
     let mut code = low;
     while code <= high {
@@ -267,7 +280,7 @@ fn some_char(
         let bytes = character.encode_utf8(&mut buffer).as_bytes();
         match reader(bytes)? {
             Ok(()) => return Ok(true),
-            // All characters that begin with the bytes refused are refused.
+            // All characters that begin with the refused bytes are refused too.
             Err(good) => {
                 let same = 6 * (bytes.len() - 1 - good);
                 code = (code | ((1 << same) - 1)) + 1;

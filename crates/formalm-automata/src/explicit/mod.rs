@@ -1,96 +1,113 @@
-//! Machines written out: every state and every edge, so that they can be minimised, counted,
-//! listed and drawn.
+//! Materialized automata: explicit DFAs that can be minimized, counted, enumerated and drawn.
 //!
-//! A label is a number: a byte, or a token id. Edges carry ranges of labels. A graph that was
-//! minimised is trimmed and numbered breadth first with labels ascending, so equal languages have
-//! equal graphs.
+//! ```text
+//!  explore ──► MaterializedDfa ──minimized──► canonical DFA ──► UnitTransitions
+//!                                                                    │
+//!                                    LengthCounts, RankTable, MemberEnumerator
+//! ```
+//!
+//! A label is a number: a byte, or a token id. Edges carry ranges of labels. A minimized DFA is
+//! trimmed and numbered breadth first by ascending label, so equal languages have equal DFAs.
 
-mod bounded;
-mod compare;
-mod length;
-mod members;
-mod minimize;
-mod poll;
-mod saved;
-mod table;
-mod tally;
+mod binary_format;
+mod bounded_length;
+mod interrupt_check;
+mod language_comparison;
+mod length_counts;
+mod length_unit;
+mod member_enumeration;
+mod minimization;
+mod ranking;
 #[cfg(test)]
 mod tests;
-mod text;
+mod utf8_check;
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-pub use compare::{Relation, difference};
-pub use length::{Measured, Unit};
-pub use members::Members;
-pub use poll::Poll;
-pub use saved::Damage;
-pub use table::{Span, Table};
-pub use tally::{Tally, totals};
-pub use text::is_text;
+pub use binary_format::Damage;
+pub use interrupt_check::Poll;
+pub use language_comparison::{Relation, difference};
+pub use length_counts::{Tally, totals};
+pub use length_unit::{Measured, Unit};
+pub use member_enumeration::Members;
+pub use ranking::{Span, Table};
+pub use utf8_check::is_text;
 
 use crate::automaton::{StateId, check};
-use crate::bytes::ByteSet;
+use crate::byte_set::ByteSet;
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
-use crate::patience::{Patience, steps_taken};
+use crate::runtime::{Patience, steps_taken};
 
-/// Labels `low..=high` lead to `target`.
+/// An edge: the labels `low..=high` lead to `target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Edge {
+pub struct DfaEdge {
     /// First label.
     pub low: u32,
     /// Last label.
     pub high: u32,
-    /// State that each of the labels leads to.
+    /// The state that each of the labels leads to.
     pub target: u32,
 }
 
-impl Edge {
-    /// Number of labels.
+impl DfaEdge {
+    /// Returns the number of labels.
     pub fn width(&self) -> u32 {
         self.high - self.low + 1
     }
 }
 
-/// An explicit deterministic graph; state 0 is the start.
+/// An explicit deterministic automaton; state 0 is the start.
 ///
-/// The edges of a state are ascending and disjoint, and neighbours with one target are one edge.
+/// The edges of a state are ascending and disjoint, and adjacent ones with the same target are
+/// merged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Graph {
     accepting: Vec<bool>,
-    /// Where the edges of each state begin, and where the last ones end.
+    /// The start of the edges of each state, and the end of the last.
     offsets: Vec<usize>,
-    edges: Vec<Edge>,
+    edges: Vec<DfaEdge>,
 }
 
-/// Most states and edges of a graph that is written out.
+/// Size limits of a materialized automaton.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// States, before equivalent ones are joined.
+    /// Maximum number of states, before equivalent ones are merged.
     pub states: u64,
-    /// Edges, each label of a range for itself.
+    /// Maximum number of edges, counting each label of a range.
     pub edges: u64,
 }
 
 impl Graph {
-    /// The graph of the empty language.
+    /// Returns the DFA of the empty language.
     pub fn empty() -> Graph {
         Graph { accepting: vec![false], offsets: vec![0, 0], edges: Vec::new() }
     }
 
-    /// The minimal graph of a machine over bytes.
+    /// Returns the minimal DFA of a machine over bytes.
+    ///
+    /// ```
+    /// use formalm_automata::materialized::{InterruptCheck, MaterializedDfa};
+    /// use formalm_automata::{Automaton, AutomatonLimits, Expression};
+    ///
+    /// let words = Expression::literals(vec![b"bake".to_vec(), b"cake".to_vec()]);
+    /// let automaton = Automaton::new(&words, AutomatonLimits::default())?;
+    /// let mut proceed = || true;
+    /// let dfa = MaterializedDfa::of(&automaton, 1000, &mut InterruptCheck::new(&mut proceed))?;
+    /// assert_eq!(dfa.state_count(), 5);
+    /// # Ok::<(), formalm_automata::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// [`Error::Limit`] if it, or the machine, has too many states; [`Error::Interrupted`].
     pub fn of(machine: &impl Machine, states: u64, poll: &mut Poll<'_>) -> Result<Graph, Error> {
-        let (patience, mut looked_at) = (Patience::new(steps_taken()), 0);
+        let (patience, mut visited) = (Patience::new(steps_taken()), 0);
         let successors = |state, row: &mut Vec<(u32, StateId)>| {
-            looked_at += 1;
-            patience.check(steps_taken(), looked_at)?;
+            visited += 1;
+            patience.check(steps_taken(), visited)?;
             for byte in 0..=255u8 {
                 row.extend(machine.step(state, byte)?.map(|next| (u32::from(byte), next)));
             }
@@ -101,10 +118,10 @@ impl Graph {
         Graph::explore(machine.start(), successors, accepting, size, poll)?.minimized(poll)
     }
 
-    /// Writes out what can be reached from `start`, breadth first. Equivalent and dead states are
-    /// kept: see [`Graph::minimized`].
+    /// Materializes the states reachable from `start`, breadth first. Equivalent and dead states
+    /// are kept: see [`MaterializedDfa::minimized`].
     ///
-    /// `successors` hands out labels, each at most once and in any order, with their states.
+    /// `successors` pushes labels with their states, each label at most once and in any order.
     ///
     /// # Errors
     ///
@@ -133,7 +150,7 @@ impl Graph {
                     states.push(next);
                     states.len() as u32 - 1
                 });
-                graph.push(Edge { low: label, high: label, target });
+                graph.push(DfaEdge { low: label, high: label, target });
             }
             check(Resource::States, states.len() as u64, size.states)?;
             graph.close(is_accepting(state)?);
@@ -142,8 +159,8 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Adds an edge to the state in the making.
-    pub(crate) fn push(&mut self, edge: Edge) {
+    /// Adds an edge to the state being built.
+    pub(crate) fn push(&mut self, edge: DfaEdge) {
         let from = self.offsets.last().copied().unwrap_or(0);
         match self.edges[from..].last_mut() {
             Some(last) if last.target == edge.target && last.high + 1 == edge.low => {
@@ -153,52 +170,52 @@ impl Graph {
         }
     }
 
-    /// Completes the state in the making.
+    /// Completes the state being built.
     pub(crate) fn close(&mut self, accepting: bool) {
         self.accepting.push(accepting);
         self.offsets.push(self.edges.len());
     }
 
-    /// Number of states.
+    /// Returns the number of states.
     pub fn state_count(&self) -> usize {
         self.accepting.len()
     }
 
-    /// Whether a state is accepting.
+    /// Returns `true` if a state is accepting.
     #[inline]
     pub fn is_accepting(&self, state: u32) -> bool {
         self.accepting[state as usize]
     }
 
-    /// Whether nothing is a member. Only for graphs that were minimised.
+    /// Returns `true` if nothing is a member. Only for minimized DFAs.
     pub fn is_empty(&self) -> bool {
         self.edges.is_empty() && !self.accepting[0]
     }
 
-    /// The edges of a state, ascending.
+    /// Returns the edges of a state, ascending.
     #[inline]
-    pub fn edges(&self, state: u32) -> &[Edge] {
+    pub fn edges(&self, state: u32) -> &[DfaEdge] {
         let at = state as usize;
         &self.edges[self.offsets[at]..self.offsets[at + 1]]
     }
 
-    /// The edges of all states in order, ranges of labels counted once.
-    pub fn all_edges(&self) -> impl Iterator<Item = (u32, Edge)> + '_ {
+    /// Returns the edges of all states in order, counting a range of labels once.
+    pub fn all_edges(&self) -> impl Iterator<Item = (u32, DfaEdge)> + '_ {
         let states = 0..self.state_count() as u32;
         states.flat_map(|state| self.edges(state).iter().map(move |&edge| (state, edge)))
     }
 
-    /// Number of edges, ranges of labels counted once.
+    /// Returns the number of edges, counting a range of labels once.
     pub fn range_count(&self) -> usize {
         self.edges.len()
     }
 
-    /// Number of edges, each label of a range for itself.
+    /// Returns the number of edges, counting each label of a range.
     pub fn label_count(&self) -> u64 {
         self.edges.iter().map(|edge| u64::from(edge.width())).sum()
     }
 
-    /// The state after a label.
+    /// Returns the state after a label.
     #[inline]
     pub fn after(&self, state: u32, label: u32) -> Option<u32> {
         let edges = self.edges(state);
@@ -206,14 +223,14 @@ impl Graph {
         (edge.low <= label).then_some(edge.target)
     }
 
-    /// Whether a sequence of labels is a member.
+    /// Returns `true` if a sequence of labels is a member.
     pub fn accepts(&self, labels: impl IntoIterator<Item = u32>) -> bool {
         let mut labels = labels.into_iter();
         let end = labels.try_fold(0, |state, label| self.after(state, label));
         end.is_some_and(|state| self.is_accepting(state))
     }
 
-    /// The states in an order in which edges lead forward; `None` if there is a cycle.
+    /// Returns the states in topological order, or `None` if there is a cycle.
     pub fn topological(&self) -> Option<Vec<u32>> {
         let mut incoming = vec![0u32; self.state_count()];
         for edge in &self.edges {
@@ -235,7 +252,7 @@ impl Graph {
     }
 }
 
-/// A minimal graph of bytes is a machine, unless its language is empty: then its only state is
+/// A minimal DFA over bytes is a machine, unless its language is empty: then its only state is
 /// dead.
 impl Machine for Graph {
     fn start(&self) -> StateId {
@@ -264,6 +281,6 @@ impl Machine for Graph {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.edges.len() * size_of::<Edge>() + self.accepting.len() * (1 + size_of::<usize>())
+        self.edges.len() * size_of::<DfaEdge>() + self.accepting.len() * (1 + size_of::<usize>())
     }
 }

@@ -1,4 +1,4 @@
-//! Graphs against brute force: random small ones, and those of patterns.
+//! Tests of materialized automata against brute force: random small DFAs, and those of patterns.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::{Automaton, Expression, Limits};
 
 const LIMIT: u64 = 1 << 20;
 const LABELS: u32 = 3;
-/// Long enough to tell any two of eight states apart.
+/// Distinguishes any two of eight states.
 const LONGEST: usize = 8;
 
 fn patient<T>(work: impl FnOnce(&mut Poll<'_>) -> T) -> T {
@@ -32,18 +32,18 @@ fn measured(graph: &Graph, unit: Unit) -> Measured {
 }
 
 /// A table of successors, one row for each state, and the accepting states.
-type Rows = (Vec<[Option<usize>; LABELS as usize]>, Vec<bool>);
+type DfaRows = (Vec<[Option<usize>; LABELS as usize]>, Vec<bool>);
 
-fn rows() -> impl Strategy<Value = Rows> {
+fn rows() -> impl Strategy<Value = DfaRows> {
     (1usize..8).prop_flat_map(|states| {
         let row = prop::array::uniform3(prop::option::weighted(0.7, 0..states));
         (prop::collection::vec(row, states), prop::collection::vec(any::<bool>(), states))
     })
 }
 
-fn explored((rows, accepting): &Rows) -> Graph {
+fn explored((rows, accepting): &DfaRows) -> Graph {
     let successors = |state: usize, row: &mut Vec<(u32, usize)>| {
-        // Any order will do.
+        // Any order is allowed.
         for label in (0..LABELS).rev() {
             row.extend(rows[state][label as usize].map(|next| (label, next)));
         }
@@ -53,11 +53,11 @@ fn explored((rows, accepting): &Rows) -> Graph {
     patient(|poll| Graph::explore(0, successors, |state| Ok(accepting[state]), size, poll)).unwrap()
 }
 
-fn minimal(rows: &Rows) -> Graph {
+fn minimal(rows: &DfaRows) -> Graph {
     patient(|poll| explored(rows).minimized(poll)).unwrap()
 }
 
-/// All sequences of labels up to a length, by length and then from the smallest.
+/// Returns all sequences of labels up to a length, by length and then in lexicographic order.
 fn sequences(length: usize) -> Vec<Vec<u32>> {
     let mut all = vec![Vec::new()];
     let mut from = 0;
@@ -74,7 +74,7 @@ fn sequences(length: usize) -> Vec<Vec<u32>> {
     all
 }
 
-/// The members from a state on, up to a length.
+/// Returns the members from a state up to a length.
 fn members_from(graph: &Graph, state: u32, length: usize) -> BTreeSet<Vec<u32>> {
     let reads = |labels: &Vec<u32>| {
         let end = labels.iter().try_fold(state, |state, &label| graph.after(state, label));
@@ -91,7 +91,7 @@ fn listed(graph: &Graph, measured: &Measured, last: Option<usize>, count: usize)
 
 proptest! {
     #[test]
-    fn minimal_graphs_are_minimal_and_mean_the_same(rows in rows()) {
+    fn minimized_dfas_are_minimal_and_keep_their_language(rows in rows()) {
         let (large, small) = (explored(&rows), minimal(&rows));
         for labels in sequences(6) {
             prop_assert_eq!(large.accepts(labels.clone()), small.accepts(labels));
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn equal_languages_have_equal_graphs(rows in rows(), shift in 1usize..8) {
+    fn equal_languages_have_equal_minimal_dfas(rows in rows(), shift in 1usize..8) {
         // Every state twice, and successors lead to either copy.
         let (table, accepting) = &rows;
         let count = table.len();
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn counts_lists_ranks_and_tables_agree_with_brute_force(rows in rows()) {
+    fn counting_enumeration_and_ranking_agree_with_brute_force(rows in rows()) {
         let graph = minimal(&rows);
         let measured = Measured::labels(&graph);
         let all: Vec<Vec<u32>> =
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn differences_are_the_first_of_brute_force(one in rows(), other in rows()) {
+    fn the_difference_found_is_the_first_of_brute_force(one in rows(), other in rows()) {
         let (one, other) = (minimal(&one), minimal(&other));
         let side = |graph: &Graph| (!graph.is_empty()).then(|| graph.clone());
         let (left, right) = (side(&one), side(&other));
@@ -179,7 +179,8 @@ proptest! {
                 let (left, right) = (one.accepts(labels.clone()), other.accepts(labels.clone()));
                 if relation == Relation::Equivalence { left != right } else { left && !right }
             });
-            // Two graphs of seven states differ, if at all, on a text of fewer than fourteen.
+            // If two DFAs of seven states differ, they differ on a string of fewer than fourteen
+            // labels.
             if found.as_ref().is_none_or(|labels| labels.len() <= LONGEST) {
                 prop_assert_eq!(found, expected);
             } else {
@@ -189,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn saved_graphs_are_read_and_others_refused(rows in rows(), at in 0usize..200, byte: u8) {
+    fn saved_dfas_are_loaded_and_corrupted_ones_refused(rows in rows(), at in 0usize..200, byte: u8) {
         let graph = minimal(&rows);
         let saved = graph.save();
         let load = |data: &[u8]| patient(|poll| Graph::load(data, LABELS, poll));
@@ -198,7 +199,7 @@ proptest! {
         let mut other = saved.clone();
         let place = at % saved.len();
         other[place] = byte;
-        // What is read is a minimal graph, whatever was changed.
+        // Whatever is read successfully is a minimal DFA.
         if let Ok(read) = load(&other) {
             prop_assert_eq!(&patient(|poll| read.minimized(poll)).unwrap(), &read);
             prop_assert_eq!(read.save(), other);
@@ -207,7 +208,7 @@ proptest! {
 }
 
 #[test]
-fn patterns_have_their_minimal_states() {
+fn patterns_have_the_expected_number_of_minimal_states() {
     assert_eq!(graph(r"([0-9]+)?\.[0-9]+").state_count(), 3);
     assert_eq!(graph("a{3}|aaa"), graph("aaa"));
     assert_eq!(graph("(ab|a(b))*"), graph("(?:ab)*"));
@@ -216,7 +217,7 @@ fn patterns_have_their_minimal_states() {
 }
 
 #[test]
-fn limits_and_interruptions_stop_the_work() {
+fn limits_and_interrupts_stop_materialization() {
     let machine = machine("(a|b)*a(a|b){12}");
     let limited = patient(|poll| Graph::of(&machine, 1000, poll));
     let states = Resource::States;
@@ -254,14 +255,14 @@ fn lengths_count_characters() {
 }
 
 #[test]
-fn bytes_that_are_no_text_have_no_characters() {
+fn members_that_are_not_utf8_have_no_length_in_characters() {
     for texts in [vec![b"\xFF".to_vec()], vec![b"a\xC3".to_vec(), b"b".to_vec()]] {
         let machine = Automaton::new(&Expression::texts(texts), Limits::default()).unwrap();
         let graph = patient(|poll| Graph::of(&machine, LIMIT, poll)).unwrap();
         let refused = patient(|poll| Measured::new(&graph, Unit::Characters, poll));
         assert!(matches!(refused, Err(Error::Language { hint: Some(_), .. })));
     }
-    // Bytes that spell a character together are text, however they came together.
+    // Bytes that together form a character are UTF-8, however they were combined.
     let halves = [b"\xC3".to_vec(), b"\xA9".to_vec()].map(|half| Expression::texts(vec![half]));
     let whole = Expression::concat(halves.to_vec()).unwrap();
     let machine = Automaton::new(&whole, Limits::default()).unwrap();

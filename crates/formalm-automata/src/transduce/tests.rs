@@ -1,4 +1,4 @@
-//! Images against their definitions, by brute force over short texts.
+//! Tests of images against their definitions, by brute force over short strings.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn letters() -> CharSet {
     CharSet::from_ranges(LETTERS.map(|letter| (letter, letter)))
 }
 
-/// All texts over the letters with at most `length` characters.
+/// Returns all strings over the letters with at most `length` characters.
 fn texts(length: usize) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut last = all.clone();
@@ -43,7 +43,7 @@ fn texts(length: usize) -> Vec<String> {
     all
 }
 
-/// Fewest operations that turn `member` into `text`.
+/// Returns the fewest operations that turn `member` into `text`.
 fn distance(member: &[char], text: &[char], allowed: Operations, alphabet: &CharSet) -> u32 {
     const FAR: u32 = 1000;
     let mut rows = vec![vec![FAR; text.len() + 1]; member.len() + 1];
@@ -87,7 +87,7 @@ fn count(automaton: &Automaton) -> usize {
 }
 
 #[test]
-fn counts_of_neighbourhoods() {
+fn edit_languages_have_the_expected_number_of_members() {
     let printable = CharSet::from_ranges([(' ', '~')]);
     for (text, budget, wanted) in [("a b", 1, 663), ("Hello", 1, 1040), ("", 1, 96)] {
         let near = pattern(text).edits(edits(budget, printable.clone())).unwrap();
@@ -96,7 +96,7 @@ fn counts_of_neighbourhoods() {
 }
 
 #[test]
-fn machines_of_edits_stay_small() {
+fn edit_automata_have_few_states() {
     let text = "The quick brown fox jumps over the lazy dog, and the dog does not mind.";
     for (budget, most) in [(1, 1_000), (2, 5_000), (3, 25_000)] {
         let near = pattern(text).edits(edits(budget, CharSet::all())).unwrap();
@@ -121,7 +121,7 @@ fn machines_of_edits_stay_small() {
 }
 
 #[test]
-fn edits_in_a_group_stay_there() {
+fn edits_stay_inside_their_group() {
     let base = pattern("(?P<who>ab|b)-(?P<what>a|é)");
     let only = edits(1, letters());
     let near = base.edits(Edits { group: Some("what".to_owned()), ..only }).unwrap();
@@ -152,7 +152,7 @@ fn scripts_of_optional_regions_start_from_members() {
 }
 
 #[test]
-fn regions_that_cannot_be_are_refused() {
+fn invalid_edit_regions_are_refused() {
     for (source, name) in [("(?P<x>a)+", "x"), ("a", "x"), (r"(?P<x>a)\b", "x"), ("(?P<x>^a)", "x")]
     {
         let only = Edits { group: Some(name.to_owned()), ..edits(1, letters()) };
@@ -164,7 +164,7 @@ fn regions_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn edits_of_edits_add_up() {
+fn nested_edit_budgets_add_up() {
     let once = pattern("aab?").edits(edits(1, letters())).unwrap();
     let twice = automaton(&once.edits(edits(1, letters())).unwrap());
     let both = automaton(&pattern("aab?").edits(edits(2, letters())).unwrap());
@@ -174,7 +174,7 @@ fn edits_of_edits_add_up() {
 }
 
 #[test]
-fn scripts_of_edits_of_edits_count_the_last() {
+fn scripts_of_nested_edits_count_only_the_outer_edits() {
     let once = pattern("ab").edits(edits(1, letters())).unwrap();
     let twice = once.edits(edits(1, letters())).unwrap();
     let script =
@@ -205,7 +205,7 @@ fn obligatory_rewriting_is_leftmost_longest() {
 }
 
 #[test]
-fn vanishing_sources_end() {
+fn sources_that_vanish_terminate() {
     let rules = vec![("a".to_owned(), Expression::texts(vec![vec![], b"b".to_vec()]))];
     let machine = automaton(&pattern("a*").rewrite(rules, true).unwrap());
     for text in ["", "a", "bb", "abab"] {
@@ -213,7 +213,7 @@ fn vanishing_sources_end() {
     }
 }
 
-/// Texts that optional rules make of a member.
+/// Collects the strings that optional rules make of a member.
 fn rewritings(member: &str, rules: &[(String, Vec<String>)], found: &mut Vec<String>, done: &str) {
     let Some(first) = member.chars().next() else {
         found.push(done.to_owned());
@@ -229,7 +229,7 @@ fn rewritings(member: &str, rules: &[(String, Vec<String>)], found: &mut Vec<Str
     }
 }
 
-/// The texts that obligatory rules make of a member.
+/// Returns the strings that obligatory rules make of a member.
 fn replaced(member: &str, rules: &[(String, Vec<String>)]) -> Vec<String> {
     let Some(first) = member.chars().next() else { return vec![String::new()] };
     let here = rules.iter().filter(|(source, _)| member.starts_with(source.as_str()));
@@ -282,7 +282,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn edits_are_within_the_distance(
+    fn edit_languages_are_the_strings_within_the_distance(
         source in small_pattern(),
         budget in 0u32..3,
         operations in some_operations(),
@@ -319,7 +319,7 @@ proptest! {
     }
 
     #[test]
-    fn regions_confine_edits(
+    fn edits_are_confined_to_their_regions(
         source in small_pattern(),
         after in small_pattern(),
         before in small_pattern(),
@@ -362,12 +362,13 @@ proptest! {
     }
 
     #[test]
-    fn rewriting_is_as_defined(source in small_pattern(), rules in some_rules(), optional in any::<bool>()) {
+    fn rewriting_agrees_with_its_definition(source in small_pattern(), rules in some_rules(), optional in any::<bool>()) {
         let original = pattern(&source);
         prop_assume!(Automaton::new(&original, Limits::default()).is_ok());
         let machine = automaton(&original);
         let mut wanted: Vec<String> = Vec::new();
-        // Sources are at most two characters and may vanish: members twice as long as the texts.
+        // Sources have at most two characters and may vanish, so members are twice as long as the
+        // strings.
         for member in texts(6).iter().filter(|text| has(&machine, text)) {
             if optional {
                 rewritings(member, &rules, &mut wanted, "");
@@ -379,7 +380,7 @@ proptest! {
         let vanishes = rules.iter().any(|(_, targets)| targets.iter().any(String::is_empty));
         for text in texts(3) {
             let found = has(&rewritten, &text);
-            // Where sources vanish, longer members than were tried may lead to the text too.
+            // Where sources vanish, longer members than were tried may lead to the string too.
             if !vanishes || wanted.contains(&text) {
                 prop_assert_eq!(found, wanted.contains(&text), "{} {:?} {:?}", &source, &rules, &text);
             }
@@ -387,7 +388,7 @@ proptest! {
     }
 
     #[test]
-    fn reversal_reverses(source in small_pattern(), budget in 0u32..2) {
+    fn the_reversed_language_has_the_reversed_members(source in small_pattern(), budget in 0u32..2) {
         let original = pattern(&source);
         prop_assume!(Automaton::new(&original, Limits::default()).is_ok());
         let near = original.edits(Edits { after: Some(pattern("a?")), ..edits(budget, letters()) });
