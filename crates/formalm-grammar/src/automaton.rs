@@ -10,14 +10,14 @@ use formalm_automata::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::completions::Completions;
-use crate::core::{Core, Useless};
+use crate::completion::Completions;
 use crate::grammar::{Grammar, Note, Rule};
+use crate::interner::NOTHING;
 use crate::limits::{Limits, check};
-use crate::lists::NOTHING;
-use crate::own::{Met, Own};
-use crate::rows::{Rows, UNKNOWN};
-use crate::unusable::unusable;
+use crate::scratch_states::{Met, Own};
+use crate::state::{Core, Useless};
+use crate::transitions::{Rows, UNKNOWN};
+use crate::unusable_alternatives::unusable;
 
 /// What to ask instead where a language in the rules knows what it refuses alone.
 const ASKED: &str = "is_viable(text) tells what is not refused";

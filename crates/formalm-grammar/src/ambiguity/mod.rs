@@ -5,20 +5,20 @@
 //! of the machine, in which symbols that may be empty are skipped, so that a rule is looked at as
 //! all its variants without them.
 
-mod examples;
-mod lookaheads;
+mod example_prefixes;
+mod lalr_lookaheads;
 
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::grammar::Grammar;
+use crate::lexer::terminal_automata::{barren, terminals};
 use crate::limits::{Limits, Meter, check};
-use crate::lower::{Lowering, Production};
-use crate::machines::{barren, terminals};
-use crate::prepare::Prepared;
-use crate::tables::{STOP, Tables, contains, members};
-use examples::Examples;
-use lookaheads::Lookaheads;
+use crate::lr0::{STOP, Tables, contains, members};
+use crate::normal_form::Prepared;
+use crate::normal_form::lowering::{Lowering, Production};
+use example_prefixes::Examples;
+use lalr_lookaheads::Lookaheads;
 
 /// States of the tables, and conflicts told.
 const STATES: u64 = 50_000;
@@ -153,8 +153,8 @@ fn twice_here(tables: &Tables, state: u32) -> Vec<u32> {
     let mut ends: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     for &(place, pushed) in &kernel {
         let left = tables.left[place as usize];
-        let reach = lookaheads::reach(tables, place);
-        if tables.symbol[reach as usize] == crate::tables::END && !tables.is_goal(left) {
+        let reach = lalr_lookaheads::reach(tables, place);
+        if tables.symbol[reach as usize] == crate::lr0::END && !tables.is_goal(left) {
             let end = *ends.entry((left, pushed)).or_insert(reach);
             if end != reach {
                 found.push(left);

@@ -4,12 +4,13 @@
 //! recorded, a chart over them (Earley's, with one lexeme of lookahead, so that it is linear for
 //! ordinary grammars) packs all derivations, and one of them is taken out.
 
-mod chart;
-mod forest;
-mod lexemes;
-mod paths;
-mod productions;
-mod written;
+mod earley_chart;
+mod earley_productions;
+mod lexeme_graph;
+mod parse_forest;
+mod tokenize;
+mod tree_builder;
+pub(crate) mod tree_shape;
 
 use formalm_automata::explicit::Poll;
 use formalm_automata::{Error, Machine};
@@ -17,21 +18,21 @@ use num_bigint::BigUint;
 use std::sync::Arc;
 
 use crate::automaton::GrammarAutomaton;
-use crate::core::ignored;
 use crate::grammar::{Grammar, Lexing, Terminal};
 use crate::lexer::Lexer;
+use crate::lexer::terminal_automata::{Readers, barren, terminals};
 use crate::limits::Limits;
-use crate::lower::{Lowering, Production};
-use crate::machines::{Readers, barren, terminals};
-use crate::prepare::productive;
-use crate::shown::Shaped;
-use chart::Chart;
-use forest::Forest;
-use lexemes::{Free, Ordered};
-use paths::Paths;
-pub(crate) use productions::Productions;
-pub(crate) use productions::Steps;
-pub use written::{Branch, Part};
+use crate::normal_form::lowering::{Lowering, Production};
+use crate::normal_form::productive;
+use crate::state::ignored;
+use crate::trees::tree_shape::Shaped;
+use earley_chart::Chart;
+pub(crate) use earley_productions::Productions;
+pub(crate) use earley_productions::Steps;
+use lexeme_graph::Paths;
+use parse_forest::Forest;
+use tokenize::{Free, Ordered};
+pub use tree_builder::{Branch, Part};
 
 /// Terminals that the texts of a rule begin with, and whether it may be empty.
 pub type Beginnings = (Vec<usize>, bool);
@@ -74,7 +75,7 @@ impl Trees {
         let ignored = ignored(grammar);
         // Where lexemes are not one after the other, bytes say what may come next.
         let free = grammar.lexing == Lexing::Any || has_embedded(grammar);
-        let firsts = if free { lexemes::first_bytes(&automata, &embedded)? } else { Vec::new() };
+        let firsts = if free { tokenize::first_bytes(&automata, &embedded)? } else { Vec::new() };
         let start = (grammar.terminals.len() + grammar.start) as u32;
         let productions = Productions::new(
             lowering,
@@ -165,7 +166,7 @@ impl Trees {
         };
         let Some(root) = chart.root() else { return Ok(None) };
         let forest = Forest::new(&chart, root, &mut steps)?;
-        let branches = written::branches(self, &forest, whole, &mut steps)?;
+        let branches = tree_builder::branches(self, &forest, whole, &mut steps)?;
         Ok(Some(Parse { count: forest.ways(root).cloned(), branches }))
     }
 }

@@ -1,0 +1,69 @@
+//! Which terminals may go on at a place: what a message can name.
+
+use formalm_automata::{Error, StateId};
+use rustc_hash::FxHashMap;
+
+use crate::automaton::GrammarAutomaton;
+use crate::grammar::{Grammar, Node};
+use crate::interner::NOTHING;
+use crate::lr0::members;
+
+impl GrammarAutomaton {
+    /// The terminals of which a lexeme may begin in a state, or is under way in it, ascending; with
+    /// whether it is under way.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn expected(&self, state: StateId) -> Result<Vec<(usize, bool)>, Error> {
+        let core = &mut self.lock().core;
+        let mut found: FxHashMap<u32, bool> = FxHashMap::default();
+        for reading in core.readings(state.number() - 1) {
+            core.stacks.meter.reset();
+            if reading.is_between() {
+                let allowed = core.stacks.allowed(core.stacks_of(reading.place))?;
+                let set = core.stacks.tables.sets.copy(allowed);
+                for terminal in members(&set).filter_map(|number| number.checked_sub(1)) {
+                    // Levels have no text: they are told by the end of a line.
+                    if !core.layout.as_ref().is_some_and(|one| one.is_level(terminal)) {
+                        found.entry(terminal).or_insert(false);
+                    }
+                }
+                continue;
+            }
+            if reading.is_embedded() {
+                found.insert(core.embedded.at(reading.lexeme).0, true);
+                continue;
+            }
+            for (terminal, _) in core.lexer.distances(reading.lexeme)? {
+                if core.after(reading.place, terminal)? != NOTHING {
+                    // What only watches a lexeme stands for the terminal that it becomes.
+                    found.insert(terminal % core.terminals, true);
+                }
+            }
+        }
+        let mut found: Vec<(usize, bool)> =
+            found.into_iter().map(|(terminal, begun)| (terminal as usize, begun)).collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+}
+
+impl Grammar {
+    /// The rules in whose right-hand sides a terminal is.
+    pub fn rules_of(&self, terminal: usize) -> Vec<usize> {
+        let has = |body: &Node| {
+            let mut nodes = vec![body];
+            while let Some(node) = nodes.pop() {
+                match node {
+                    Node::Terminal(at) if *at == terminal => return true,
+                    Node::Empty | Node::Terminal(_) | Node::Rule(_) => {}
+                    Node::Sequence(list) | Node::Choice(list) => nodes.extend(list),
+                    Node::Repeat(one, ..) => nodes.push(one),
+                }
+            }
+            false
+        };
+        (0..self.rules.len()).filter(|&at| has(&self.rules[at].body)).collect()
+    }
+}

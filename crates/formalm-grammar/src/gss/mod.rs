@@ -1,0 +1,390 @@
+//! Stacks of LR states, interned and shared: equal stacks have equal numbers.
+//!
+//! A *node* is an LR state above other nodes, an *edge* a state above one of them. What the
+//! reductions of an edge lead to depends on the edge alone, so it is remembered per edge and
+//! not per stack: right recursion and nesting are linear without looking ahead. Since every
+//! edge points to something earlier, all of it is acyclic and walked with stacks of its own.
+
+mod node_sets;
+mod parser_state_prefix;
+mod rollback;
+mod shift;
+mod stack_min_bytes;
+mod stack_prefix;
+mod unit_reductions;
+
+use formalm_automata::Error;
+use rustc_hash::FxHashMap;
+
+use crate::interner::NOTHING;
+use crate::limits::Meter;
+use crate::lr0::{self, STOP, Tables};
+use node_sets::{Members, Sets};
+use rollback::{Log, Mark};
+use unit_reductions::Chains;
+
+const UNKNOWN: u32 = u32::MAX;
+/// What lies below the first state.
+const BOTTOM: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    state: u32,
+    below: u32,
+    /// What its reductions can shift, as a set of [`Tables::sets`].
+    allowed: u32,
+    /// What reductions of one symbol come to, as a number.
+    chain: u32,
+    /// Edges that the reductions of several symbols lead to, as a set.
+    children: u32,
+    /// Bytes of a shortest completion.
+    bytes: u32,
+}
+
+/// What is known of a node.
+#[derive(Clone, Copy, Debug)]
+struct Marks {
+    /// Its state is not sound, or one that completing its items comes back to.
+    fragile: bool,
+    /// There is more than one stack below it.
+    branched: bool,
+}
+
+/// The stacks built so far.
+#[derive(Debug)]
+pub(crate) struct Stacks {
+    pub(crate) tables: Tables,
+    pub(crate) meter: Meter,
+    /// State and set of nodes below.
+    nodes: Vec<(u32, u32)>,
+    marks: Vec<Marks>,
+    node_ids: FxHashMap<(u32, u32), u32>,
+    edges: Vec<Edge>,
+    edge_ids: FxHashMap<(u32, u32), u32>,
+    chains: Chains,
+    /// Sets of nodes and of edges. A set of stacks is that of its topmost nodes.
+    sets: Sets,
+    /// Where reductions that nothing can come before lead from some of the edges on long ways.
+    forced: FxHashMap<u32, u32>,
+    /// Edges above or equal to an edge that shift a terminal.
+    fronts: FxHashMap<(u32, u32), u32>,
+    shifts: FxHashMap<(u32, u32), u32>,
+    /// The terminals that sets of stacks can shift.
+    allowed: FxHashMap<u32, u32>,
+    start: u32,
+    mark: Option<(Mark, Log)>,
+    epoch: u64,
+    bytes_allowed: u64,
+    /// Memory that is used again.
+    spare: Vec<u32>,
+}
+
+impl Stacks {
+    pub(crate) fn new(tables: Tables, meter: Meter, bytes_allowed: u64) -> Stacks {
+        let mut stacks = Stacks {
+            tables,
+            meter,
+            nodes: Vec::new(),
+            marks: Vec::new(),
+            node_ids: FxHashMap::default(),
+            edges: Vec::new(),
+            edge_ids: FxHashMap::default(),
+            chains: Chains::default(),
+            sets: Sets::default(),
+            forced: FxHashMap::default(),
+            fronts: FxHashMap::default(),
+            shifts: FxHashMap::default(),
+            allowed: FxHashMap::default(),
+            start: 0,
+            mark: None,
+            epoch: 0,
+            bytes_allowed,
+            spare: Vec::new(),
+        };
+        let bottom = stacks.node(0, &[BOTTOM]);
+        stacks.start = stacks.sets.of(bottom);
+        stacks
+    }
+
+    /// The stack before anything was read.
+    pub(crate) fn start(&self) -> u32 {
+        self.start
+    }
+
+    fn node(&mut self, state: u32, below: &[u32]) -> u32 {
+        let set = self.sets.intern(below);
+        let nodes = &mut self.nodes;
+        let fresh = nodes.len() as u32;
+        let node = *self.node_ids.entry((state, set)).or_insert_with(|| {
+            nodes.push((state, set));
+            fresh
+        });
+        if node == fresh {
+            let fragile = self.exposes_fragile(state, below);
+            let branched = self.branches(below);
+            self.marks.push(Marks { fragile, branched });
+        }
+        node
+    }
+
+    /// Whether there is more than one stack in some nodes.
+    fn branches(&self, nodes: &[u32]) -> bool {
+        match *nodes {
+            [BOTTOM] => false,
+            [one] => self.marks[one as usize].branched,
+            _ => true,
+        }
+    }
+
+    /// Whether a state is not sound, or one below that its items come back to when they are
+    /// complete: what lies in between never matters again.
+    fn exposes_fragile(&self, state: u32, below: &[u32]) -> bool {
+        if !self.tables.has_fragile() {
+            return false;
+        }
+        if self.tables.is_fragile(state) {
+            return true;
+        }
+        if below.first() == Some(&BOTTOM) {
+            return false;
+        }
+        let pops = self.tables.pops(state);
+        let most = pops.last().copied().unwrap_or(0);
+        let mut reached = below.to_vec();
+        for popped in 1..=most {
+            let fragile = |&one: &u32| self.marks[one as usize].fragile;
+            if pops.binary_search(&popped).is_ok() && reached.iter().any(fragile) {
+                return true;
+            }
+            if popped < most {
+                if reached.iter().any(|&one| self.is_cut(one)) {
+                    // What is out of sight may be.
+                    return true;
+                }
+                let mut next = Vec::with_capacity(reached.len());
+                for &one in &reached {
+                    next.extend_from_slice(&self.sets.get(self.nodes[one as usize].1));
+                }
+                next.sort_unstable();
+                next.dedup();
+                reached = next;
+            }
+        }
+        false
+    }
+
+    fn edge(&mut self, state: u32, below: u32) -> u32 {
+        let edges = &mut self.edges;
+        *self.edge_ids.entry((state, below)).or_insert_with(|| {
+            let unknown = UNKNOWN;
+            let (allowed, chain, children, bytes) = (unknown, unknown, unknown, unknown);
+            edges.push(Edge { state, below, allowed, chain, children, bytes });
+            edges.len() as u32 - 1
+        })
+    }
+
+    /// Nodes `count` below a node, itself for none.
+    fn pop(&mut self, mut node: u32, mut count: u32) -> Result<Members, Error> {
+        while count > 0
+            && let Some(below) = Sets::single(self.nodes[node as usize].1)
+        {
+            self.meter.spend(1)?;
+            self.seen(node)?;
+            (node, count) = (below, count - 1);
+        }
+        if count == 0 {
+            self.seen(node)?;
+            return Ok(Members::One(node));
+        }
+        let mut reached = vec![node];
+        for _ in 0..count {
+            let mut below: Vec<u32> = Vec::new();
+            for &node in &reached {
+                self.seen(node)?;
+                below.extend_from_slice(&self.sets.get(self.nodes[node as usize].1));
+            }
+            self.meter.spend(below.len())?;
+            below.sort_unstable();
+            below.dedup();
+            reached = below;
+        }
+        reached.iter().try_for_each(|&node| self.seen(node))?;
+        Ok(Members::Several(reached.into()))
+    }
+
+    /// Appends the edges that take the place of `popped` symbols above a node once they are a
+    /// `symbol`.
+    fn reduced(
+        &mut self,
+        below: u32,
+        (symbol, popped): (u32, u32),
+        list: &mut Vec<u32>,
+    ) -> Result<(), Error> {
+        for &node in &*self.pop(below, popped - 1)? {
+            let state = self.nodes[node as usize].0;
+            if let Some(next) = self.tables.goto(state, symbol, &mut self.meter)? {
+                list.push(self.edge(next, node));
+            }
+        }
+        Ok(())
+    }
+
+    /// Edges that one reduction of an edge leads to.
+    fn reductions(&mut self, edge: u32) -> Result<Vec<u32>, Error> {
+        let Edge { state, below, .. } = self.edges[edge as usize];
+        let mut list = Vec::new();
+        for at in 0..self.tables.reductions(state).len() {
+            self.reduced(below, self.tables.reductions(state)[at], &mut list)?;
+        }
+        self.meter.spend(list.len() + 1)?;
+        list.retain(|&child| child != edge);
+        list.sort_unstable();
+        list.dedup();
+        Ok(list)
+    }
+
+    /// Edges that the reductions of an edge and its chain lead to, where they pop several symbols.
+    fn children(&mut self, edge: u32) -> Result<Members, Error> {
+        let Edge { below, children, .. } = self.edges[edge as usize];
+        if children != UNKNOWN {
+            return Ok(self.sets.get(children));
+        }
+        let chain = self.chain(edge)?;
+        let mut list = std::mem::take(&mut self.spare);
+        list.clear();
+        for at in 0..self.chain_reductions(chain).len() {
+            self.reduced(below, self.chain_reductions(chain)[at], &mut list)?;
+        }
+        self.meter.spend(list.len() + 1)?;
+        list.sort_unstable();
+        list.dedup();
+        let set = self.sets.intern(&list);
+        self.spare = list;
+        self.edges[edge as usize].children = set;
+        if let Some((mark, log)) = &mut self.mark
+            && (edge as usize) < mark.edges
+        {
+            log.children.push(edge);
+        }
+        Ok(self.sets.get(set))
+    }
+
+    /// What an edge and all it reduces to can shift.
+    pub(crate) fn allowed_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
+        let (mut path, mut at) = (Vec::new(), edge);
+        while self.edges[edge as usize].allowed == UNKNOWN {
+            match self.settle(at)? {
+                Some(open) => path.push(std::mem::replace(&mut at, open)),
+                None => at = path.pop().unwrap_or(edge),
+            }
+        }
+        Ok(self.edges[edge as usize].allowed)
+    }
+
+    /// Finds out what an edge can shift, if that is known of all it reduces to; else one of which
+    /// it is not.
+    fn settle(&mut self, edge: u32) -> Result<Option<u32>, Error> {
+        let children = self.children(edge)?;
+        let open = |one: &u32| self.edges[*one as usize].allowed == UNKNOWN;
+        if let Some(at) = children.iter().position(open) {
+            self.meter.spend(at)?;
+            return Ok(Some(children[at]));
+        }
+        let chain = self.chain(edge)?;
+        let mut allowed = self.chain_shifts(chain);
+        for &child in &*children {
+            allowed = self.tables.joined(allowed, self.edges[child as usize].allowed);
+        }
+        self.meter.spend(children.len() + 1)?;
+        self.edges[edge as usize].allowed = allowed;
+        Ok(None)
+    }
+
+    fn shifts_terminal(&mut self, edge: u32, terminal: u32) -> Result<bool, Error> {
+        let allowed = self.allowed_of_edge(edge)?;
+        Ok(lr0::contains(self.tables.sets.get(allowed), terminal + 1))
+    }
+
+    /// The edges at the top of a set of stacks.
+    pub(crate) fn tops(&mut self, stacks: u32) -> Vec<u32> {
+        let mut edges = Vec::new();
+        for &node in &*self.sets.get(stacks) {
+            let (state, below) = self.nodes[node as usize];
+            for &node in &*self.sets.get(below) {
+                edges.push(self.edge(state, node));
+            }
+        }
+        edges
+    }
+
+    /// The edge below an edge, if there is one and it is known.
+    pub(crate) fn only_below(&mut self, edge: u32) -> Option<u32> {
+        let below = self.edges[edge as usize].below;
+        if below == BOTTOM || self.is_cut(below) {
+            return None;
+        }
+        let (state, below) = self.nodes[below as usize];
+        Some(self.edge(state, Sets::single(below)?))
+    }
+
+    /// Whether some state on the stacks is not sound.
+    pub(crate) fn is_fragile(&self, stacks: u32) -> bool {
+        self.sets.get(stacks).iter().any(|&node| self.marks[node as usize].fragile)
+    }
+
+    /// Whether there is more than one stack.
+    pub(crate) fn is_branched(&self, stacks: u32) -> bool {
+        self.branches(&self.sets.get(stacks))
+    }
+
+    /// What a set of stacks can shift: a set of [`Tables::sets`], with [`STOP`] in it if the text
+    /// may end.
+    pub(crate) fn allowed(&mut self, stacks: u32) -> Result<u32, Error> {
+        if let Some(&allowed) = self.allowed.get(&stacks) {
+            return Ok(allowed);
+        }
+        let allowed = match self.only_edge(stacks) {
+            Some(edge) => self.allowed_of_edge(edge)?,
+            None => self.allowed_of_all(stacks)?,
+        };
+        self.allowed.insert(stacks, allowed);
+        if let Some((_, log)) = &mut self.mark {
+            log.allowed.push(stacks);
+        }
+        Ok(allowed)
+    }
+
+    fn allowed_of_all(&mut self, stacks: u32) -> Result<u32, Error> {
+        let mut joined = NOTHING;
+        for edge in self.tops(stacks) {
+            let allowed = self.allowed_of_edge(edge)?;
+            joined = self.tables.joined(joined, allowed);
+        }
+        Ok(joined)
+    }
+
+    /// Whether the text may end here.
+    pub(crate) fn is_accepting(&mut self, stacks: u32) -> Result<bool, Error> {
+        let allowed = self.allowed(stacks)?;
+        Ok(lr0::contains(self.tables.sets.get(allowed), STOP))
+    }
+
+    /// The union of two sets of stacks.
+    pub(crate) fn united(&mut self, left: u32, right: u32) -> u32 {
+        if left == right {
+            return left;
+        }
+        let edges = [self.tops(left), self.tops(right)].concat();
+        self.united_edges(edges)
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.nodes.len() * 34
+            + self.edges.len() * 44
+            + (self.fronts.len() + self.shifts.len()) * 20
+            + (self.allowed.len() + self.forced.len()) * 12
+            + self.sets.memory_bytes()
+            + self.chains.memory_bytes()
+            + self.tables.memory_bytes()
+    }
+}

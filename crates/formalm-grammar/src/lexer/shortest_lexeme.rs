@@ -1,0 +1,98 @@
+//! Shortest texts that threads read to the end of a lexeme.
+
+use std::sync::Arc;
+
+use formalm_automata::{EDGE, Error, Machine, Resource, StateId};
+use rustc_hash::FxHashSet;
+
+use super::{Kind, Lexer, Thread};
+use crate::lexer::terminal_automata::Reader;
+use crate::limits::check;
+
+/// States of a terminal that looks ahead that are visited in search of its shortest lexeme.
+const NEAR: u64 = 20_000;
+
+impl Lexer {
+    /// Terminals of the lexemes of a set, with the bytes each still needs at least.
+    pub(crate) fn distances(&mut self, set: u32) -> Result<Vec<(u32, u32)>, Error> {
+        let threads = self.lists.copy(set);
+        let lexemes = threads.iter().filter(|&&one| self.kind(one) == Kind::Lexeme);
+        let lexemes: Vec<u32> = lexemes.copied().collect();
+        lexemes.into_iter().map(|one| Ok((self.terminal(one), self.distance(one)?))).collect()
+    }
+
+    /// Bytes that a thread needs at least; one if it matches already, as it reads on.
+    pub(crate) fn distance(&mut self, thread: u32) -> Result<u32, Error> {
+        self.distances.resize(self.threads.len(), 0);
+        if self.distances[thread as usize] == 0 {
+            let rest = self.completion(thread)?;
+            self.distances[thread as usize] = (rest.len() as u32).max(1);
+        }
+        Ok(self.distances[thread as usize])
+    }
+
+    /// A shortest text, not empty, that a thread can read to a match.
+    pub(crate) fn completion(&mut self, thread: u32) -> Result<Arc<[u8]>, Error> {
+        // Columns matter to what a line means, not to where it ends.
+        let thread = self.plain_thread(thread);
+        if let Some(known) = self.completions.get(&thread) {
+            return Ok(Arc::clone(known));
+        }
+        let text: Arc<[u8]> = self.shortest(thread)?.into();
+        self.completions.insert(thread, Arc::clone(&text));
+        Ok(text)
+    }
+
+    fn shortest(&self, thread: u32) -> Result<Vec<u8>, Error> {
+        let Thread { terminal, state, .. } = self.threads[thread as usize];
+        let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
+        if self.ahead[terminal as usize] {
+            return self.shortest_ahead(automaton, state);
+        }
+        if !automaton.is_accepting(state) {
+            return automaton.shortest(state);
+        }
+        let mut nexts: Vec<(u8, StateId)> = Vec::new();
+        for &byte in automaton.class_starts() {
+            let Some(next) = automaton.step(state, byte)? else { continue };
+            if automaton.is_accepting(next) {
+                return Ok(vec![byte]);
+            }
+            if nexts.iter().all(|one| one.1 != next) {
+                nexts.push((byte, next));
+            }
+        }
+        let mut best: Option<Vec<u8>> = None;
+        for (byte, next) in nexts {
+            let rest = automaton.shortest(next)?;
+            if best.as_ref().is_none_or(|best| rest.len() + 1 < best.len()) {
+                best = Some([&[byte][..], &rest].concat());
+            }
+        }
+        Ok(best.unwrap_or_default())
+    }
+
+    /// The shortest lexeme, not empty, of a terminal that looks ahead; something may follow it.
+    fn shortest_ahead(&self, automaton: &Reader, from: StateId) -> Result<Vec<u8>, Error> {
+        let mut came: Vec<(StateId, Vec<u8>)> = vec![(from, Vec::new())];
+        let mut seen = FxHashSet::default();
+        let mut at = 0;
+        while at < came.len() {
+            let (here, text) = came[at].clone();
+            for &byte in self.representatives.iter().filter(|&&byte| byte != EDGE) {
+                let Some(next) = automaton.step(here, byte)? else { continue };
+                if !seen.insert(next.number()) {
+                    continue;
+                }
+                let longer = [&text[..], &[byte]].concat();
+                if automaton.step(next, EDGE)?.is_some() {
+                    return Ok(longer);
+                }
+                check(Resource::States, came.len() as u64, NEAR)?;
+                came.push((next, longer));
+            }
+            at += 1;
+        }
+        Ok(Vec::new())
+    }
+}

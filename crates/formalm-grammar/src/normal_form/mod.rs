@@ -1,0 +1,143 @@
+//! Productions made fit for tables: nothing useless, nothing empty, no cycles of units.
+//!
+//! Every step is linear and none recurses. Afterwards every symbol derives some text that is not
+//! empty, no production is empty, and no symbol derives itself alone by way of another. That
+//! makes stacks acyclic: each symbol pushed spans at least one terminal.
+
+use crate::normal_form::lowering::{Lowering, Production};
+pub(crate) mod lowering;
+pub(crate) mod unit_cycles;
+
+/// Productions ready for tables.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// Symbols below are terminals.
+    pub(crate) terminals: u32,
+    pub(crate) symbols: u32,
+    pub(crate) productions: Vec<Production>,
+    /// Per symbol: it derives the empty text too.
+    pub(crate) nullable: Vec<bool>,
+    pub(crate) start: u32,
+    /// Symbols that derive something in two ways: themselves, or by equal productions.
+    pub(crate) doubled: Vec<u32>,
+    /// Per symbol before merging: it derives no text at all.
+    pub(crate) unproductive: Vec<bool>,
+    /// Per symbol before merging: the start does not need it.
+    pub(crate) unreachable: Vec<bool>,
+}
+
+impl Prepared {
+    /// Prepares productions; `barren` tells which terminals have no text. `None` if the start
+    /// derives no text.
+    pub(crate) fn new(lowering: Lowering, barren: &[bool], start: u32) -> Option<Prepared> {
+        let terminals = barren.len() as u32;
+        let symbols = lowering.symbols;
+        let mut productions = lowering.productions;
+        let productive = productive(&productions, symbols, barren);
+        if !productive[start as usize] {
+            return None;
+        }
+        productions.retain(|one| one.right.iter().all(|&symbol| productive[symbol as usize]));
+        let reachable = reachable(&productions, symbols, start);
+        productions.retain(|one| reachable[one.left as usize]);
+        let mut nullable = derives(&productions, symbols, |_| false, Demand::All);
+        let filled = derives(&productions, symbols, |symbol| symbol < terminals, Demand::Any);
+        for one in &mut productions {
+            one.right.retain(|&symbol| filled[symbol as usize]);
+        }
+        productions.retain(|one| !one.right.is_empty());
+        let merged = unit_cycles::merge(&productions, &nullable, terminals, symbols);
+        for one in &mut productions {
+            one.left = merged[one.left as usize];
+            one.right.iter_mut().for_each(|symbol| *symbol = merged[*symbol as usize]);
+        }
+        let mut doubled = Vec::new();
+        productions.retain(|one| {
+            let is_loop = one.right == [one.left];
+            doubled.extend(is_loop.then_some(one.left));
+            !is_loop
+        });
+        productions.sort_unstable();
+        productions.dedup_by(|one, before| {
+            doubled.extend((one == before).then_some(one.left));
+            one == before
+        });
+        let start = merged[start as usize];
+        nullable = merged.iter().map(|&symbol| nullable[symbol as usize]).collect();
+        Some(Prepared {
+            terminals,
+            symbols,
+            productions,
+            nullable,
+            start,
+            doubled,
+            unproductive: productive.iter().map(|productive| !productive).collect(),
+            unreachable: reachable.iter().map(|reachable| !reachable).collect(),
+        })
+    }
+}
+
+/// Symbols that derive a text.
+pub(crate) fn productive(productions: &[Production], symbols: u32, barren: &[bool]) -> Vec<bool> {
+    let full = |symbol: u32| barren.get(symbol as usize).is_some_and(|barren| !barren);
+    derives(productions, symbols, full, Demand::All)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Demand {
+    /// A production holds if all its symbols do.
+    All,
+    /// A production holds if any of its symbols does.
+    Any,
+}
+
+/// Symbols for which something holds: `given` ones and left sides of productions that hold.
+fn derives(
+    productions: &[Production],
+    symbols: u32,
+    given: impl Fn(u32) -> bool,
+    demand: Demand,
+) -> Vec<bool> {
+    let mut holds = vec![false; symbols as usize];
+    let mut uses: Vec<Vec<u32>> = vec![Vec::new(); symbols as usize];
+    let mut missing: Vec<usize> = Vec::with_capacity(productions.len());
+    let mut work: Vec<u32> = (0..symbols).filter(|&symbol| given(symbol)).collect();
+    for (at, one) in productions.iter().enumerate() {
+        for &symbol in &one.right {
+            uses[symbol as usize].push(at as u32);
+        }
+        missing.push(if demand == Demand::All { one.right.len() } else { 1 });
+        if one.right.is_empty() && demand == Demand::All {
+            work.push(one.left);
+        }
+    }
+    while let Some(symbol) = work.pop() {
+        if std::mem::replace(&mut holds[symbol as usize], true) {
+            continue;
+        }
+        for &at in &uses[symbol as usize] {
+            let missing = &mut missing[at as usize];
+            *missing = missing.saturating_sub(1);
+            if *missing == 0 {
+                work.push(productions[at as usize].left);
+            }
+        }
+    }
+    holds
+}
+
+fn reachable(productions: &[Production], symbols: u32, start: u32) -> Vec<bool> {
+    let mut of: Vec<Vec<u32>> = vec![Vec::new(); symbols as usize];
+    for (at, one) in productions.iter().enumerate() {
+        of[one.left as usize].push(at as u32);
+    }
+    let mut reached = vec![false; symbols as usize];
+    let mut work = vec![start];
+    while let Some(symbol) = work.pop() {
+        if !std::mem::replace(&mut reached[symbol as usize], true) {
+            let productions = of[symbol as usize].iter().map(|&at| &productions[at as usize]);
+            work.extend(productions.flat_map(|one| one.right.iter().copied()));
+        }
+    }
+    reached
+}

@@ -1,0 +1,96 @@
+//! Symbols that derive each other alone.
+
+use crate::normal_form::lowering::Production;
+
+/// A symbol's place in the search for components.
+#[derive(Clone, Copy, Default)]
+struct Visit {
+    /// Order of discovery, from 1; 0 is unseen.
+    order: u32,
+    low: u32,
+    open: bool,
+}
+
+/// Per symbol the representative of those that derive each other through units: a production is a
+/// unit edge to a symbol if all its other symbols may be empty. They derive the same texts.
+pub(crate) fn merge(
+    productions: &[Production],
+    nullable: &[bool],
+    terminals: u32,
+    symbols: u32,
+) -> Vec<u32> {
+    let edges = edges(productions, nullable, terminals, symbols);
+    let mut merged: Vec<u32> = (0..symbols).collect();
+    for members in components(&edges) {
+        let Some(&first) = members.last() else { continue };
+        members.iter().for_each(|&one| merged[one as usize] = first);
+    }
+    merged
+}
+
+/// The strongly connected parts of a graph, each behind those that its edges lead to (Tarjan's
+/// algorithm); the last of a part is the one that was met first.
+pub(crate) fn components(edges: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let mut found = Vec::new();
+    let mut visits = vec![Visit::default(); edges.len()];
+    let mut order = 0;
+    let mut open: Vec<u32> = Vec::new();
+    let mut path: Vec<(u32, usize)> = Vec::new();
+    for root in 0..edges.len() as u32 {
+        if visits[root as usize].order == 0 {
+            path.push((root, 0));
+        }
+        while let Some((symbol, at)) = path.last_mut() {
+            let (here, next) = (*symbol as usize, *at);
+            if next == 0 && visits[here].order == 0 {
+                order += 1;
+                visits[here] = Visit { order, low: order, open: true };
+                open.push(here as u32);
+            }
+            if let Some(&to) = edges[here].get(next) {
+                *at += 1;
+                let seen = visits[to as usize];
+                if seen.order == 0 {
+                    path.push((to, 0));
+                } else if seen.open {
+                    visits[here].low = visits[here].low.min(seen.order);
+                }
+                continue;
+            }
+            path.pop();
+            if let Some(&(above, _)) = path.last() {
+                visits[above as usize].low = visits[above as usize].low.min(visits[here].low);
+            }
+            if visits[here].low == visits[here].order {
+                let from = open.iter().rposition(|&one| one as usize == here).unwrap_or(0);
+                let mut members = open.split_off(from);
+                members.reverse();
+                members.iter().for_each(|&one| visits[one as usize].open = false);
+                found.push(members);
+            }
+        }
+    }
+    found
+}
+
+fn edges(
+    productions: &[Production],
+    nullable: &[bool],
+    terminals: u32,
+    symbols: u32,
+) -> Vec<Vec<u32>> {
+    let mut edges: Vec<Vec<u32>> = vec![Vec::new(); symbols as usize];
+    for one in productions {
+        let mut full = one.right.iter().filter(|&&symbol| !nullable[symbol as usize]);
+        match (full.next(), full.next()) {
+            (None, _) => edges[one.left as usize].extend_from_slice(&one.right),
+            (Some(&only), None) if only >= terminals => edges[one.left as usize].push(only),
+            _ => {}
+        }
+    }
+    for list in &mut edges {
+        list.sort_unstable();
+        list.dedup();
+    }
+    edges
+}

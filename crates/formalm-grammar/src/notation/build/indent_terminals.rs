@@ -1,0 +1,98 @@
+//! Terminals that tell indentation, by name.
+
+use formalm_automata::{Error, Expression};
+
+use crate::grammar::Terminal;
+use crate::indentation::{Indentation, Rules};
+use crate::notation::build::Build;
+use crate::notation::lark::terminal_length::Shape;
+use crate::notation::terminal_order::{Kind, Ranked};
+
+/// How indentation is told, with the names of terminals in a text of Lark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Levels {
+    /// The terminal of line breaks, which is defined.
+    pub newline: String,
+    /// The terminal in front of a level, which is declared.
+    pub indent: String,
+    /// The terminal behind a level, which is declared.
+    pub dedent: String,
+    /// Names, or texts in rules, of what opens brackets.
+    pub opening: Vec<String>,
+    /// Names, or texts in rules, of what closes brackets.
+    pub closing: Vec<String>,
+    /// How columns are counted.
+    pub rules: Rules,
+    /// The width of a tab.
+    pub tab: u32,
+    /// The widest indentation.
+    pub widest: u32,
+    /// Most levels, the outermost one among them.
+    pub levels: u32,
+}
+
+fn refused(message: String, hint: &str) -> Error {
+    Error::Language { message, span: None, hint: Some(hint.to_owned()) }
+}
+
+impl Build<'_> {
+    /// The number of a terminal that columns tell, if a name is that of one.
+    pub(in crate::notation) fn level(&self, name: &str) -> Option<usize> {
+        let levels = self.levels?;
+        [&levels.indent, &levels.dedent].iter().position(|one| *one == name)
+    }
+
+    /// Takes up the terminals that columns tell: the first two.
+    pub(in crate::notation) fn take_up_levels(&mut self) -> Result<(), Error> {
+        let Some(levels) = self.levels else { return Ok(()) };
+        for name in [&levels.indent, &levels.dedent] {
+            let Some((_, span)) = self.source.declared.iter().find(|one| one.0 == *name) else {
+                let message = format!("the terminal {name} of indentation is not declared");
+                return Err(refused(message, "write %declare with its name on a line of its own"));
+            };
+            if self.has_terminal(name) || (levels.indent == levels.dedent) {
+                let message = format!("the terminal {name} of indentation is defined twice");
+                return Err(refused(message, "columns tell it: it has no pattern"));
+            }
+            let language = Expression::texts(Vec::new());
+            let terminal =
+                Terminal { name: name.clone(), language, embedded: None, span: Some(*span) };
+            let shape = Shape::endless();
+            let kind = Kind { priority: 0, text: None, shape, sorted: name.clone() };
+            self.terminals.push(Ranked { terminal, kind });
+        }
+        Ok(())
+    }
+
+    /// How indentation is told, by numbers of terminals.
+    pub(in crate::notation) fn indentation(&self) -> Result<Option<Indentation>, Error> {
+        let Some(levels) = self.levels else { return Ok(None) };
+        let found = |name: &str| {
+            let is_it = |one: &Ranked| {
+                one.terminal.name == name
+                    || one.kind.text.as_deref() == Some(name)
+                    || one.kind.sorted == name
+            };
+            self.terminals.iter().position(is_it).ok_or_else(|| {
+                let message = format!("the grammar has no terminal {name} to tell indentation by");
+                let hint = "name terminals that rules use, or texts as they are in rules; without \
+                            brackets say opening=() and closing=()";
+                refused(message, hint)
+            })
+        };
+        let all = |names: &[String]| -> Result<Vec<usize>, Error> {
+            names.iter().map(|one| found(one)).collect()
+        };
+        Ok(Some(Indentation {
+            newline: found(&levels.newline)?,
+            indent: 0,
+            dedent: 1,
+            opening: all(&levels.opening)?,
+            closing: all(&levels.closing)?,
+            rules: levels.rules,
+            tab: levels.tab,
+            widest: levels.widest,
+            levels: levels.levels,
+        }))
+    }
+}

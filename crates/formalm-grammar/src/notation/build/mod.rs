@@ -1,0 +1,207 @@
+//! From a tree to a grammar: names become numbers, parts of terminals one pattern.
+
+mod ignored_terminals;
+pub(super) mod indent_terminals;
+mod name_resolution;
+mod reference_checks;
+mod rule_bodies;
+mod special_tokens;
+mod terminal_algebra;
+mod terminals;
+mod tree_markers;
+mod unused_symbols;
+
+use std::cell::Cell;
+
+use formalm_automata::{Error, Expression, Span};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::grammar::{Embedded, Grammar, Lexing, Note, Rule};
+use crate::notation::build::indent_terminals::Levels;
+use crate::notation::build::tree_markers::Mark;
+use crate::notation::parse_options::Options;
+use crate::notation::scanner::refusal;
+use crate::notation::terminal_order::{self, Ranked};
+use crate::notation::{RuleSource, Source, TerminalSource, Tree};
+use crate::trees::tree_shape::Shown;
+pub(super) use rule_bodies::written_out;
+
+/// Names within names of terminals.
+pub(super) const DEPTH: usize = 100;
+/// Parts of all terminals together.
+pub(super) const PARTS: u64 = 1_000_000;
+
+pub(super) struct Build<'a> {
+    text: &'a str,
+    pub(super) source: &'a Source,
+    /// How indentation is told, if it is.
+    pub(super) levels: Option<&'a Levels>,
+    pub(super) lexing: Lexing,
+    pub(super) defined: FxHashMap<&'a str, &'a TerminalSource>,
+    /// Declared terminals that are languages.
+    pub(super) given: FxHashMap<&'a str, &'a Expression>,
+    /// Declared rules, and languages within rules, that are languages of any kind.
+    embedded: FxHashMap<&'a str, &'a Embedded>,
+    /// Terminals that are put together as languages.
+    pub(super) algebra: FxHashSet<&'a str>,
+    pub(super) templates: FxHashMap<&'a str, &'a RuleSource>,
+    pub(super) terminals: Vec<Ranked>,
+    by_name: FxHashMap<String, usize>,
+    pub(super) by_text: FxHashMap<String, usize>,
+    /// Terminals with a name that are one text or pattern, by how that is written.
+    pub(super) named_texts: FxHashMap<String, &'a TerminalSource>,
+    pub(super) rules: Vec<Rule>,
+    /// Of each rule, what trees show of it.
+    pub(super) shown: Vec<Shown>,
+    /// Whether rules are made for what trees do not show.
+    pub(super) shaped: bool,
+    /// Rules of lexemes that trees leave out, and of parts that are not there, by their size.
+    pub(super) marks: FxHashMap<Mark, usize>,
+    instances: FxHashMap<String, usize>,
+    /// Rules to write out: the definition and what its parameters stand for.
+    queue: Vec<(usize, &'a RuleSource, Vec<Tree>)>,
+    pub(super) notes: Vec<Note>,
+    /// Names that texts and patterns within rules are sorted by, by their keys.
+    unnamed: FxHashMap<String, String>,
+    pub(super) parts: Cell<u64>,
+    /// The same of arguments of templates.
+    written_out: Cell<u64>,
+    /// Rules may stand within what is put together as languages: there is nothing else.
+    pub(super) rules_within: bool,
+}
+
+/// The grammar that a text defines.
+pub(super) fn grammar(
+    text: &str,
+    source: Source,
+    options: &Options,
+    shaped: bool,
+) -> Result<(Grammar, Vec<Shown>), Error> {
+    let (lexing, start) = (options.reading(), options.start_of(&source));
+    let mut build = Build {
+        text,
+        source: &source,
+        levels: options.levels.as_ref(),
+        lexing,
+        defined: FxHashMap::default(),
+        given: options
+            .languages
+            .iter()
+            .chain(&source.special)
+            .map(|(name, one)| (name.as_str(), one))
+            .collect(),
+        embedded: options.embedded.iter().map(|(name, one)| (name.as_str(), one)).collect(),
+        algebra: FxHashSet::default(),
+        templates: FxHashMap::default(),
+        terminals: Vec::new(),
+        by_name: FxHashMap::default(),
+        by_text: FxHashMap::default(),
+        named_texts: FxHashMap::default(),
+        rules: Vec::new(),
+        shown: Vec::new(),
+        shaped,
+        marks: FxHashMap::default(),
+        instances: FxHashMap::default(),
+        queue: Vec::new(),
+        notes: source.notes.clone(),
+        unnamed: FxHashMap::default(),
+        parts: Cell::new(0),
+        written_out: Cell::new(0),
+        rules_within: source.terminals.is_empty(),
+    };
+    build.names(&options.languages)?;
+    build.unnamed = build.names_of_unnamed();
+    build.embedded_names(&options.embedded)?;
+    build.check_references()?;
+    build.find_algebra();
+    build.take_up_levels()?;
+    let nowhere = Span { start: 0, end: 0 };
+    let Some(&first) = build.templates.get(start.as_str()) else {
+        return Err(build.no_start(&start));
+    };
+    if !first.parameters.is_empty() {
+        return Err(build.refuse(first.span, "a template cannot be the start", None));
+    }
+    // Where order is Lark's, a text that is ignored is so in rules too.
+    let first = if lexing == Lexing::First { build.all_ignored()? } else { Vec::new() };
+    let needed = build.needed(&start);
+    build.check_unneeded(&needed)?;
+    let unneeded = build.unneeded(&needed);
+    let joined = if lexing == Lexing::First { build.joined(&needed) } else { Vec::new() };
+    let mut needed: Vec<String> = needed.into_iter().map(str::to_owned).collect();
+    needed.sort_unstable();
+    build.notes.extend(unneeded.into_iter().chain(joined));
+    let start = build.rule(&start, Vec::new(), nowhere)?;
+    for rule in &source.rules {
+        if rule.parameters.is_empty() {
+            build.rule(&rule.name, Vec::new(), rule.span)?;
+        }
+    }
+    let mut at = 0;
+    while at < build.queue.len() {
+        let (place, rule, arguments) = build.queue[at].clone();
+        build.rules[place].body = match rule.attributes.are_bounds() {
+            true => build.bounded_rule(rule)?,
+            false => build.body(&rule.body, rule, &arguments)?,
+        };
+        at += 1;
+    }
+    let ignored = if lexing == Lexing::First { first } else { build.all_ignored()? };
+    let whole = build.all_whole()?;
+    build.note_lost_captures();
+    if lexing == Lexing::Any {
+        build.note_priorities();
+    }
+    if lexing == Lexing::Any && !ignored.is_empty() {
+        let message = "lexemes are read in any way: nothing has to stand between them, so that \
+                       words may touch where blanks are ignored";
+        build.notes.push(Note { message: message.to_owned(), span: None });
+    }
+    let (indentation, captures) = (build.indentation()?, build.captures());
+    let special = source.special.iter().map(|one| one.0.clone()).collect();
+    let Build { terminals, rules, shown, notes, .. } = build;
+    let grammar = terminal_order::ordered(
+        terminals,
+        Grammar {
+            terminals: Vec::new(),
+            rules,
+            ignored,
+            whole,
+            start,
+            lexing,
+            replaced: Vec::new(),
+            indentation,
+            captures,
+            special,
+            needed,
+            notes,
+        },
+    )?;
+    Ok((grammar, shown))
+}
+
+impl<'a> Build<'a> {
+    pub(super) fn has_terminal(&self, name: &str) -> bool {
+        self.defined.contains_key(name) || self.given.contains_key(name)
+    }
+
+    /// Refuses a start rule that there is not.
+    fn no_start(&self, name: &str) -> Error {
+        let Some(first) = self.source.rules.first() else {
+            let message = format!("the grammar has no rule {name} to start with, nor any other");
+            return Error::Language { message, span: None, hint: None };
+        };
+        let message = format!("the grammar has no rule {name} to start with");
+        let hint = format!("its first one is {0}: name it so, or say start=\"{0}\"", first.name);
+        self.refuse(first.span, &message, Some(&hint))
+    }
+
+    /// Whether a name is that of a language of any kind.
+    pub(super) fn is_embedded(&self, name: &str) -> bool {
+        self.embedded.contains_key(name)
+    }
+
+    pub(super) fn refuse(&self, span: Span, message: &str, hint: Option<&str>) -> Error {
+        refusal(self.text, span, message, hint)
+    }
+}

@@ -1,0 +1,138 @@
+//! Names of rules, templates and terminals.
+
+use formalm_automata::{Error, Expression, Resource, Span};
+
+use super::{Build, DEPTH};
+use crate::grammar::{Embedded, Lexing, Node, Rule};
+use crate::notation::syntax_tree::written;
+use crate::notation::{TerminalSource, Tree};
+use crate::trees::tree_shape::Shown;
+
+/// Templates written out.
+const INSTANCES: usize = 10_000;
+
+impl Build<'_> {
+    /// Takes up all names; each may be defined once.
+    pub(super) fn names(&mut self, languages: &[(String, Expression)]) -> Result<(), Error> {
+        for one in &self.source.terminals {
+            let other = self.defined.insert(&one.name, one);
+            // The same import may be written twice.
+            if other.is_some_and(|other| one.imported.is_none() || one.imported != other.imported) {
+                return Err(self.refuse(one.span, &format!("{} is defined twice", one.name), None));
+            }
+        }
+        for one in &self.source.rules {
+            if self.templates.insert(&one.name, one).is_some() {
+                return Err(self.refuse(one.span, &format!("{} is defined twice", one.name), None));
+            }
+        }
+        for (name, span) in &self.source.declared {
+            let defined = self.defined.contains_key(name.as_str())
+                || self.templates.contains_key(name.as_str());
+            // What is given as well has refusals of its own.
+            let given = self.given.contains_key(name.as_str())
+                || self.is_embedded(name)
+                || self.level(name).is_some();
+            if defined && !given {
+                let message = format!("{name} is declared, and defined in the text as well");
+                let hint = "leave out %declare, which is for languages that are given and levels";
+                return Err(self.refuse(*span, &message, Some(hint)));
+            }
+        }
+        for (at, (name, _)) in languages.iter().enumerate() {
+            let declared = self.source.declared.iter().any(|one| one.0 == *name);
+            let twice = languages[..at].iter().any(|one| one.0 == *name);
+            let why = match self.defined.contains_key(name.as_str()) || twice {
+                true => "is defined twice",
+                false if !declared => "is not declared in the text",
+                false => continue,
+            };
+            return Err(Error::Language {
+                message: format!("the terminal {name} {why}"),
+                span: None,
+                hint: Some(format!("write %declare {name} on a line of its own, once")),
+            });
+        }
+        self.name_texts();
+        Ok(())
+    }
+
+    /// The same text within a rule is the same terminal.
+    fn name_texts(&mut self) {
+        // Of several names, Lark takes the last, and those that are imported come first.
+        let first = self.lexing == Lexing::First;
+        let mut all: Vec<&TerminalSource> = self.source.terminals.iter().collect();
+        if first {
+            all.sort_by_key(|one| one.imported.is_none());
+        }
+        for one in all {
+            let leaf = self.only_leaf(&one.body, DEPTH);
+            if let Some(leaf) = leaf.filter(|_| !one.attributes.are_bounds()) {
+                match first {
+                    true => drop(self.named_texts.insert(leaf.key.clone(), one)),
+                    false => drop(self.named_texts.entry(leaf.key.clone()).or_insert(one)),
+                }
+            }
+        }
+    }
+
+    /// Takes up the names of languages of any kind: each is declared, and no rule.
+    pub(super) fn embedded_names(&self, all: &[(String, Embedded)]) -> Result<(), Error> {
+        for (at, (name, _)) in all.iter().enumerate() {
+            let declared = self.source.declared.iter().any(|one| one.0 == *name)
+                || self.source.inlined.iter().any(|one| one.name == *name);
+            let twice = all[..at].iter().any(|one| one.0 == *name);
+            let why = match self.templates.contains_key(name.as_str()) || twice {
+                true => "is defined twice",
+                false if !declared => "is not declared in the text",
+                false => continue,
+            };
+            return Err(Error::Language {
+                message: format!("the rule {name} {why}"),
+                span: None,
+                hint: Some(format!("write %declare {name} on a line of its own, once")),
+            });
+        }
+        Ok(())
+    }
+
+    /// The number of a rule or of a template with arguments.
+    pub(super) fn rule(
+        &mut self,
+        name: &str,
+        arguments: Vec<Tree>,
+        span: Span,
+    ) -> Result<usize, Error> {
+        let Some(&source) = self.templates.get(name) else {
+            let message = format!("{name} is not defined");
+            return Err(self.refuse(span, &message, None));
+        };
+        if source.parameters.len() != arguments.len() {
+            return Err(self.wrong_arguments(source, arguments.len(), span));
+        }
+        let written: Vec<String> = arguments.iter().map(written).collect();
+        let name = match written.len() {
+            0 => name.to_owned(),
+            _ => format!("{name}{{{}}}", written.join(", ")),
+        };
+        if let Some(&at) = self.instances.get(&name) {
+            return Ok(at);
+        }
+        let at = self.rules.len();
+        if !arguments.is_empty() && (at > INSTANCES || name.len() > 100 * DEPTH) {
+            let (needed, allowed) = (at as u64 + 1, INSTANCES as u64);
+            return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
+        }
+        self.instances.insert(name.clone(), at);
+        self.add_rule(Rule { name, body: Node::Empty, span: Some(source.span) }, &source.shown);
+        self.queue.push((at, source, arguments));
+        Ok(at)
+    }
+
+    pub(in crate::notation) fn add_rule(&mut self, rule: Rule, shown: &Shown) {
+        self.rules.push(rule);
+        if self.shaped {
+            self.shown.push(shown.clone());
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Names in right-hand sides: each has to be defined, and only templates take arguments.
+
+use formalm_automata::{Error, Span};
+
+use crate::notation::build::Build;
+use crate::notation::syntax_tree::only;
+use crate::notation::{RuleSource, Tree};
+
+impl Build<'_> {
+    /// Refuses names that nothing defines, and arguments of what is no template, also where neither
+    /// would be looked at.
+    pub(in crate::notation) fn check_references(&self) -> Result<(), Error> {
+        let source = self.source;
+        for one in &source.rules {
+            self.check_names(&one.body, Some(&one.parameters))?;
+        }
+        let terminals = source.terminals.iter().map(|one| &one.body);
+        let anywhere = source.ignored.iter().chain(&source.whole).map(|one| &one.0);
+        for body in terminals.chain(anywhere) {
+            self.check_names(body, None)?;
+        }
+        Ok(())
+    }
+
+    /// Checks a right-hand side of a rule with `parameters`. Without them it is that of a terminal,
+    /// whose names are looked up where it is put together.
+    fn check_names(&self, body: &Tree, parameters: Option<&[String]>) -> Result<(), Error> {
+        // A template as an argument takes its own where its parameter stands.
+        let mut open = vec![(body, false)];
+        while let Some((tree, is_argument)) = open.pop() {
+            match only(tree) {
+                Tree::Leaf(_) => {}
+                Tree::Name(name, arguments, place) => {
+                    self.check_name(name, arguments, *place, parameters, is_argument)?;
+                    open.extend(arguments.iter().rev().map(|one| (one, true)));
+                }
+                Tree::Sequence(list) | Tree::Choice(list) | Tree::Both(list, _) => {
+                    open.extend(list.iter().rev().map(|one| (one, false)));
+                }
+                Tree::Repeat(one, ..) | Tree::Maybe(one) | Tree::Outside(one, _) => {
+                    open.push((one, false));
+                }
+                Tree::Except(first, second, _) => {
+                    open.extend([(&**second, false), (&**first, false)]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_name(
+        &self,
+        name: &str,
+        arguments: &[Tree],
+        place: Span,
+        parameters: Option<&[String]>,
+        is_argument: bool,
+    ) -> Result<(), Error> {
+        if parameters.is_some_and(|all| all.iter().any(|one| one == name)) {
+            return Ok(());
+        }
+        if let Some(rule) = self.templates.get(name) {
+            let as_argument = is_argument && arguments.is_empty();
+            if as_argument || rule.parameters.len() == arguments.len() {
+                return Ok(());
+            }
+            return Err(self.wrong_arguments(rule, arguments.len(), place));
+        }
+        if parameters.is_some() && !self.is_terminal_or_language(name) {
+            return Err(self.refuse(place, &format!("{name} is not defined"), None));
+        }
+        if arguments.is_empty() { Ok(()) } else { Err(self.no_template(name, place)) }
+    }
+
+    pub(in crate::notation) fn wrong_arguments(
+        &self,
+        rule: &RuleSource,
+        given: usize,
+        place: Span,
+    ) -> Error {
+        let (name, takes) = (&rule.name, rule.parameters.len());
+        self.refuse(place, &format!("{name} takes {takes} arguments, not {given}"), None)
+    }
+
+    pub(in crate::notation) fn no_template(&self, name: &str, place: Span) -> Error {
+        let message = format!("{name} is no template: it takes no arguments in braces");
+        let hint =
+            "a template is a rule: name{x}: …; numbers in braces repeat: A{2}, A{2,3}, A{2,}";
+        self.refuse(place, &message, Some(hint))
+    }
+
+    fn is_terminal_or_language(&self, name: &str) -> bool {
+        self.has_terminal(name)
+            || self.is_embedded(name)
+            || self.source.inlined.iter().any(|one| one.name == name)
+            || self.source.declared.iter().any(|one| one.0 == *name)
+    }
+}

@@ -1,0 +1,228 @@
+//! Terminals: parts of one are one pattern.
+
+use formalm_automata::syntax;
+use formalm_automata::{Error, Expression, Resource, Span};
+
+use super::{Build, DEPTH, PARTS};
+use crate::grammar::{Lexing, Note, Terminal};
+use crate::limits::check;
+use crate::notation::Tree;
+use crate::notation::atoms::{Leaf, language, lexeme};
+use crate::notation::lark::terminal_length::{self, Shape};
+use crate::notation::lookaround::{is_lazy, looks_beyond, prefers_longest};
+use crate::notation::syntax_tree::only;
+use crate::notation::terminal_order::{Kind, Ranked};
+
+impl<'a> Build<'a> {
+    /// The one text or pattern that a part of a terminal is, by other names too.
+    pub(in crate::notation) fn only_leaf(&self, tree: &'a Tree, depth: usize) -> Option<&'a Leaf> {
+        match only(tree) {
+            Tree::Leaf(leaf) => Some(leaf),
+            Tree::Name(name, ..) if depth > 0 => {
+                let source = self.defined.get(name.as_str())?;
+                let free = !source.attributes.are_bounds();
+                self.only_leaf(&source.body, depth - 1).filter(|_| free)
+            }
+            _ => None,
+        }
+    }
+
+    /// The terminal of a text or pattern within a rule.
+    pub(in crate::notation) fn anonymous(&mut self, leaf: &Leaf) -> Result<usize, Error> {
+        if let Some(&at) = self.by_text.get(&leaf.key) {
+            // Rules are written out as they are met: where it is written first may come later.
+            let span = &mut self.terminals[at].terminal.span;
+            *span = span.map(|met| if leaf.span.start < met.start { leaf.span } else { met });
+            return Ok(at);
+        }
+        if let Some(&source) = self.named_texts.get(&leaf.key) {
+            return self.named(&source.name, source.span);
+        }
+        let sorted = self.unnamed.get(&leaf.key).cloned().unwrap_or_default();
+        let kind =
+            Kind { priority: 0, text: leaf.text.clone(), shape: Shape::of_leaf(leaf), sorted };
+        let at = self.terminal(leaf.written.clone(), leaf.node.clone(), kind, leaf.span)?;
+        self.by_text.insert(leaf.key.clone(), at);
+        Ok(at)
+    }
+
+    /// The terminal of a name.
+    pub(in crate::notation) fn named(&mut self, name: &str, span: Span) -> Result<usize, Error> {
+        if let Some(&at) = self.by_name.get(name) {
+            return Ok(at);
+        }
+        if let Some(&language) = self.given.get(name) {
+            if name.starts_with('<') {
+                let at = self.special_terminal(name, language.clone(), span);
+                self.by_name.insert(name.to_owned(), at);
+                return Ok(at);
+            }
+            let declared = self.source.declared.iter().find(|one| one.0 == *name);
+            let span = declared.map_or(span, |one| one.1);
+            return self.given_terminal(name, 0, language.clone(), span);
+        }
+        if self.embedded.contains_key(name) {
+            let message = format!("{name} is a language of its own, which stands in rules only");
+            let hint = Some("declare it with a name in capitals, if it is regular");
+            return Err(self.refuse(span, &message, hint));
+        }
+        let Some(&source) = self.defined.get(name) else {
+            return Err(self.refuse(span, &format!("{name} is not defined"), None));
+        };
+        if self.algebra.contains(name) {
+            let language = self.whole_terminal(source, DEPTH)?;
+            return self.given_terminal(name, source.priority, language, source.span);
+        }
+        let node = self.pattern(&source.body, DEPTH, source.span)?;
+        let kind = Kind {
+            priority: source.priority,
+            text: self.only_leaf(&source.body, DEPTH).and_then(|leaf| leaf.text.clone()),
+            shape: self.shape(&source.body),
+            sorted: name.to_owned(),
+        };
+        let name = name.to_owned();
+        let at = self.terminal(name.clone(), node, kind, source.span)?;
+        self.by_name.insert(name, at);
+        Ok(at)
+    }
+
+    /// A terminal that is a language; it competes as a pattern without end.
+    pub(in crate::notation) fn given_terminal(
+        &mut self,
+        name: &str,
+        priority: i64,
+        language: Expression,
+        span: Span,
+    ) -> Result<usize, Error> {
+        if self.lexing == Lexing::First {
+            let message = format!("{name} is put together as languages, which Lark does not have");
+            let hint = Some("read the longest lexemes, or lexemes of any kind");
+            return Err(self.refuse(span, &message, hint));
+        }
+        let kind = Kind { priority, text: None, shape: Shape::endless(), sorted: name.to_owned() };
+        self.by_name.insert(name.to_owned(), self.terminals.len());
+        let terminal =
+            Terminal { name: name.to_owned(), language, embedded: None, span: Some(span) };
+        self.terminals.push(Ranked { terminal, kind });
+        Ok(self.terminals.len() - 1)
+    }
+
+    /// Notes priorities, which choose among lexemes, where all lexemes are read.
+    pub(super) fn note_priorities(&mut self) {
+        for one in self.source.terminals.iter().filter(|one| one.priority != 0) {
+            let message = format!(
+                "the priority of {} chooses nothing: lexemes are read in any way",
+                one.name
+            );
+            self.notes.push(Note { message, span: Some(one.span) });
+        }
+    }
+
+    /// The number of a language of any kind, if a name is that of one.
+    pub(super) fn embedded(&mut self, name: &str, span: Span) -> Option<usize> {
+        let embedded = Some((*self.embedded.get(name)?).clone());
+        if let Some(&at) = self.by_name.get(name) {
+            return Some(at);
+        }
+        self.by_name.insert(name.to_owned(), self.terminals.len());
+        // What is written within a rule is named by its notation.
+        let shown = name.split('@').next().unwrap_or(name).to_owned();
+        let kind =
+            Kind { priority: 0, text: None, shape: Shape::endless(), sorted: name.to_owned() };
+        let language = Expression::texts(Vec::new());
+        let terminal = Terminal { name: shown, language, embedded, span: Some(span) };
+        self.terminals.push(Ranked { terminal, kind });
+        Some(self.terminals.len() - 1)
+    }
+
+    /// A part of a terminal as a pattern.
+    pub(in crate::notation) fn pattern(
+        &self,
+        tree: &Tree,
+        depth: usize,
+        span: Span,
+    ) -> Result<syntax::Node, Error> {
+        if depth == 0 {
+            let message = "a terminal refers to itself, or to others too deeply";
+            return Err(self.refuse(span, message, Some("make it a rule: rules may recur")));
+        }
+        // Terminals within terminals are written out, which can double at every level.
+        self.parts.set(self.parts.get() + 1);
+        check(Resource::Terms, self.parts.get(), PARTS)?;
+        let all = |list: &[Tree]| {
+            list.iter().map(|one| self.pattern(one, depth - 1, span)).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(match tree {
+            Tree::Leaf(leaf) => leaf.node.clone(),
+            Tree::Name(name, _, place) => match self.defined.get(name.as_str()) {
+                Some(source) => self.pattern(&source.body, depth - 1, *place)?,
+                None => {
+                    let name = name.split('@').next().unwrap_or(name);
+                    let message = format!("{name} is not a terminal that is defined");
+                    return Err(self.refuse(
+                        *place,
+                        &message,
+                        Some("terminals are made of terminals"),
+                    ));
+                }
+            },
+            Tree::Sequence(list) => syntax::Node::Concat(all(list)?),
+            Tree::Choice(list) if self.lexing == Lexing::First => {
+                // Lark puts the alternatives within a terminal in this order.
+                let mut ranked: Vec<_> =
+                    list.iter().map(|one| self.shape(one).rank()).zip(all(list)?).collect();
+                ranked.sort_by_key(|one| one.0);
+                syntax::Node::Alternation(ranked.into_iter().map(|one| one.1).collect())
+            }
+            Tree::Choice(list) => syntax::Node::Alternation(all(list)?),
+            Tree::Except(_, _, span) | Tree::Both(_, span) | Tree::Outside(_, span) => {
+                return Err(self.refuse(*span, "a terminal is made of texts and patterns", None));
+            }
+            Tree::Maybe(one) => syntax::Node::Repeat {
+                node: Box::new(self.pattern(one, depth - 1, span)?),
+                min: 0,
+                max: Some(1),
+                lazy: false,
+            },
+            Tree::Repeat(one, min, max) => syntax::Node::Repeat {
+                node: Box::new(self.pattern(one, depth - 1, span)?),
+                min: *min,
+                max: *max,
+                lazy: false,
+            },
+        })
+    }
+
+    pub(in crate::notation) fn shape(&self, tree: &Tree) -> Shape {
+        terminal_length::shape(tree, &|name| self.defined.get(name).copied(), DEPTH)
+    }
+
+    pub(in crate::notation) fn terminal(
+        &mut self,
+        name: String,
+        mut root: syntax::Node,
+        kind: Kind,
+        span: Span,
+    ) -> Result<usize, Error> {
+        let beyond = looks_beyond(&root);
+        if let Some(why) = beyond.before {
+            let message = format!("the terminal {name} is not supported: {why}");
+            let hint = "lexemes begin where the one before them ended, so it can often be left out";
+            return Err(self.refuse(span, &message, Some(hint)));
+        }
+        if self.lexing == Lexing::Longest && is_lazy(&root) {
+            let message = format!(
+                "the terminal {name} has lazy quantifiers: its lexemes are those that it prefers"
+            );
+            self.notes.push(Note { message, span: Some(span) });
+            root = syntax::Node::Atomic(Box::new(root));
+        }
+        if self.lexing == Lexing::First && kind.text.is_none() && !prefers_longest(&root) {
+            root = syntax::Node::Atomic(Box::new(root));
+        }
+        let language = if beyond.ahead { lexeme(root) } else { language(root) };
+        let terminal = Terminal { name, language, embedded: None, span: Some(span) };
+        self.terminals.push(Ranked { terminal, kind });
+        Ok(self.terminals.len() - 1)
+    }
+}

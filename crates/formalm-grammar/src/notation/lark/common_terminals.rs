@@ -1,0 +1,127 @@
+//! The terminals that Lark text imports from `common`, by the texts they stand for.
+//!
+//! Written here as the lexemes they are read as, not as the patterns of that library: a quoted
+//! string ends at its first quote that is not escaped, a comment at the first end of one.
+
+use formalm_automata::syntax::Flags;
+use formalm_automata::{Error, Span};
+
+use crate::notation::atoms::Leaf;
+use crate::notation::lark::definition_attributes::Attributes;
+use crate::notation::lark::directives::THROUGH_LARK;
+use crate::notation::lark::{Reader, is_name};
+use crate::notation::{TerminalSource, Tree};
+
+/// `(name, length, pattern)`: the length is that of the pattern that Lark writes, since its lexers
+/// try longer patterns first.
+const TERMINALS: [(&str, u64, &str); 27] = [
+    ("DIGIT", 5, "[0-9]"),
+    ("HEXDIGIT", 21, "[0-9A-Fa-f]"),
+    ("INT", 10, "[0-9]+"),
+    ("SIGNED_INT", 24, "[+-]?[0-9]+"),
+    ("DECIMAL", 44, r"[0-9]+\.[0-9]*|\.[0-9]+"),
+    ("_EXP", 31, "[eE][+-]?[0-9]+"),
+    ("FLOAT", 126, r"[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
+    (
+        "SIGNED_FLOAT",
+        140,
+        r"[+-]?(?:[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)",
+    ),
+    ("NUMBER", 141, r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
+    ("SIGNED_NUMBER", 155, r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"),
+    ("ESCAPED_STRING", 20, r#""(?:[^"\\\n]|\\[^\n])*""#),
+    ("_STRING_INNER", 3, r"[^\n]*?"),
+    ("_STRING_ESC_INNER", 18, r"(?:[^\\\n]|\\[^\n])*?"),
+    ("LCASE_LETTER", 5, "[a-z]"),
+    ("UCASE_LETTER", 5, "[A-Z]"),
+    ("LETTER", 15, "[A-Za-z]"),
+    ("WORD", 20, "[A-Za-z]+"),
+    ("CNAME", 53, "[A-Za-z_][A-Za-z_0-9]*"),
+    ("WS_INLINE", 13, r"[ \t]+"),
+    ("WS", 12, r"[ \t\f\r\n]+"),
+    ("CR", 1, r"\r"),
+    ("LF", 1, r"\n"),
+    ("NEWLINE", 12, r"(?:\r?\n)+"),
+    ("SH_COMMENT", 6, r"#[^\n]*"),
+    ("CPP_COMMENT", 9, r"//[^\n]*"),
+    ("SQL_COMMENT", 7, r"--[^\n]*"),
+    ("C_COMMENT", 13, r"/\*(?:[^*]|\*+[^*/])*\*+/"),
+];
+
+impl Reader {
+    /// Reads what follows `%import`.
+    pub(in crate::notation) fn import(&mut self, start: usize) -> Result<(), Error> {
+        let module = self.path();
+        self.blanks();
+        if self.scanner.eat("(") {
+            if module != "common" {
+                return Err(self.no_module(start, &module));
+            }
+            loop {
+                self.lines();
+                let place = self.scanner.at;
+                let name = self.name()?;
+                self.imported(place, &name, &name)?;
+                self.lines();
+                if self.scanner.eat(")") {
+                    return Ok(());
+                }
+                self.scanner.expect(",", "between imported names")?;
+            }
+        }
+        let name = module.strip_prefix("common.").filter(|name| !name.is_empty());
+        let Some(name) = name else {
+            return Err(self.no_module(start, &module));
+        };
+        let mut alias = name.to_owned();
+        if self.scanner.eat("->") {
+            self.blanks();
+            alias = self.name()?;
+        }
+        self.imported(start, name, &alias)
+    }
+
+    /// Names with dots between them, and maybe blanks around these.
+    fn path(&mut self) -> String {
+        let mut path = String::new();
+        loop {
+            let before = self.scanner.at;
+            self.blanks();
+            let part = self.scanner.take_while(|one| is_name(one) || one == '.');
+            let goes_on = path.is_empty() || path.ends_with('.') || part.starts_with('.');
+            if part.is_empty() || !goes_on {
+                self.scanner.at = before;
+                return path;
+            }
+            path += &part;
+        }
+    }
+
+    fn no_module(&self, start: usize, module: &str) -> Error {
+        let message = format!("{module} cannot be imported: only terminals of common can");
+        let hint = format!("write the definitions into this grammar, or {THROUGH_LARK}");
+        self.scanner.refuse(start, &message, Some(&hint))
+    }
+
+    fn imported(&mut self, start: usize, name: &str, alias: &str) -> Result<(), Error> {
+        let Some(&(name, length, pattern)) = TERMINALS.iter().find(|one| one.0 == name) else {
+            return Err(self.scanner.refuse(start, &format!("common has no {name}"), None));
+        };
+        let span: Span = self.scanner.span(start);
+        let mut leaf = Leaf::pattern(&self.scanner, pattern, start, Flags::default(), "")?;
+        if leaf.length != length {
+            // It is written in another way there, so that no pattern here is the same.
+            (leaf.length, leaf.written_length) = (length, length);
+            leaf.key = format!("common.{name}");
+        }
+        self.source.terminals.push(TerminalSource {
+            name: alias.to_owned(),
+            priority: 0,
+            body: Tree::Leaf(leaf),
+            span,
+            attributes: Attributes::NONE,
+            imported: Some(name),
+        });
+        Ok(())
+    }
+}

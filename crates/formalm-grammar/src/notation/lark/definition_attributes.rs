@@ -1,0 +1,252 @@
+//! What stands in brackets behind the name of a definition: `name[capture, max_bytes=20]: …`.
+
+use std::sync::Arc;
+
+use formalm_automata::{Automaton, Error, Expression, Limits, Machine, Recognizer, Span};
+
+use crate::grammar::{Capture, Lexing, Node, Note};
+use crate::notation::build::{Build, DEPTH};
+use crate::notation::lark::Reader;
+use crate::notation::{RuleSource, TerminalSource, Tree};
+
+/// The most that `max_bytes` may be.
+const MOST: u32 = 100_000;
+
+/// What is asked of the texts of a definition, and what becomes of them.
+#[derive(Clone, Debug, Default)]
+pub(in crate::notation) struct Attributes {
+    /// What they are captured as.
+    pub(in crate::notation) capture: Option<String>,
+    /// Most bytes, those of `stop` among them.
+    pub(in crate::notation) max_bytes: Option<u32>,
+    /// What ends them, and occurs nowhere before.
+    pub(in crate::notation) stop: Option<String>,
+}
+
+impl Attributes {
+    /// Nothing.
+    pub(in crate::notation) const NONE: Attributes =
+        Attributes { capture: None, max_bytes: None, stop: None };
+
+    /// Whether they change which texts there are.
+    pub(in crate::notation) fn are_bounds(&self) -> bool {
+        self.max_bytes.is_some() || self.stop.is_some()
+    }
+
+    /// Those of the texts of a language that they leave.
+    fn bounded(&self, language: Expression) -> Result<Expression, Error> {
+        let mut language = language;
+        if let Some(stop) = &self.stop {
+            let anything = Expression::texts(Vec::new()).complement()?;
+            let stop = || Expression::texts(vec![stop.as_bytes().to_vec()]);
+            let something = Expression::texts(vec![Vec::new()]).complement()?;
+            // What goes on behind a stop has one before its end.
+            let early = Expression::concat(vec![anything, stop(), something])?;
+            language = Expression::concat(vec![language, stop()])?.difference(early)?;
+        }
+        if let Some(most) = self.max_bytes {
+            let short = Expression::recognized(Arc::new(Short(most)));
+            language = Expression::intersection(vec![language, short])?;
+        }
+        Ok(language)
+    }
+}
+
+/// Texts of at most so many bytes.
+#[derive(Debug)]
+struct Short(u32);
+
+impl Recognizer for Short {
+    fn start(&self) -> u32 {
+        self.0
+    }
+
+    fn step(&self, left: u32, character: char) -> Option<u32> {
+        left.checked_sub(character.len_utf8() as u32)
+    }
+
+    fn some_within(&self, left: u32, first: char, _: char) -> bool {
+        // The characters of a range that are asked for have as many bytes.
+        first.len_utf8() as u32 <= left
+    }
+
+    fn is_accepting(&self, _: u32) -> bool {
+        true
+    }
+
+    fn counts_bytes(&self) -> bool {
+        true
+    }
+}
+
+impl Reader {
+    /// Reads the attributes of a definition, if there are any.
+    pub(in crate::notation) fn attributes(&mut self, name: &str) -> Result<Attributes, Error> {
+        let mut all = Attributes::default();
+        if !self.scanner.eat("[") {
+            return Ok(all);
+        }
+        loop {
+            self.blanks();
+            let start = self.scanner.at;
+            let key = self.name()?;
+            self.blanks();
+            let has_value = self.scanner.eat("=");
+            self.blanks();
+            let twice = match (&*key, has_value) {
+                ("capture", false) => all.capture.replace(name.to_owned()).is_some(),
+                ("capture", true) => {
+                    let name = self.written(start)?;
+                    all.capture.replace(name).is_some()
+                }
+                ("stop", true) => {
+                    let text = self.written(start)?;
+                    all.stop.replace(text).is_some()
+                }
+                ("max_bytes", true) => {
+                    let most = self.scanner.integer("max_bytes is")?;
+                    if most == 0 || most > MOST {
+                        let message = format!("max_bytes is from 1 to {MOST}");
+                        return Err(self.scanner.refuse(start, &message, None));
+                    }
+                    all.max_bytes.replace(most).is_some()
+                }
+                _ => {
+                    let hint =
+                        "there are capture, capture=\"name\", max_bytes=20 and stop=\"text\"";
+                    let message = match &*key {
+                        "max_tokens" | "temperature" => {
+                            format!("{key} is no matter of texts: a language says which there are")
+                        }
+                        "lazy" | "suffix" => format!("{key} is not read: write stop=\"text\""),
+                        _ => format!("the attribute {key} is not read"),
+                    };
+                    return Err(self.scanner.refuse(start, &message, Some(hint)));
+                }
+            };
+            if twice {
+                let message = format!("{key} is given twice");
+                return Err(self.scanner.refuse(start, &message, None));
+            }
+            self.blanks();
+            if self.scanner.eat("]") {
+                return Ok(all);
+            }
+            self.scanner.expect(",", "between attributes")?;
+        }
+    }
+
+    /// A text that is not empty.
+    fn written(&mut self, start: usize) -> Result<String, Error> {
+        match self.text()? {
+            (text, false) if !text.is_empty() => Ok(text),
+            _ => {
+                let message = "the text of an attribute is not empty, and has its case";
+                Err(self.scanner.refuse(start, message, None))
+            }
+        }
+    }
+}
+
+impl Build<'_> {
+    /// The language of a terminal that is put together as one.
+    pub(in crate::notation) fn whole_terminal(
+        &self,
+        source: &TerminalSource,
+        depth: usize,
+    ) -> Result<Expression, Error> {
+        self.bounded(&source.body, &source.attributes, depth, source.span)
+    }
+
+    fn bounded(
+        &self,
+        body: &Tree,
+        attributes: &Attributes,
+        depth: usize,
+        span: Span,
+    ) -> Result<Expression, Error> {
+        let language = self.regular(body, depth, span)?;
+        if attributes.are_bounds() && !language.is_text() {
+            let message = "max_bytes and stop are of texts, and these bytes may be none";
+            return Err(self.refuse(span, message, None));
+        }
+        attributes.bounded(language)
+    }
+
+    /// The body of a rule with `max_bytes` or `stop`: its texts are one lexeme, or empty.
+    pub(in crate::notation) fn bounded_rule(&mut self, rule: &RuleSource) -> Result<Node, Error> {
+        if !rule.parameters.is_empty() {
+            let message = "a template has no max_bytes and no stop";
+            return Err(self.refuse(rule.span, message, Some("give them to a terminal in it")));
+        }
+        if self.lexing == Lexing::First {
+            let message = format!("{} has max_bytes or stop, which Lark does not have", rule.name);
+            let hint = Some("read the longest lexemes, or lexemes of any kind");
+            return Err(self.refuse(rule.span, &message, hint));
+        }
+        let language = self.bounded(&rule.body, &rule.attributes, DEPTH, rule.span)?;
+        let whole = Automaton::of(&language, Limits::default())?;
+        let empty = whole.is_some_and(|one| one.is_accepting(one.start()));
+        // No lexeme is empty.
+        let some = language.difference(Expression::texts(vec![Vec::new()]))?;
+        let terminal = Node::Terminal(self.given_terminal(&rule.name, 0, some, rule.span)?);
+        Ok(if empty { Node::Repeat(Box::new(terminal), 0, Some(1)) } else { terminal })
+    }
+
+    /// Notes captures that nothing can be found by: the parts of a lexeme are not kept.
+    pub(in crate::notation) fn note_lost_captures(&mut self) {
+        let terminals = self.source.terminals.iter().map(|one| (&one.name, &one.body));
+        let bounded = self.source.rules.iter().filter(|one| one.attributes.are_bounds());
+        let bounded = bounded.map(|one| (&one.name, &one.body));
+        let mut notes = Vec::new();
+        for (whole, body) in terminals.chain(bounded) {
+            let mut open = vec![body];
+            while let Some(tree) = open.pop() {
+                match tree {
+                    Tree::Leaf(_) => {}
+                    Tree::Name(name, arguments, span) => {
+                        if self.is_captured(name) {
+                            let message = format!(
+                                "{name} within {whole} captures nothing: {whole} is read as one \
+                                 lexeme, whose parts are not kept"
+                            );
+                            notes.push(Note { message, span: Some(*span) });
+                        }
+                        open.extend(arguments);
+                    }
+                    Tree::Sequence(list) | Tree::Choice(list) | Tree::Both(list, _) => {
+                        open.extend(list);
+                    }
+                    Tree::Repeat(one, ..) | Tree::Maybe(one) | Tree::Outside(one, _) => {
+                        open.push(one);
+                    }
+                    Tree::Except(first, second, _) => open.extend([&**first, &**second]),
+                }
+            }
+        }
+        self.notes.extend(notes);
+    }
+
+    fn is_captured(&self, name: &str) -> bool {
+        let terminal = self.defined.get(name).map(|one| &one.attributes);
+        let rule = || self.templates.get(name).map(|one| &one.attributes);
+        terminal.or_else(rule).is_some_and(|one| one.capture.is_some())
+    }
+
+    /// What is captured, in the order written.
+    pub(in crate::notation) fn captures(&self) -> Vec<Capture> {
+        let rules = self.source.rules.iter().map(|one| (&one.name, &one.attributes, one.span));
+        let terminals = self.source.terminals.iter();
+        let terminals = terminals.map(|one| (&one.name, &one.attributes, one.span));
+        let mut all: Vec<Capture> = rules
+            .chain(terminals)
+            .filter_map(|(of, attributes, span)| {
+                let name = attributes.capture.clone()?;
+                let stop = attributes.stop.as_ref().map_or(0, String::len);
+                Some(Capture { name, of: of.clone(), stop, span })
+            })
+            .collect();
+        all.sort_by_key(|one| one.span.start);
+        all
+    }
+}

@@ -1,0 +1,72 @@
+//! Languages written in the text itself: `%json {...}`.
+
+use formalm_automata::{Error, Span};
+
+use crate::notation::Tree;
+use crate::notation::lark::{self, Reader};
+
+/// A language that is written within a rule, in a notation of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inlined {
+    /// What it is given by in [`crate::Options::embedded`].
+    pub name: String,
+    /// How it is written.
+    pub text: String,
+    /// Where, the notation's name left out.
+    pub span: Span,
+}
+
+/// The languages that are written within the rules of a text of Lark.
+///
+/// # Errors
+///
+/// As [`crate::parse`], for what is wrong with the text so far.
+pub fn inlined(text: &str) -> Result<Vec<Inlined>, Error> {
+    Ok(lark::read(text)?.inlined)
+}
+
+impl Reader {
+    /// `%json` and a value of JSON, within a rule.
+    pub(in crate::notation) fn inline(&mut self) -> Result<Tree, Error> {
+        let start = self.scanner.at;
+        if !self.scanner.eat("%json") {
+            let hint = Some("statements stand on lines of their own");
+            return Err(self.scanner.refuse(start, "only %json stands within rules", hint));
+        }
+        let name = format!("%json@{start}");
+        self.blanks();
+        let begins = self.scanner.at;
+        let text = self.value()?;
+        let span = self.scanner.span(begins);
+        self.source.inlined.push(Inlined { name: name.clone(), text, span });
+        Ok(Tree::Name(name, Vec::new(), self.scanner.span(start)))
+    }
+
+    /// An object of JSON, `true` or `false`, as written.
+    fn value(&mut self) -> Result<String, Error> {
+        let start = self.scanner.at;
+        for word in ["true", "false"] {
+            if self.scanner.eat(word) {
+                return Ok(word.to_owned());
+            }
+        }
+        if self.scanner.peek() != Some('{') {
+            return Err(self.scanner.unexpected("a schema, which is an object, true or false"));
+        }
+        let (mut text, mut depth, mut quoted) = (String::new(), 0usize, false);
+        while let Some(one) = self.scanner.next() {
+            text.push(one);
+            match one {
+                '"' => quoted = !quoted,
+                '\\' if quoted => text.extend(self.scanner.next()),
+                '{' if !quoted => depth += 1,
+                '}' if !quoted => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return Ok(text);
+            }
+        }
+        Err(self.scanner.refuse(start, "the schema has no closing brace", None))
+    }
+}

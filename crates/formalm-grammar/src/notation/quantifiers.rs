@@ -1,0 +1,67 @@
+//! Signs behind a part that say how often it is repeated.
+
+use formalm_automata::{Error, Resource};
+
+use crate::limits::check;
+use crate::notation::Tree;
+use crate::notation::scanner::{NESTING, Scanner};
+
+/// From so many to so many times; `None` is without end.
+pub(super) type Counts = (u32, Option<u32>);
+
+/// Reads `{2}`, `{2,}`, `{,3}` or `{2,3}`, with `blanks` between its parts.
+pub(super) fn braces(
+    scanner: &mut Scanner,
+    blanks: impl Fn(&mut Scanner),
+) -> Result<Option<Counts>, Error> {
+    if !scanner.eat("{") {
+        return Ok(None);
+    }
+    blanks(scanner);
+    let min = if scanner.peek() == Some(',') { 0 } else { scanner.count()? };
+    blanks(scanner);
+    let max = if scanner.eat(",") {
+        blanks(scanner);
+        let digit = scanner.peek().is_some_and(|one| one.is_ascii_digit());
+        if digit { Some(scanner.count()?) } else { None }
+    } else {
+        Some(min)
+    };
+    blanks(scanner);
+    scanner.expect("}", "at the end of a count")?;
+    Ok(Some((min, max)))
+}
+
+/// Reads `*`, `+`, `?` and whatever else a syntax counts with, as often as they follow.
+///
+/// `counted` is asked where none of the three stands, with the place in front of the blanks.
+pub(super) fn repeated(
+    scanner: &mut Scanner,
+    mut atom: Tree,
+    blanks: impl Fn(&mut Scanner),
+    counted: impl Fn(&mut Scanner) -> Result<Option<Counts>, Error>,
+) -> Result<Tree, Error> {
+    let mut signs = 0;
+    loop {
+        let before = scanner.at;
+        blanks(scanner);
+        let sign = match scanner.peek() {
+            Some('*') => Some((0, None)),
+            Some('+') => Some((1, None)),
+            Some('?') => Some((0, Some(1))),
+            _ => None,
+        };
+        scanner.at += usize::from(sign.is_some());
+        let counts = if sign.is_some() { sign } else { counted(scanner)? };
+        let Some((min, max)) = counts else {
+            scanner.at = before;
+            return Ok(atom);
+        };
+        if max.is_some_and(|max| max < min) {
+            return Err(scanner.refuse(before, "the most is less than the least", None));
+        }
+        signs += 1;
+        check(Resource::Nesting, signs, NESTING)?;
+        atom = Tree::Repeat(Box::new(atom), min, max);
+    }
+}

@@ -1,0 +1,121 @@
+//! Languages that are asked against the definition: what they refuse is refused, and what is a
+//! member is one.
+
+use std::sync::Arc;
+
+use formalm_automata::{ByteSet, Error, Machine, Resource, StateId};
+
+use super::sublanguages::embed;
+use super::{PATTERNS, Random, cases, grammar, texts, verdict};
+use crate::tests::reference::Naive;
+use crate::{Grammar, GrammarAutomaton, Lexing, Limits, Ways};
+
+/// A machine that says no more than what it refuses.
+#[derive(Debug)]
+struct Asked(Arc<dyn Machine>);
+
+impl Machine for Asked {
+    fn start(&self) -> StateId {
+        self.0.start()
+    }
+
+    fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
+        self.0.step(state, byte)
+    }
+
+    fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
+        self.0.is_accepting(state)
+    }
+
+    fn live_bytes(&self, _: StateId) -> Result<ByteSet, Error> {
+        let mut all = ByteSet::default();
+        (0..=255).for_each(|byte| all.insert(byte));
+        Ok(all)
+    }
+
+    fn is_exact(&self) -> bool {
+        false
+    }
+
+    fn shortest(&self, _: StateId) -> Result<Vec<u8>, Error> {
+        panic!("nobody may ask for a member")
+    }
+
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Where a text is, with the answers of the machines.
+fn walked(machine: &GrammarAutomaton, text: &[u8]) -> Result<Option<Ways>, Error> {
+    let mut ways = machine.ways_at(machine.start())?;
+    for &byte in text {
+        let mut answers = Vec::new();
+        for one in ways.within() {
+            let asked = machine.asked(one.terminal).unwrap();
+            answers.push(asked.step_told(one.state, byte)?);
+        }
+        match machine.ways_after(&ways, byte, &answers)? {
+            Some(next) => ways = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(ways))
+}
+
+/// Counts members; `None` where it was not decided.
+fn check(seed: u64, grammar: &mut Grammar, alphabet: &[u8]) -> Option<usize> {
+    let plain = grammar.clone();
+    let naive = Naive::new(&plain);
+    for terminal in &mut grammar.terminals {
+        if let Some(embedded) = &mut terminal.embedded {
+            embedded.machine = Arc::new(Asked(Arc::clone(&embedded.machine)));
+        }
+    }
+    let all = texts(alphabet, 4);
+    let members: Vec<&Vec<u8>> = all.iter().filter(|text| naive.accepts(text)).collect();
+    let machine = match GrammarAutomaton::new(grammar, Limits { search: 300, ..Limits::default() })
+    {
+        Ok(machine) => machine,
+        Err(Error::Limit { .. }) => return None,
+        Err(error) => {
+            let empty = matches!(&error, Error::Language { message, .. } if message.contains("the empty text"));
+            assert!(empty || members.is_empty(), "seed {seed}: {error}");
+            return Some(0);
+        }
+    };
+    for text in &all {
+        let (viable, member) = match verdict(&machine, text) {
+            Ok(verdict) => verdict,
+            Err(Error::Limit { resource: Resource::Readings, .. }) => return None,
+            Err(error) => panic!("seed {seed}: {error}"),
+        };
+        assert_eq!(member, members.contains(&text), "seed {seed}: {text:?} of {grammar:#?}");
+        let begins = members.iter().any(|member| member.starts_with(text));
+        assert!(viable || !begins, "seed {seed}: {text:?} of {grammar:#?}");
+        match walked(&machine, text) {
+            Ok(ways) => assert_eq!(viable, ways.is_some(), "seed {seed}: {text:?} of {grammar:#?}"),
+            Err(Error::Limit { .. }) => return None,
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
+    }
+    Some(members.len())
+}
+
+#[test]
+fn languages_that_are_asked_are_the_definition() {
+    for lexing in [Lexing::Any, Lexing::Longest] {
+        let (mut undecided, mut members, count) = (0, 0, cases(80, 4_000));
+        for seed in 0..count {
+            let mut random = Random(seed);
+            let mut grammar = grammar(&mut random, lexing, &PATTERNS, &["c", "c+", "bc", "ca?"]);
+            embed(&mut random, &mut grammar);
+            match check(seed, &mut grammar, b"abc") {
+                Some(found) => members += found,
+                None => undecided += 1,
+            }
+        }
+        assert!(undecided * 10 <= count, "{undecided} grammars were not decided");
+        assert!(members > 300, "{members}");
+    }
+}

@@ -1,0 +1,402 @@
+use formalm_automata::syntax::{Dialect, Flags, parse};
+use formalm_automata::{Error, Expression, Machine, Resource, steps_taken};
+
+mod completion_bounds;
+mod dead_end_proof;
+mod external_parsers;
+mod read_run;
+mod reference;
+mod sublanguages;
+
+use crate::tests::reference::Naive;
+use crate::{Grammar, GrammarAutomaton, Lexing, Limits, Node, Rule, Terminal};
+
+/// A small generator of numbers: a seed names a case for ever.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % bound
+    }
+}
+
+/// Random cases: few, or `whole` when `FORMALM_CASES` says "whole".
+fn cases(few: u64, whole: u64) -> u64 {
+    if is_whole() { whole } else { few }
+}
+
+fn is_whole() -> bool {
+    std::env::var("FORMALM_CASES").is_ok_and(|asked| asked == "whole")
+}
+
+fn terminal(pattern: &str) -> Terminal {
+    let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
+    Terminal {
+        name: pattern.to_owned(),
+        language: Expression::pattern(parsed),
+        embedded: None,
+        span: None,
+    }
+}
+
+fn node(random: &mut Random, terminals: usize, rules: usize, depth: usize) -> Node {
+    let kinds = if depth == 0 { 5 } else { 10 };
+    match random.below(kinds) {
+        0..=1 => Node::Terminal(random.below(terminals)),
+        2..=3 => Node::Rule(random.below(rules)),
+        4 if random.below(3) == 0 => Node::Empty,
+        4..=6 => {
+            let count = 1 + random.below(3);
+            Node::Sequence(
+                (0..count)
+                    .map(|_| node(random, terminals, rules, depth.saturating_sub(1)))
+                    .collect(),
+            )
+        }
+        7..=8 => {
+            let count = 1 + random.below(3);
+            Node::Choice((0..count).map(|_| node(random, terminals, rules, depth - 1)).collect())
+        }
+        _ => {
+            let min = random.below(3) as u32;
+            let max = [None, Some(min), Some(min + 1), Some(min + 2)][random.below(4)];
+            Node::Repeat(Box::new(node(random, terminals, rules, depth - 1)), min, max)
+        }
+    }
+}
+
+fn grammar(random: &mut Random, lexing: Lexing, patterns: &[&str], blanks: &[&str]) -> Grammar {
+    let mut terminals: Vec<Terminal> = Vec::new();
+    for _ in 0..1 + random.below(4) {
+        let pattern = patterns[random.below(patterns.len())];
+        if terminals.iter().all(|one| one.name != pattern) {
+            terminals.push(terminal(pattern));
+        }
+    }
+    let count = terminals.len();
+    let mut ignored = Vec::new();
+    if !blanks.is_empty() && random.below(2) == 0 {
+        let at = random.below(terminals.len() + 1);
+        terminals.insert(at, terminal(blanks[random.below(blanks.len())]));
+        ignored.push(at);
+    }
+    let all = terminals.len();
+    let rules = 1 + random.below(4);
+    let body = |random: &mut Random| {
+        let alternatives = 1 + random.below(3);
+        // Ignored terminals are in rules too, now and then.
+        let terminals = if random.below(8) == 0 { all } else { count };
+        Node::Choice((0..alternatives).map(|_| node(random, terminals, rules, 2)).collect())
+    };
+    let rules = (0..rules)
+        .map(|at| Rule { name: format!("r{at}"), body: body(random), span: None })
+        .collect();
+    Grammar {
+        terminals,
+        rules,
+        ignored,
+        whole: Vec::new(),
+        start: 0,
+        lexing,
+        replaced: Vec::new(),
+        indentation: None,
+        captures: Vec::new(),
+        special: Vec::new(),
+        needed: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn texts(alphabet: &[u8], length: usize) -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut at = 0;
+    while all[at].len() < length {
+        for &byte in alphabet {
+            let text = [&all[at][..], &[byte]].concat();
+            all.push(text);
+        }
+        at += 1;
+    }
+    all
+}
+
+/// What a machine says of a text: viable, and a member.
+fn verdict(machine: &GrammarAutomaton, text: &[u8]) -> Result<(bool, bool), Error> {
+    Ok(match machine.walk(machine.start(), text)? {
+        Ok(state) => (true, machine.is_accepting(state)?),
+        Err(_) => (false, false),
+    })
+}
+
+/// Compares a machine of lexemes in any way with the definition, on all short texts.
+fn check_any(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) {
+    let naive = Naive::new(grammar);
+    let machine = match GrammarAutomaton::new(grammar, Limits::default()) {
+        Ok(machine) => machine,
+        Err(Error::Language { .. }) => return assert!(!naive.is_viable(b""), "seed {seed}: empty"),
+        Err(error) => panic!("seed {seed}: {error}"),
+    };
+    for text in texts(alphabet, length) {
+        let shown = String::from_utf8_lossy(&text).into_owned();
+        let (viable, member) = verdict(&machine, &text).unwrap();
+        assert_eq!(member, naive.accepts(&text), "seed {seed}: member {shown:?} of {grammar:#?}");
+        assert_eq!(viable, naive.is_viable(&text), "seed {seed}: viable {shown:?} of {grammar:#?}");
+        if viable && seed.is_multiple_of(4) {
+            let Ok(state) = machine.walk(machine.start(), &text).unwrap() else { unreachable!() };
+            let live = machine.live_bytes(state).unwrap();
+            for byte in 0..=255 {
+                assert_eq!(live.contains(byte), machine.step(state, byte).unwrap().is_some());
+            }
+            let rest = machine.shortest(state).unwrap();
+            for rest in [rest, machine.some_member(state).unwrap()] {
+                let whole = [&text[..], &rest].concat();
+                assert!(naive.accepts(&whole), "seed {seed}: {shown:?} {rest:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn any_reading_of_letters_is_the_definition() {
+    for seed in 0..cases(200, 20_000) {
+        let mut random = Random(seed);
+        let grammar = grammar(&mut random, Lexing::Any, &["a", "b"], &[]);
+        check_any(seed, &grammar, b"ab", if is_whole() { 7 } else { 6 });
+    }
+}
+
+const PATTERNS: [&str; 12] =
+    ["a", "b", "ab", "a+", "a*b", "ba?", "(ab)+", "a|bb", "b*", "[ab]c", "c", "aab"];
+
+#[test]
+fn any_reading_of_patterns_is_the_definition() {
+    for seed in 0..cases(150, 8_000) {
+        let mut random = Random(seed);
+        let grammar = grammar(&mut random, Lexing::Any, &PATTERNS, &["c", "c+", "bc", "ca?"]);
+        check_any(seed, &grammar, b"abc", 4);
+    }
+}
+
+/// Longest lexemes: members as defined, prefixes of members viable, and a member that continues
+/// each viable text. Counts undecided cases.
+fn check_longest(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -> usize {
+    let naive = Naive::new(grammar);
+    let machine = match GrammarAutomaton::new(grammar, Limits { search: 300, ..Limits::default() })
+    {
+        Ok(machine) => machine,
+        Err(Error::Limit { .. }) => return 1,
+        Err(Error::Interrupted | Error::Deadline { .. } | Error::Raised(_)) => {
+            panic!("seed {seed}: nobody was asked")
+        }
+        Err(Error::Language { message, .. }) => {
+            if !message.contains("the empty text") {
+                let member = texts(alphabet, length).into_iter().find(|text| naive.accepts(text));
+                assert!(member.is_none(), "seed {seed}: {message}: {member:?}");
+            }
+            return 0;
+        }
+    };
+    let all = texts(alphabet, length);
+    let members: Vec<&Vec<u8>> = all.iter().filter(|text| naive.accepts(text)).collect();
+    for text in &all {
+        let shown = String::from_utf8_lossy(text).into_owned();
+        // Where lexemes do not compete, beginnings need no search, and the walk tells it.
+        let walked = || verdict(&machine, text).unwrap().1;
+        let alone = machine.is_member(text).unwrap().unwrap_or_else(walked);
+        assert_eq!(alone, members.contains(&text), "seed {seed}: {shown:?} of {grammar:#?}");
+        let (viable, member) = match verdict(&machine, text) {
+            Ok(verdict) => verdict,
+            Err(Error::Limit { resource: Resource::Readings, .. }) => return 1,
+            Err(error) => panic!("seed {seed}: {error}"),
+        };
+        assert_eq!(member, members.contains(&text), "seed {seed}: {shown:?} of {grammar:#?}");
+        let continued = members.iter().filter(|member| member.starts_with(text));
+        let shortest = continued.min_by_key(|member| (member.len(), member.to_vec()));
+        assert!(
+            viable || shortest.is_none(),
+            "seed {seed}: {shown:?} {shortest:?} of {grammar:#?}"
+        );
+        if !viable {
+            continue;
+        }
+        let Ok(state) = machine.walk(machine.start(), text).unwrap() else { unreachable!() };
+        let Ok(rest) = machine.shortest(state) else { return 1 };
+        let some = machine.some_member(state).unwrap();
+        assert!(naive.accepts(&[&text[..], &some].concat()), "seed {seed}: {shown:?} {some:?}");
+        let whole = [&text[..], &rest].concat();
+        assert!(naive.accepts(&whole), "seed {seed}: {shown:?} {rest:?} of {grammar:#?}");
+        if let Some(shortest) = shortest {
+            assert_eq!(&whole, *shortest, "seed {seed}: {shown:?} of {grammar:#?}");
+        }
+    }
+    0
+}
+
+#[test]
+fn longest_lexemes_are_the_definition() {
+    let mut undecided = 0;
+    let count = cases(120, 5_000);
+    for seed in 0..count {
+        let mut random = Random(seed);
+        let grammar = grammar(&mut random, Lexing::Longest, &PATTERNS, &["c", "c+", "bc", "ca?"]);
+        undecided += check_longest(seed, &grammar, b"abc", 4);
+    }
+    assert!(undecided as u64 * 100 <= count, "{undecided} grammars were not decided");
+}
+
+/// Words with blanks between them, and comments that go on over blanks.
+fn separated(random: &mut Random, words: &[&str]) -> Grammar {
+    let mut grammar = grammar(random, Lexing::Longest, words, &[]);
+    for pattern in ["c+", ["dd", "db*", "d[abc]*"][random.below(3)]] {
+        grammar.ignored.push(grammar.terminals.len());
+        grammar.terminals.push(terminal(pattern));
+    }
+    grammar
+}
+
+/// Blanks, comments that go on over them, words that begin with them, and terminals that others
+/// beat: what certificates are about.
+#[test]
+fn lexemes_with_separators_are_the_definition() {
+    const WORDS: [&str; 10] = ["a", "b", "ab", "c?a", "(ac)?b", "a+", "[ab]+", "ac?b", "aca", "ba"];
+    let mut undecided = 0;
+    let count = cases(150, 5_000);
+    for seed in 0..count {
+        let mut random = Random(seed);
+        let grammar = separated(&mut random, &WORDS);
+        undecided += check_longest(seed, &grammar, b"abcd", 4);
+    }
+    assert!(undecided as u64 * 100 <= count, "{undecided} grammars were not decided");
+}
+
+/// A grammar of rules over single letters: `S = [["a", "S"], []]` is written `"S: a S |"`.
+fn letters(rules: &[(&str, &str)]) -> Grammar {
+    let mut terminals: Vec<Terminal> = Vec::new();
+    let mut list = Vec::new();
+    for &(name, body) in rules {
+        let alternatives = body.split('|').map(|alternative| {
+            let symbols = alternative.split_whitespace().map(|symbol| {
+                if let Some(at) = rules.iter().position(|&(name, _)| name == symbol) {
+                    return Node::Rule(at);
+                }
+                let at = terminals.iter().position(|one| one.name == symbol);
+                Node::Terminal(at.unwrap_or_else(|| {
+                    terminals.push(terminal(symbol));
+                    terminals.len() - 1
+                }))
+            });
+            Node::Sequence(symbols.collect())
+        });
+        let body = Node::Choice(alternatives.collect());
+        list.push(Rule { name: name.to_owned(), body, span: None });
+    }
+    let (ignored, notes) = (Vec::new(), Vec::new());
+    let (lexing, replaced) = (Lexing::Any, Vec::new());
+    Grammar {
+        terminals,
+        rules: list,
+        ignored,
+        whole: Vec::new(),
+        start: 0,
+        lexing,
+        replaced,
+        indentation: None,
+        captures: Vec::new(),
+        special: Vec::new(),
+        needed: Vec::new(),
+        notes,
+    }
+}
+
+fn machine(rules: &[(&str, &str)]) -> GrammarAutomaton {
+    GrammarAutomaton::new(&letters(rules), Limits::default()).unwrap()
+}
+
+fn reads(machine: &GrammarAutomaton, text: &[u8]) -> bool {
+    machine.is_completed(machine.start(), text).unwrap()
+}
+
+#[test]
+fn recursion_of_every_kind_is_read() {
+    let nested = machine(&[("S", "a S b |")]);
+    assert!(reads(&nested, &[b"a".repeat(2000), b"b".repeat(2000)].concat()));
+    assert!(!reads(&nested, &[b"a".repeat(2000), b"b".repeat(1999)].concat()));
+    for rules in [
+        &[("S", "a S | a")][..],
+        &[("S", "S a | a")],
+        &[("S", "E S a | a"), ("E", "| b")],
+        &[("S", "T"), ("T", "U"), ("U", "S | a | U a")],
+        &[("S", "S S | a |")],
+    ] {
+        assert!(reads(&machine(rules), &b"a".repeat(60)), "{rules:?}");
+    }
+}
+
+#[test]
+fn left_recursion_keeps_its_stack_and_right_recursion_its_work() {
+    let left = machine(&[("S", "S a | a")]);
+    assert!(reads(&left, &b"a".repeat(20_000)));
+    assert!(left.state_count() <= 4, "{}", left.state_count());
+    // The limit is for each byte: what the thousandth takes is enough for all that follow.
+    for rules in [&[("S", "a S | a")][..], &[("S", "a S b |")]] {
+        let limits = Limits { steps: 24, ..Limits::default() };
+        let right = GrammarAutomaton::new(&letters(rules), limits).unwrap();
+        let read = right.walk(right.start(), &b"a".repeat(100_000));
+        assert!(read.unwrap().is_ok(), "{rules:?}");
+    }
+}
+
+#[test]
+fn deep_nesting_needs_no_deep_stack() {
+    // Frames without optimization are larger; a stack that grew with the text would not fit either.
+    let kilobytes = if cfg!(debug_assertions) { 512 } else { 64 };
+    let small = std::thread::Builder::new().stack_size(kilobytes << 10);
+    let nested = small.spawn(|| {
+        let nested = machine(&[("S", "a S b |")]);
+        let Ok(open) = nested.walk(nested.start(), &b"a".repeat(100_000)).unwrap() else {
+            return false;
+        };
+        let rest = nested.shortest(open).unwrap();
+        rest == b"b".repeat(100_000)
+    });
+    assert!(nested.unwrap().join().unwrap());
+}
+
+#[test]
+fn bombs_end_in_a_limit() {
+    let mut rules: Vec<(String, String)> =
+        (0..2000).map(|at| (format!("X{at}"), format!("X{} X{} |", at + 1, at + 1))).collect();
+    rules.push(("X2000".to_owned(), "a |".to_owned()));
+    let rules: Vec<(&str, &str)> = rules.iter().map(|(a, b)| (&**a, &**b)).collect();
+    let limits = Limits { steps: 200_000, ..Limits::default() };
+    let made = GrammarAutomaton::new(&letters(&rules), limits);
+    let read = made.and_then(|bomb| bomb.walk(bomb.start(), &b"a".repeat(50)));
+    assert!(matches!(read, Err(Error::Limit { .. })), "{read:?}");
+}
+
+#[test]
+fn useless_rules_are_named_and_empty_languages_refused() {
+    let useless = machine(&[("S", "a"), ("T", "b"), ("U", "a U")]);
+    let notes: Vec<&str> = useless.notes().iter().map(|note| &*note.message).collect();
+    let expected = ["the rule T is not needed by the start rule", "the rule U derives no text"];
+    assert_eq!(notes, expected);
+    let empty = GrammarAutomaton::new(&letters(&[("S", "a S")]), Limits::default());
+    assert!(matches!(empty, Err(Error::Language { .. })));
+}
+
+#[test]
+fn steps_are_those_of_the_thread_that_asks() {
+    let nested = machine(&[("S", "a S b |")]);
+    let before = steps_taken();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(reads(&nested, b"aaabbb"));
+            assert!(steps_taken() > 0);
+        });
+    });
+    assert_eq!(steps_taken(), before);
+    assert!(reads(&nested, b"aaaabbbb"));
+    assert!(steps_taken() > before);
+}

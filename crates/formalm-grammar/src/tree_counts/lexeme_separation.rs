@@ -1,0 +1,179 @@
+//! Whether lexemes side by side are always read as those lexemes, also where they are ordered.
+//!
+//! They are if no two terminals share a text, and if no lexeme can be taken for the beginning of a
+//! longer one: behind it stands a byte with which none of the terminals goes on. What is ignored
+//! may stand between, and what is ignored side by side may be one lexeme more than it is here.
+
+use std::sync::Arc;
+
+use formalm_automata::explicit::Poll;
+use formalm_automata::{ByteSet, Error, Machine, Resource, StateId};
+use rustc_hash::FxHashSet;
+
+use crate::grammar::{Grammar, Lexing};
+use crate::lexer::terminal_automata::Reader;
+use crate::normal_form::lowering::Lowering;
+use crate::trees::Productions;
+
+/// Pairs of states looked at, of two terminals.
+const PAIRS: u64 = 200_000;
+
+pub(super) struct Separate<'a> {
+    grammar: &'a Grammar,
+    automata: &'a [Option<Arc<Reader>>],
+    productions: Productions,
+}
+
+/// How two terminals may be taken for each other.
+enum Clash {
+    /// They have a text in common.
+    Same,
+    /// A lexeme of the first goes on as one of the second.
+    Longer,
+    /// A lexeme of the second begins one of the first.
+    Shorter,
+}
+
+impl<'a> Separate<'a> {
+    pub(super) fn new(
+        grammar: &'a Grammar,
+        automata: &'a [Option<Arc<Reader>>],
+        lowering: Lowering,
+    ) -> Separate<'a> {
+        let count = grammar.terminals.len() as u32;
+        let start = count + grammar.start as u32;
+        let productions = Productions::new(lowering, count, start, None);
+        Separate { grammar, automata, productions }
+    }
+
+    /// # Errors
+    ///
+    /// [`Error::Language`] with two terminals that may be taken for each other;
+    /// [`Error::Limit`], [`Error::Interrupted`].
+    pub(super) fn check(&self, poll: &mut Poll<'_>) -> Result<(), Error> {
+        let count = self.automata.len();
+        for &terminal in &self.grammar.ignored {
+            if !self.grammar.rules_of(terminal).is_empty() {
+                let name = &self.grammar.terminals[terminal].name;
+                return Err(self.refused(terminal, &format!("{name} is read and ignored")));
+            }
+        }
+        for one in 0..count {
+            for other in 0..count {
+                let Some(clash) = self.clash(one, other, poll)? else { continue };
+                let (first, second) =
+                    (&self.grammar.terminals[one].name, &self.grammar.terminals[other].name);
+                let why = match clash {
+                    Clash::Same => format!("{first} and {second} may be the same text"),
+                    Clash::Longer => format!("what follows {first} may make it a longer {second}"),
+                    Clash::Shorter => format!("{second} may be the beginning of {first}"),
+                };
+                return Err(self.refused(one, &why));
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, terminal: usize, why: &str) -> Error {
+        Error::Language {
+            message: format!(
+                "trees by length cannot be counted where lexemes side by side may be read \
+                 otherwise: {why}"
+            ),
+            span: self.grammar.terminals[terminal].span,
+            hint: Some(
+                "read lexemes in any way, or count members: to_automaton(max_bytes=…)".to_owned(),
+            ),
+        }
+    }
+
+    fn is_ignored(&self, terminal: usize) -> bool {
+        self.grammar.ignored.contains(&terminal)
+    }
+
+    /// The bytes that may stand behind a lexeme of a terminal.
+    fn behind(&self, terminal: usize) -> Result<ByteSet, Error> {
+        let mut bytes = ByteSet::default();
+        for next in 0..self.automata.len() {
+            let Some(automaton) = &self.automata[next] else { continue };
+            // A row of one terminal that is ignored is one lexeme, or else as bad as any other.
+            let one_lexeme = next == terminal && self.is_ignored(next) && is_closed(automaton)?;
+            let follows = self.is_ignored(terminal)
+                || self.is_ignored(next)
+                || self.productions.follows(terminal as u32, next as u32);
+            if follows && !one_lexeme {
+                automaton.live_bytes(automaton.start())?.iter().for_each(|byte| bytes.insert(byte));
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn clash(&self, one: usize, other: usize, poll: &mut Poll<'_>) -> Result<Option<Clash>, Error> {
+        let (Some(left), Some(right)) = (&self.automata[one], &self.automata[other]) else {
+            return Ok(None);
+        };
+        let behind = self.behind(one)?;
+        let ordered = self.grammar.lexing == Lexing::First;
+        let start = (left.start(), right.start());
+        let mut seen: FxHashSet<(StateId, StateId)> = FxHashSet::from_iter([start]);
+        let mut open = vec![start];
+        while let Some((first, second)) = open.pop() {
+            let live = right.live_bytes(second)?;
+            if left.is_accepting(first) && live.iter().any(|byte| behind.contains(byte)) {
+                return Ok(Some(Clash::Longer));
+            }
+            let left_live = left.live_bytes(first)?;
+            if one != other && left.is_accepting(first) && right.is_accepting(second) {
+                return Ok(Some(Clash::Same));
+            }
+            if one != other && ordered && right.is_accepting(second) && !left_live.is_empty() {
+                return Ok(Some(Clash::Shorter));
+            }
+            for byte in left_live.iter().filter(|&byte| live.contains(byte)) {
+                poll.tick(1)?;
+                let (Some(first), Some(second)) =
+                    (left.step(first, byte)?, right.step(second, byte)?)
+                else {
+                    continue;
+                };
+                if seen.insert((first, second)) {
+                    open.push((first, second));
+                }
+            }
+            if seen.len() as u64 > PAIRS {
+                let (needed, allowed) = (seen.len() as u64, PAIRS);
+                return Err(Error::Limit { resource: Resource::States, needed, allowed });
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether two members in a row are a member, as far as that is seen at once: every accepting state
+/// goes on as the start does.
+fn is_closed(automaton: &Reader) -> Result<bool, Error> {
+    let start = automaton.start();
+    let live = automaton.live_bytes(start)?;
+    let mut seen: FxHashSet<StateId> = FxHashSet::from_iter([start]);
+    let mut open = vec![start];
+    while let Some(state) = open.pop() {
+        if automaton.is_accepting(state) && state != start {
+            for byte in live.iter() {
+                if automaton.step(state, byte)? != automaton.step(start, byte)? {
+                    return Ok(false);
+                }
+            }
+        }
+        for byte in automaton.live_bytes(state)?.iter() {
+            if let Some(next) = automaton.step(state, byte)?
+                && seen.insert(next)
+            {
+                if seen.len() > 1_000 {
+                    return Ok(false);
+                }
+                open.push(next);
+            }
+        }
+    }
+    Ok(true)
+}

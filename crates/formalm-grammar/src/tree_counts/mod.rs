@@ -1,0 +1,155 @@
+//! How many trees a grammar has, by the length of their texts.
+//!
+//! Pairs of a text and a tree of it are counted, exactly and without listing any: lexemes by their
+//! automata, right-hand sides by convolution (`equations`). Where lexemes are read in any way that is
+//! all there is to it. Where they are ordered, some sequences of lexemes are texts that are read
+//! otherwise; grammars in which that cannot be are counted too (`apart`), others are refused.
+
+mod lexeme_separation;
+mod tree_equations;
+
+use formalm_automata::explicit::{Graph, Measured, Poll, Tally, Unit};
+use formalm_automata::{Automaton, Error, Expression, Limits as TerminalLimits, exact_only};
+use num_bigint::BigUint;
+use num_traits::Zero;
+
+use crate::grammar::{Grammar, Lexing};
+use crate::lexer::terminal_automata::terminals;
+use crate::limits::Limits;
+use crate::normal_form::lowering::Lowering;
+use crate::trees::Steps;
+use crate::trees::tree_shape::Shaped;
+use lexeme_separation::Separate;
+use tree_equations::Equations;
+
+/// States of the graph of one terminal.
+const STATES: u64 = 200_000;
+/// Bytes of the numbers of one terminal.
+const BYTES: u64 = 1 << 28;
+
+/// A number of trees; `None` is without end.
+pub(crate) type Count = Option<BigUint>;
+
+/// What is to be counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Lengths {
+    /// The greatest length.
+    pub most: usize,
+    /// What a length counts.
+    pub unit: Unit,
+    /// Steps of work: products of two numbers.
+    pub steps: u64,
+}
+
+/// How many pairs of a text and a tree of it there are, by the length of the text from 0 on; `None`
+/// where some text has trees without end.
+///
+/// # Errors
+///
+/// [`Error::Language`] where lexemes are ordered and it cannot be excluded that they are read
+/// otherwise side by side, for terminals that look ahead, and for lengths in characters of what is no
+/// UTF-8; [`Error::Limit`], [`Error::Interrupted`].
+pub fn tree_counts(
+    shaped: &Shaped,
+    lengths: Lengths,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<Option<BigUint>>, Error> {
+    let grammar = &shaped.grammar;
+    grammar.check()?;
+    refuse_context(grammar)?;
+    let (automata, nullable) = terminals(grammar)?;
+    let lowering = Lowering::of_trees(grammar, &nullable, Limits::default().productions)?;
+    if grammar.lexing != Lexing::Any {
+        let same = Lowering::of_trees(grammar, &nullable, Limits::default().productions)?;
+        Separate::new(grammar, &automata, same).check(poll)?;
+    }
+    let gap = match grammar.ignored.is_empty() {
+        true => None,
+        false => Some(gaps(grammar, lengths, poll)?),
+    };
+    let mut lexemes = Vec::with_capacity(automata.len());
+    for (at, automaton) in automata.iter().enumerate() {
+        let own = match (automaton, &grammar.terminals[at].embedded) {
+            (_, Some(embedded)) => {
+                let hint = "matches(text) tells of one text";
+                exact_only(&*embedded.machine, "numbers of trees", hint)?;
+                let bytes = match lengths.unit {
+                    Unit::Labels => lengths.most,
+                    Unit::Characters => lengths.most.saturating_mul(4),
+                };
+                let graph = Graph::of_at_most(&*embedded.machine, bytes, STATES, poll)?;
+                counted(&graph, lengths, poll)?
+            }
+            (Some(automaton), None) => {
+                counted(&Graph::of(&**automaton, STATES, poll)?, lengths, poll)?
+            }
+            (None, None) => vec![BigUint::zero(); lengths.most + 1],
+        };
+        lexemes.push(with_gap(own, gap.as_deref()));
+    }
+    let start = (grammar.terminals.len() + grammar.start) as u32;
+    let mut steps = Steps::new(lengths.steps, poll);
+    let trees =
+        Equations::new(&lowering, lexemes, start, lengths.most).solved(start, &mut steps)?;
+    Ok(match gap {
+        None => trees,
+        Some(gap) => {
+            let gap: Vec<Count> = gap.into_iter().map(Some).collect();
+            (0..=lengths.most).map(|length| tree_equations::product(&trees, &gap, length)).collect()
+        }
+    })
+}
+
+/// Refuses what depends on more than a lexeme itself.
+fn refuse_context(grammar: &Grammar) -> Result<(), Error> {
+    let refused = |message: String, span| {
+        let hint = "members are counted in every reading: to_automaton(max_bytes=…)";
+        Err(Error::Language { message, span, hint: Some(hint.to_owned()) })
+    };
+    if let Some(one) = grammar.terminals.iter().find(|one| one.language.is_lexeme()) {
+        let message = format!(
+            "trees by length cannot be counted: the terminal {} looks ahead beyond its lexeme",
+            one.name
+        );
+        return refused(message, one.span);
+    }
+    let what = match () {
+        () if grammar.indentation.is_some() => "indentation is told",
+        () if !grammar.whole.is_empty() => "%whole forbids lexemes",
+        () if grammar.lexing != Lexing::Any
+            && grammar.terminals.iter().any(|one| one.embedded.is_some()) =>
+        {
+            "languages of any kind stand between lexemes that are ordered"
+        }
+        () => return Ok(()),
+    };
+    refused(format!("trees by length cannot be counted where {what}"), None)
+}
+
+/// Texts of what is ignored, by length.
+fn gaps(grammar: &Grammar, lengths: Lengths, poll: &mut Poll<'_>) -> Result<Vec<BigUint>, Error> {
+    let all = grammar.ignored.iter().map(|&at| grammar.terminals[at].language.clone());
+    let gap = Expression::union(all.collect())?.repeat(0, None)?;
+    let automaton = Automaton::new(&gap, TerminalLimits::default())?;
+    counted(&Graph::of(&automaton, STATES, poll)?, lengths, poll)
+}
+
+/// The members of a graph, by length.
+fn counted(graph: &Graph, lengths: Lengths, poll: &mut Poll<'_>) -> Result<Vec<BigUint>, Error> {
+    let measured = Measured::new(graph, lengths.unit, poll)?;
+    let mut tally = Tally::default();
+    while tally.counts().len() <= lengths.most && !tally.is_complete() {
+        tally.extend(graph, &measured, BYTES, poll)?;
+    }
+    let mut counts = tally.counts().to_vec();
+    counts.resize(lengths.most + 1, BigUint::zero());
+    Ok(counts)
+}
+
+/// The lexemes of a terminal, none of them empty, with what is ignored in front of them.
+fn with_gap(mut own: Vec<BigUint>, gap: Option<&[BigUint]>) -> Vec<Count> {
+    own[0] = BigUint::zero();
+    let Some(gap) = gap else { return own.into_iter().map(Some).collect() };
+    let sum = |length: usize| (0..=length).map(|at| &gap[at] * &own[length - at]).sum();
+    (0..own.len()).map(|length| Some(sum(length))).collect()
+}

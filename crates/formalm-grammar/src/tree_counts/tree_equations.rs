@@ -1,0 +1,306 @@
+//! Numbers of trees as the least solution of the equations that productions are.
+//!
+//! A symbol has the trees of its productions, a beginning of a production those of the beginning before
+//! it and of its last symbol, whose lengths add up. For one length after another, what shorter texts
+//! have is known; what is left are sums in which one part has all of the length and the others
+//! are empty. A part of these sums that comes back to itself has no trees, or no end of them.
+
+use formalm_automata::Error;
+use num_bigint::BigUint;
+use num_traits::{One, Zero};
+
+use super::Count;
+use crate::normal_form::lowering::Lowering;
+use crate::normal_form::unit_cycles::components;
+use crate::trees::Steps;
+
+/// A beginning of a production: its last symbol, and the beginning before that.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    symbol: u32,
+    before: Option<u32>,
+}
+
+/// What a symbol is made of.
+#[derive(Clone, Debug, Default)]
+struct Symbol {
+    /// Whole productions, as items.
+    wholes: Vec<u32>,
+    /// Productions of nothing.
+    empty: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Equations {
+    /// Terminals come first; the others are numbered behind them.
+    symbols: Vec<Symbol>,
+    items: Vec<Item>,
+    terminals: usize,
+    most: usize,
+    /// By vertex, symbols and then items, and by length.
+    counts: Vec<Vec<Count>>,
+}
+
+/// A sum that has a product more.
+fn add(sum: &mut Count, left: &Count, right: &Count) {
+    let is_zero = |one: &Count| one.as_ref().is_some_and(Zero::is_zero);
+    match (left, right) {
+        _ if is_zero(left) || is_zero(right) => {}
+        (Some(left), Some(right)) => {
+            if let Some(sum) = sum {
+                *sum += left * right;
+            }
+        }
+        _ => *sum = None,
+    }
+}
+
+/// The pairs of two whose lengths add up.
+pub(super) fn product(left: &[Count], right: &[Count], length: usize) -> Count {
+    let mut sum = Some(BigUint::zero());
+    for at in 0..=length {
+        add(&mut sum, &left[at], &right[length - at]);
+    }
+    sum
+}
+
+fn is_some(count: &Count) -> bool {
+    count.as_ref().is_none_or(|count| !count.is_zero())
+}
+
+impl Equations {
+    /// The equations of what `start` derives; `lexemes` are the texts of the
+    /// terminals by length, up to `most`.
+    pub(super) fn new(
+        lowering: &Lowering,
+        lexemes: Vec<Vec<Count>>,
+        start: u32,
+        most: usize,
+    ) -> Equations {
+        let terminals = lexemes.len();
+        let mut made = Equations {
+            symbols: vec![Symbol::default(); lowering.symbols as usize],
+            items: Vec::new(),
+            terminals,
+            most,
+            counts: lexemes,
+        };
+        let mut rows: Vec<Vec<&[u32]>> = vec![Vec::new(); made.symbols.len()];
+        for one in &lowering.productions {
+            rows[one.left as usize].push(&one.right);
+        }
+        let mut seen = vec![false; made.symbols.len()];
+        let mut open = vec![start];
+        while let Some(symbol) = open.pop() {
+            if std::mem::replace(&mut seen[symbol as usize], true) {
+                continue;
+            }
+            for right in &rows[symbol as usize] {
+                open.extend_from_slice(right);
+                let mut before = None;
+                for &symbol in *right {
+                    made.items.push(Item { symbol, before });
+                    before = Some(made.items.len() as u32 - 1);
+                }
+                match before {
+                    Some(whole) => made.symbols[symbol as usize].wholes.push(whole),
+                    None => made.symbols[symbol as usize].empty += 1,
+                }
+            }
+        }
+        made
+    }
+
+    fn item(&self, item: u32) -> usize {
+        self.symbols.len() + item as usize
+    }
+
+    /// The counts of a symbol by length.
+    pub(super) fn solved(
+        mut self,
+        start: u32,
+        steps: &mut Steps<'_, '_>,
+    ) -> Result<Vec<Count>, Error> {
+        let vertices = self.symbols.len() + self.items.len();
+        // Most symbols have no trees of most lengths: numbers that are not there take no memory.
+        steps.spend(vertices)?;
+        self.counts.resize_with(vertices, Vec::new);
+        self.solve_empty(steps)?;
+        let edges = self.edges();
+        let parts = components(&edges);
+        for length in 1..=self.most {
+            for part in &parts {
+                self.settle(part, &edges, length, steps)?;
+            }
+        }
+        Ok(std::mem::take(&mut self.counts[start as usize]))
+    }
+
+    /// The trees of the empty text.
+    fn solve_empty(&mut self, steps: &mut Steps<'_, '_>) -> Result<(), Error> {
+        let vertices = self.counts.len();
+        let mut nullable = vec![false; vertices];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            steps.spend(vertices)?;
+            for vertex in self.terminals..vertices {
+                let holds = match vertex.checked_sub(self.symbols.len()) {
+                    None => {
+                        let symbol = &self.symbols[vertex];
+                        let mut wholes = symbol.wholes.iter();
+                        symbol.empty > 0 || wholes.any(|&whole| nullable[self.item(whole)])
+                    }
+                    Some(at) => {
+                        let Item { symbol, before } = self.items[at];
+                        nullable[symbol as usize]
+                            && before.is_none_or(|one| nullable[self.item(one)])
+                    }
+                };
+                changed |= holds && !std::mem::replace(&mut nullable[vertex], holds);
+            }
+        }
+        let parts: Vec<Vec<u32>> = (0..vertices)
+            .map(|vertex| {
+                let all = self.parts_of(vertex);
+                let may = nullable[vertex];
+                all.into_iter().filter(|&one| may && nullable[one as usize]).collect()
+            })
+            .collect();
+        for part in components(&parts) {
+            let first = part[0] as usize;
+            let cyclic = part.len() > 1 || parts[first].contains(&part[0]);
+            for &one in &part {
+                let vertex = one as usize;
+                if vertex < self.terminals {
+                    continue;
+                }
+                let count = match cyclic {
+                    true => None,
+                    false => self.empty_count(vertex),
+                };
+                steps.spend(1)?;
+                self.counts[vertex].push(count);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a vertex is made of.
+    fn parts_of(&self, vertex: usize) -> Vec<u32> {
+        match vertex.checked_sub(self.symbols.len()) {
+            None => {
+                let wholes = self.symbols[vertex].wholes.iter();
+                wholes.map(|&whole| self.item(whole) as u32).collect()
+            }
+            Some(at) => {
+                let Item { symbol, before } = self.items[at];
+                let before = before.map(|one| self.item(one) as u32);
+                before.into_iter().chain([symbol]).collect()
+            }
+        }
+    }
+
+    /// The number of trees of the empty text, where that of all parts is known: those of parts that
+    /// are not known here are none.
+    fn empty_count(&self, vertex: usize) -> Count {
+        let none = Some(BigUint::zero());
+        let of = |vertex: usize| self.counts[vertex].first().unwrap_or(&none);
+        match vertex.checked_sub(self.symbols.len()) {
+            None => {
+                let symbol = &self.symbols[vertex];
+                let mut sum = Some(BigUint::from(symbol.empty));
+                for &whole in &symbol.wholes {
+                    add(&mut sum, of(self.item(whole)), &Some(BigUint::one()));
+                }
+                sum
+            }
+            Some(at) => {
+                let Item { symbol, before } = self.items[at];
+                let Some(before) = before else { return of(symbol as usize).clone() };
+                let mut sum = Some(BigUint::zero());
+                add(&mut sum, of(self.item(before)), of(symbol as usize));
+                sum
+            }
+        }
+    }
+
+    /// Of which other vertices the trees of a vertex may be, the rest being empty.
+    fn edges(&self) -> Vec<Vec<u32>> {
+        let edges_of = |vertex: usize| {
+            let Some(at) = vertex.checked_sub(self.symbols.len()) else {
+                return self.parts_of(vertex);
+            };
+            let Item { symbol, before } = self.items[at];
+            let mut edges = Vec::new();
+            if symbol as usize >= self.terminals
+                && before.is_none_or(|one| is_some(&self.counts[self.item(one)][0]))
+            {
+                edges.push(symbol);
+            }
+            if let Some(before) = before
+                && is_some(&self.counts[symbol as usize][0])
+            {
+                edges.push(self.item(before) as u32);
+            }
+            edges
+        };
+        (0..self.counts.len()).map(edges_of).collect()
+    }
+
+    /// The counts of one length of vertices that are made of each other.
+    fn settle(
+        &mut self,
+        part: &[u32],
+        edges: &[Vec<u32>],
+        length: usize,
+        steps: &mut Steps<'_, '_>,
+    ) -> Result<(), Error> {
+        if (part[0] as usize) < self.terminals {
+            return Ok(());
+        }
+        let cyclic = part.len() > 1 || edges[part[0] as usize].contains(&part[0]);
+        let mut found = Vec::with_capacity(part.len());
+        for &vertex in part {
+            found.push(self.count(vertex as usize, length, steps)?);
+        }
+        if cyclic {
+            // What comes from outside comes round without end.
+            let some = found.iter().any(is_some);
+            found.iter_mut().for_each(|one| *one = if some { None } else { one.take() });
+        }
+        for (&vertex, count) in part.iter().zip(found) {
+            self.counts[vertex as usize].push(count);
+        }
+        Ok(())
+    }
+
+    /// The trees of a vertex whose text has a length; of parts that are not settled none.
+    fn count(
+        &self,
+        vertex: usize,
+        length: usize,
+        steps: &mut Steps<'_, '_>,
+    ) -> Result<Count, Error> {
+        let none = Some(BigUint::zero());
+        let of = |vertex: usize, length: usize| self.counts[vertex].get(length).unwrap_or(&none);
+        let mut sum = Some(BigUint::zero());
+        let Some(at) = vertex.checked_sub(self.symbols.len()) else {
+            for &whole in &self.symbols[vertex].wholes {
+                steps.spend(1)?;
+                add(&mut sum, of(self.item(whole), length), &Some(BigUint::one()));
+            }
+            return Ok(sum);
+        };
+        let Item { symbol, before } = self.items[at];
+        let Some(before) = before else { return Ok(of(symbol as usize, length).clone()) };
+        let before = self.item(before);
+        for front in 0..=length {
+            let (left, right) = (of(before, front), of(symbol as usize, length - front));
+            let bits = left.as_ref().map_or(0, BigUint::bits) as usize;
+            steps.spend(1 + (bits >> 9))?;
+            add(&mut sum, left, right);
+        }
+        Ok(sum)
+    }
+}

@@ -1,0 +1,281 @@
+//! Productions as a chart reads them, with what they begin with and what comes after them.
+
+use formalm_automata::explicit::Poll;
+use formalm_automata::{ByteSet, Error, Resource};
+
+use crate::limits::check;
+use crate::normal_form::lowering::Lowering;
+
+/// Stands behind the last symbol of a production.
+pub(super) const END: u32 = u32::MAX;
+
+/// Beyond so many kinds of what may come next nothing is left out by it.
+const CLASSES: usize = 4096;
+/// Words of all sets together.
+const WORDS: usize = 1 << 24;
+
+/// Counts the steps of one parse or count, and asks whether it is to go on.
+pub(crate) struct Steps<'a, 'p> {
+    spent: u64,
+    allowed: u64,
+    poll: &'a mut Poll<'p>,
+}
+
+impl<'a, 'p> Steps<'a, 'p> {
+    pub(crate) fn new(allowed: u64, poll: &'a mut Poll<'p>) -> Steps<'a, 'p> {
+        Steps { spent: 0, allowed, poll }
+    }
+
+    #[inline]
+    pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Error> {
+        self.spent += steps as u64;
+        check(Resource::Steps, self.spent, self.allowed)?;
+        self.poll.tick(steps)
+    }
+}
+
+/// Productions laid out in a row of places.
+#[derive(Debug)]
+pub(crate) struct Productions {
+    /// Symbol at each place, [`END`] behind the last of a production.
+    pub(super) symbol: Vec<u32>,
+    /// Left side of the production of each place.
+    pub(super) left: Vec<u32>,
+    /// Which alternative of its rule the production of each place is.
+    pub(super) alternative: Vec<u32>,
+    /// First places of the productions of each symbol, in the order written.
+    pub(super) firsts: Vec<Vec<u32>>,
+    pub(super) terminals: u32,
+    /// The whole text: the start rule and what is ignored behind it.
+    pub(super) goal: u32,
+    /// What is ignored at the end of a text.
+    pub(super) trail: u32,
+    look: Option<Look>,
+}
+
+/// What may come next, by kind: a terminal where lexemes are known, a byte where they are not. The
+/// kind behind all others is the end of the text.
+#[derive(Debug)]
+struct Look {
+    words: usize,
+    /// Per place: what the rest of the production begins with, and whether it may be empty.
+    begins: Vec<u64>,
+    empty: Vec<bool>,
+    /// Per symbol.
+    follows: Vec<u64>,
+}
+
+impl Productions {
+    /// `free` gives the bytes that terminals begin with, and which are ignored, where lexemes are
+    /// read in any way.
+    pub(crate) fn new(
+        lowering: Lowering,
+        terminals: u32,
+        start: u32,
+        free: Option<(&Vec<ByteSet>, &Vec<u32>)>,
+    ) -> Productions {
+        let (goal, trail) = (lowering.symbols, lowering.symbols + 1);
+        let mut made = Productions {
+            symbol: Vec::new(),
+            left: Vec::new(),
+            alternative: Vec::new(),
+            firsts: vec![Vec::new(); trail as usize + 1],
+            terminals,
+            goal,
+            trail,
+            look: None,
+        };
+        let rows = lowering.productions.iter().zip(&lowering.alternatives);
+        for (one, &alternative) in rows {
+            made.production(one.left, &one.right, alternative);
+        }
+        made.production(goal, &[start, trail], 0);
+        made.look = Look::new(&made, free);
+        made
+    }
+
+    fn production(&mut self, left: u32, right: &[u32], alternative: u32) {
+        self.firsts[left as usize].push(self.symbol.len() as u32);
+        self.symbol.extend_from_slice(right);
+        self.symbol.push(END);
+        self.left.resize(self.symbol.len(), left);
+        self.alternative.resize(self.symbol.len(), alternative);
+    }
+
+    pub(super) fn is_terminal(&self, symbol: u32) -> bool {
+        symbol < self.terminals || symbol == self.trail
+    }
+
+    /// The kind of the end of the text.
+    pub(super) fn end_kind(&self, is_free: bool) -> u32 {
+        if is_free { 256 } else { self.terminals }
+    }
+
+    /// The kinds that a symbol begins with, but the end, and whether it may be empty.
+    pub(super) fn beginnings(&self, symbol: u32) -> Option<(Vec<usize>, bool)> {
+        let look = self.look.as_ref()?;
+        let firsts = &self.firsts[symbol as usize];
+        let kinds = 0..(look.words * 64) as u32;
+        let has_it =
+            |kind: &u32| firsts.iter().any(|&first| has(&look.begins, look.words, first, *kind));
+        let empty = firsts.iter().any(|&first| look.empty[first as usize]);
+        Some((kinds.filter(has_it).map(|kind| kind as usize).collect(), empty))
+    }
+
+    /// Whether a production can go on from a place where this comes next.
+    #[inline]
+    pub(super) fn begins(&self, place: u32, next: u32) -> bool {
+        let Some(look) = &self.look else { return true };
+        look.empty[place as usize] || has(&look.begins, look.words, place, next)
+    }
+
+    /// Whether this may come behind a symbol.
+    #[inline]
+    pub(crate) fn follows(&self, symbol: u32, next: u32) -> bool {
+        let Some(look) = &self.look else { return true };
+        has(&look.follows, look.words, symbol, next)
+    }
+}
+
+#[inline]
+fn has(sets: &[u64], words: usize, at: u32, kind: u32) -> bool {
+    sets[at as usize * words + (kind as usize >> 6)] >> (kind & 63) & 1 != 0
+}
+
+fn put(set: &mut [u64], kind: u32) {
+    set[kind as usize >> 6] |= 1 << (kind & 63);
+}
+
+/// Adds a set to another one; whether there was anything new.
+fn join(sets: &mut [u64], words: usize, into: u32, from: &[u64]) -> bool {
+    let at = into as usize * words;
+    let mut new = false;
+    for (word, more) in sets[at..at + words].iter_mut().zip(from) {
+        new |= more & !*word != 0;
+        *word |= more;
+    }
+    new
+}
+
+impl Look {
+    fn new(of: &Productions, free: Option<(&Vec<ByteSet>, &Vec<u32>)>) -> Option<Look> {
+        let kinds = if free.is_some() { 257 } else { of.terminals as usize + 1 };
+        let words = kinds.div_ceil(64);
+        let symbols = of.firsts.len();
+        if kinds > CLASSES || words * (of.symbol.len() + 2 * symbols) > WORDS {
+            return None;
+        }
+        let (first, empty) = Look::first(of, free, words);
+        let mut look = Look {
+            words,
+            begins: vec![0; words * of.symbol.len()],
+            empty: vec![false; of.symbol.len()],
+            follows: vec![0; words * symbols],
+        };
+        // What the rest from each place begins with, from the back.
+        for place in (0..of.symbol.len()).rev() {
+            let symbol = of.symbol[place];
+            if symbol == END {
+                look.empty[place] = true;
+                continue;
+            }
+            let own = first[symbol as usize * words..][..words].to_vec();
+            join(&mut look.begins, words, place as u32, &own);
+            if empty[symbol as usize] {
+                let rest = look.begins[(place + 1) * words..][..words].to_vec();
+                join(&mut look.begins, words, place as u32, &rest);
+                look.empty[place] = look.empty[place + 1];
+            }
+        }
+        look.find_follows(of);
+        Some(look)
+    }
+
+    /// What symbols begin with, and which may be empty.
+    fn first(
+        of: &Productions,
+        free: Option<(&Vec<ByteSet>, &Vec<u32>)>,
+        words: usize,
+    ) -> (Vec<u64>, Vec<bool>) {
+        let symbols = of.firsts.len();
+        let mut first = vec![0u64; words * symbols];
+        let end = of.end_kind(free.is_some());
+        put(&mut first[of.trail as usize * words..][..words], end);
+        for terminal in 0..of.terminals {
+            let set = &mut first[terminal as usize * words..][..words];
+            match free {
+                None => put(set, terminal),
+                Some((bytes, _)) => {
+                    bytes[terminal as usize].iter().for_each(|b| put(set, b.into()))
+                }
+            }
+        }
+        // What is ignored may stand before every lexeme and the end.
+        if let Some((bytes, ignored)) = free {
+            for symbol in (0..of.terminals).chain([of.trail]) {
+                let set = &mut first[symbol as usize * words..][..words];
+                for &one in ignored {
+                    bytes[one as usize].iter().for_each(|b| put(set, b.into()));
+                }
+            }
+        }
+        let mut empty = vec![false; symbols];
+        let mut uses: Vec<Vec<u32>> = vec![Vec::new(); symbols];
+        let mut begin = 0u32;
+        for (place, &symbol) in of.symbol.iter().enumerate() {
+            match symbol {
+                END => begin = place as u32 + 1,
+                _ => uses[symbol as usize].push(begin),
+            }
+        }
+        let mut queue: Vec<u32> = of.firsts.iter().flatten().copied().collect();
+        while let Some(begin) = queue.pop() {
+            let left = of.left[begin as usize];
+            let mut place = begin as usize;
+            let mut changed = false;
+            loop {
+                let symbol = of.symbol[place];
+                if symbol == END {
+                    changed |= !std::mem::replace(&mut empty[left as usize], true);
+                    break;
+                }
+                let from = first[symbol as usize * words..][..words].to_vec();
+                changed |= join(&mut first, words, left, &from);
+                if !empty[symbol as usize] {
+                    break;
+                }
+                place += 1;
+            }
+            if changed {
+                queue.extend(&uses[left as usize]);
+            }
+        }
+        (first, empty)
+    }
+
+    fn find_follows(&mut self, of: &Productions) {
+        let words = self.words;
+        // What follows a left side follows the last symbols of its productions.
+        let mut hands: Vec<Vec<u32>> = vec![Vec::new(); of.firsts.len()];
+        let mut queue: Vec<u32> = Vec::new();
+        for (place, &symbol) in of.symbol.iter().enumerate() {
+            if symbol == END {
+                continue;
+            }
+            let rest = self.begins[(place + 1) * words..][..words].to_vec();
+            join(&mut self.follows, words, symbol, &rest);
+            if self.empty[place + 1] {
+                hands[of.left[place] as usize].push(symbol);
+            }
+            queue.push(symbol);
+        }
+        while let Some(symbol) = queue.pop() {
+            let own = self.follows[symbol as usize * words..][..words].to_vec();
+            for &to in &hands[symbol as usize] {
+                if join(&mut self.follows, words, to, &own) {
+                    queue.push(to);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! One tree, written out without recursion: children first.
+
+use formalm_automata::Error;
+use num_bigint::BigUint;
+
+use super::Trees;
+use super::earley_chart::Child;
+use super::earley_productions::Steps;
+use super::parse_forest::Forest;
+use crate::trees::tree_shape::Kind;
+
+/// What a branch is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A rule, and which of its alternatives.
+    Rule(usize, usize),
+    /// A terminal.
+    Lexeme(usize),
+    /// An optional part that is not there.
+    Absent,
+}
+
+/// A node or leaf of a tree.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    /// What it is of.
+    pub part: Part,
+    /// How many of the branches before it, not counting their own, are its children.
+    pub children: usize,
+    /// The bytes of the text.
+    pub span: (usize, usize),
+    /// Whether trees show it.
+    pub kept: bool,
+    /// Number of trees of it between these places; `None` without end.
+    pub ways: Option<BigUint>,
+}
+
+/// A node whose children are being written.
+struct Frame {
+    node: u32,
+    /// Last place of the production.
+    place: u32,
+    children: Vec<Child>,
+    next: usize,
+    written: usize,
+    kept: usize,
+    start: Option<usize>,
+}
+
+/// Steps that a part of no text within another one counts: a chart has each of them once, and a
+/// tree as often as rules double them.
+const EMPTY: usize = 32;
+
+/// The tree that is taken from a forest.
+pub(super) fn branches(
+    trees: &Trees,
+    forest: &Forest<'_>,
+    whole: bool,
+    steps: &mut Steps<'_, '_>,
+) -> Result<Vec<Branch>, Error> {
+    let mut writer = Writer { trees, forest, whole, branches: Vec::new(), end: 0 };
+    let mut path = vec![writer.frame(forest.root)];
+    while let Some(frame) = path.last_mut() {
+        match frame.children.get(frame.next).copied() {
+            Some(Child::Node(node)) => {
+                frame.next += 1;
+                path.push(writer.frame(node));
+            }
+            Some(Child::Lexeme(lexeme)) => {
+                frame.next += 1;
+                writer.lexeme(lexeme, frame);
+            }
+            None => {
+                let Some(done) = path.pop() else { break };
+                steps.spend(if done.start.is_none() { EMPTY * done.children.len() } else { 1 })?;
+                let is_top = path.len() == 1;
+                writer.close(done, path.last_mut(), is_top);
+            }
+        }
+    }
+    Ok(writer.branches)
+}
+
+struct Writer<'a> {
+    trees: &'a Trees,
+    forest: &'a Forest<'a>,
+    whole: bool,
+    branches: Vec<Branch>,
+    /// Where the last lexeme ended.
+    end: usize,
+}
+
+impl Writer<'_> {
+    fn frame(&self, node: u32) -> Frame {
+        let (place, children) = self.forest.taken(node);
+        Frame { node, place, children, next: 0, written: 0, kept: 0, start: None }
+    }
+
+    fn rule(&self, node: u32) -> Option<usize> {
+        let grammar = &self.trees.shaped.grammar;
+        let symbol = self.forest.chart.nodes[node as usize].symbol as usize;
+        symbol.checked_sub(grammar.terminals.len()).filter(|&rule| rule < grammar.rules.len())
+    }
+
+    fn lexeme(&mut self, lexeme: u32, frame: &mut Frame) {
+        let one = self.forest.chart.lexemes[lexeme as usize];
+        if one.terminal == self.trees.productions.trail {
+            return;
+        }
+        self.end = one.end;
+        frame.start.get_or_insert(one.start);
+        let rule = self.rule(frame.node).map(|rule| self.trees.shaped.shown[rule].kind);
+        let kept = rule != Some(Kind::Hidden);
+        if kept || self.whole {
+            frame.written += 1;
+            frame.kept += usize::from(kept);
+            self.branches.push(Branch {
+                part: Part::Lexeme(one.terminal as usize),
+                children: 0,
+                span: (one.start, one.end),
+                kept,
+                ways: Some(1u32.into()),
+            });
+        }
+    }
+
+    /// Whether the part that is shown last is a rule: the top of a tree is one always.
+    fn ends_in_rule(&self) -> bool {
+        let last = self.branches.iter().rev().find(|one| one.kept);
+        last.is_some_and(|one| matches!(one.part, Part::Rule(..)))
+    }
+
+    /// Writes a node behind its children, or leaves them to the node above.
+    fn close(&mut self, done: Frame, above: Option<&mut Frame>, is_top: bool) {
+        let Some(above) = above else { return };
+        if let Some(start) = done.start {
+            above.start.get_or_insert(start);
+        }
+        let rule = self.rule(done.node);
+        let shown = rule.map(|rule| &self.trees.shaped.shown[rule]);
+        let (Some(rule), Some(shown)) = (rule, shown) else {
+            above.written += done.written;
+            above.kept += done.kept;
+            return;
+        };
+        match shown.kind {
+            Kind::Hidden => {
+                above.written += done.written;
+                return;
+            }
+            Kind::Absent(size) => {
+                let span = (self.end, self.end);
+                let nothing =
+                    Branch { part: Part::Absent, children: 0, span, kept: true, ways: None };
+                self.branches.extend((0..size).map(|_| nothing.clone()));
+                above.written += size as usize;
+                above.kept += size as usize;
+                return;
+            }
+            Kind::Rule => {}
+        }
+        let alternative = self.trees.productions.alternative[done.place as usize] as usize;
+        let named = shown.aliases.get(alternative).is_some_and(Option::is_some);
+        let unwrapped =
+            shown.unwraps && !named && done.kept == 1 && (!is_top || self.ends_in_rule());
+        let kept = !(unwrapped || (shown.inlined && !is_top));
+        if !kept && !self.whole {
+            above.written += done.written;
+            above.kept += done.kept;
+            return;
+        }
+        above.written += 1;
+        above.kept += if kept { 1 } else { done.kept };
+        self.branches.push(Branch {
+            part: Part::Rule(rule, alternative),
+            children: done.written,
+            span: done.start.map_or((self.end, self.end), |start| (start, self.end)),
+            kept,
+            ways: self.forest.ways(done.node).cloned(),
+        });
+    }
+}

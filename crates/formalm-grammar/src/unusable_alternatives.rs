@@ -1,0 +1,578 @@
+//! Alternatives that the longest lexemes make unusable.
+//!
+//! A lexeme is the longest one of the terminals that may stand at its place. So a terminal is never
+//! followed by another one if each text of the second begins with more of the first: `/[^<]+/` in
+//! front of `"\n</p>"`. Which productions are usable is a least fixed point, as productivity is, with
+//! the terminals that a symbol can begin and end with.
+//!
+//! What is reported is unusable for certain: whether two terminals can follow each other is decided
+//! for the two and for those that surely compete with the first, and everything else that could
+//! forbid a text is left out. What is not reported may be unusable for other reasons.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use formalm_automata::{Error, Machine, StateId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::grammar::{Grammar, Lexing, Node, Note};
+use crate::lexer::terminal_automata::{Reader, barren, terminals};
+use crate::limits::Limits;
+use crate::normal_form::lowering::{Lowering, Production};
+use crate::normal_form::productive;
+
+/// Most steps of automata and of the fixed point together: some tenths of a second. Nothing is
+/// reported of larger grammars.
+const STEPS: usize = 2_000_000;
+/// Most configurations of one pair of terminals. Above, they are taken to follow each other.
+const CONFIGURATIONS: usize = 3_000;
+/// Most competitors of one terminal that are looked at.
+const COMPETITORS: usize = 32;
+/// Most characters of an alternative in a note.
+const SHOWN: usize = 60;
+
+/// Notes of alternatives that are never used because lexemes are the longest.
+///
+/// # Errors
+///
+/// As [`crate::GrammarAutomaton::new`], for terminals that have no machine.
+pub fn unusable(grammar: &Grammar, limits: Limits) -> Result<Vec<Note>, Error> {
+    if grammar.lexing != Lexing::Longest {
+        return Ok(Vec::new());
+    }
+    grammar.check()?;
+    let (readers, nullable) = terminals(grammar)?;
+    let barren = barren(grammar, &readers)?;
+    let lowering = Lowering::new(grammar, &nullable, limits.productions)?;
+    let productive = productive(&lowering.productions, lowering.symbols, &barren);
+    let is_kept = |one: &Production| one.right.iter().all(|&one| productive[one as usize]);
+    let kept: Vec<usize> =
+        (0..lowering.productions.len()).filter(|&at| is_kept(&lowering.productions[at])).collect();
+    let mut analysis = Analysis {
+        grammar,
+        readers: &readers,
+        productions: kept.iter().map(|&at| &lowering.productions[at]).collect(),
+        nullable: Vec::new(),
+        competitors: Vec::new(),
+        symbols: lowering.symbols as usize,
+        elements: Vec::new(),
+        numbers: FxHashMap::default(),
+        pairs: FxHashMap::default(),
+        steps: 0,
+    };
+    let Some(causes) = analysis.causes()? else { return Ok(Vec::new()) };
+    let first = grammar.terminals.len() as u32;
+    let mut notes: Vec<Note> = Vec::new();
+    for (at, cause) in causes {
+        let (left, at) = (analysis.productions[at].left, kept[at]);
+        let owner = lowering.owners[(left - first) as usize] as usize;
+        let rule = &grammar.rules[owner];
+        let whole = left == first + owner as u32;
+        let message = match (&rule.body, whole) {
+            (Node::Choice(list), true)
+                if list.len() > 1 && !matches!(cause, Cause::Apart(_, _, true)) =>
+            {
+                let one = list.get(lowering.alternatives[at] as usize);
+                let written = one.map_or_else(String::new, |one| shown(one, grammar));
+                format!("the alternative {written} of {} can never be used", rule.name)
+            }
+            _ if matches!(cause, Cause::Apart(_, _, true)) => {
+                format!("an optional part of the rule {} can never be used", rule.name)
+            }
+            (_, true) => format!("the rule {} can never be used", rule.name),
+            _ => format!("a part of the rule {} can never be used", rule.name),
+        };
+        let message = format!("{message}: {}", analysis.reason(&cause)?);
+        if notes.iter().all(|note| note.message != message) {
+            notes.push(Note { message, span: rule.span });
+        }
+    }
+    Ok(notes)
+}
+
+/// Why a production is unusable, by itself.
+enum Cause {
+    /// A terminal whose texts are all those of others, which are preferred.
+    Never(u32),
+    /// Symbols that do not follow each other: the first of these terminals with its competitors
+    /// goes on over the second. The second may be left out, or not.
+    Apart(u32, u32, bool),
+}
+
+/// Takes a lexeme that is not read, what follows it, and the terminal that reads both.
+type Longer<'a> = dyn FnMut(&[u8], &[u8], u32) + 'a;
+
+/// Terminals as bits.
+type Set = Vec<u64>;
+
+fn has(set: &Set, at: u32) -> bool {
+    set[at as usize / 64] >> (at % 64) & 1 == 1
+}
+
+fn unite(set: &mut Set, other: &Set) -> bool {
+    let mut changed = false;
+    for (one, other) in set.iter_mut().zip(other) {
+        changed |= *one | other != *one;
+        *one |= other;
+    }
+    changed
+}
+
+fn members(set: &Set) -> impl Iterator<Item = u32> + '_ {
+    (0..set.len() as u32 * 64).filter(|&at| has(set, at))
+}
+
+struct Analysis<'a> {
+    grammar: &'a Grammar,
+    readers: &'a [Option<Arc<Reader>>],
+    productions: Vec<&'a Production>,
+    nullable: Vec<bool>,
+    /// Per symbol: terminals that may stand wherever it begins.
+    competitors: Vec<Set>,
+    symbols: usize,
+    /// Terminals with those that compete with them.
+    elements: Vec<(u32, Vec<u32>)>,
+    numbers: FxHashMap<(u32, Vec<u32>), u32>,
+    /// Whether an element can be followed by a terminal.
+    pairs: FxHashMap<(u32, u32), bool>,
+    steps: usize,
+}
+
+/// What a symbol can begin and end with, as far as it was found out.
+#[derive(Clone, Default)]
+struct Ends {
+    firsts: BTreeSet<u32>,
+    lasts: BTreeSet<u32>,
+}
+
+impl Analysis<'_> {
+    fn terminals(&self) -> u32 {
+        self.grammar.terminals.len() as u32
+    }
+
+    fn is_over(&mut self, steps: usize) -> bool {
+        self.steps += steps;
+        self.steps > STEPS
+    }
+
+    /// Productions that are unusable by themselves; `None` if it takes too long to find out.
+    fn causes(&mut self) -> Result<Option<Vec<(usize, Cause)>>, Error> {
+        if !self.find_nullable() || !self.find_competitors() {
+            return Ok(None);
+        }
+        let mut ends = vec![Ends::default(); self.symbols];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for at in 0..self.productions.len() {
+                let Ok(found) = self.walk(at, &ends, &mut Vec::new())? else { continue };
+                let left = self.productions[at].left as usize;
+                let size = (ends[left].firsts.len(), ends[left].lasts.len());
+                if self.is_over(1 + found.firsts.len() + found.lasts.len()) {
+                    return Ok(None);
+                }
+                ends[left].firsts.extend(found.firsts);
+                ends[left].lasts.extend(found.lasts);
+                changed |= size != (ends[left].firsts.len(), ends[left].lasts.len());
+            }
+        }
+        let reached = self.reached();
+        let mut causes = Vec::new();
+        for at in 0..self.productions.len() {
+            if reached[self.productions[at].left as usize] {
+                let mut lost = Vec::new();
+                match self.walk(at, &ends, &mut lost)? {
+                    Err(cause) => causes.extend(cause.map(|cause| (at, cause))),
+                    Ok(_) => causes.extend(lost.into_iter().map(|cause| (at, cause))),
+                }
+            }
+        }
+        Ok((!self.is_over(0)).then_some(causes))
+    }
+
+    fn reached(&self) -> Vec<bool> {
+        let mut of: Vec<Vec<usize>> = vec![Vec::new(); self.symbols];
+        for (at, one) in self.productions.iter().enumerate() {
+            of[one.left as usize].push(at);
+        }
+        let mut reached = vec![false; self.symbols];
+        let mut open = vec![self.terminals() + self.grammar.start as u32];
+        while let Some(symbol) = open.pop() {
+            if !std::mem::replace(&mut reached[symbol as usize], true) {
+                let right = of[symbol as usize].iter().flat_map(|&at| &self.productions[at].right);
+                open.extend(right);
+            }
+        }
+        reached
+    }
+
+    fn find_nullable(&mut self) -> bool {
+        self.nullable = vec![false; self.symbols];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for one in &self.productions {
+                if !self.nullable[one.left as usize]
+                    && one.right.iter().all(|&one| self.nullable[one as usize])
+                {
+                    self.nullable[one.left as usize] = true;
+                    changed = true;
+                }
+            }
+            self.steps += self.productions.len();
+            if self.steps > STEPS {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Finds which terminals surely compete where a symbol begins: those that it begins with, and
+    /// those of every symbol that begins with it wherever it stands.
+    fn find_competitors(&mut self) -> bool {
+        let (count, words) = (self.terminals(), self.grammar.terminals.len() / 64 + 1);
+        let mut first: Vec<Set> = vec![vec![0; words]; self.symbols];
+        for at in 0..count {
+            first[at as usize][at as usize / 64] |= 1 << (at % 64);
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for one in &self.productions {
+                for &symbol in &one.right {
+                    let other = first[symbol as usize].clone();
+                    changed |= unite(&mut first[one.left as usize], &other);
+                    if !self.nullable[symbol as usize] {
+                        break;
+                    }
+                }
+            }
+            self.steps += self.productions.len() * words;
+            if self.steps > STEPS {
+                return false;
+            }
+        }
+        let start = count + self.grammar.start as u32;
+        let all: Set = vec![u64::MAX; words];
+        let mut found: Vec<Set> = vec![all.clone(); self.symbols];
+        let mut changed = true;
+        while changed {
+            let mut common: Vec<Set> = vec![all.clone(); self.symbols];
+            common[start as usize] = vec![0; words];
+            for one in &self.productions {
+                for (at, &symbol) in one.right.iter().enumerate() {
+                    let around = (at == 0).then(|| &found[one.left as usize]);
+                    for (word, set) in common[symbol as usize].iter_mut().enumerate() {
+                        *set &= around.map_or(0, |around| around[word]);
+                    }
+                }
+            }
+            for (common, first) in common.iter_mut().zip(&first) {
+                unite(common, first);
+            }
+            changed = common != found;
+            found = common;
+            self.steps += self.productions.len() * words;
+            if self.steps > STEPS {
+                return false;
+            }
+        }
+        self.competitors = found;
+        true
+    }
+
+    /// What a production begins and ends with; else why it is unusable, if that is not known of one
+    /// of its symbols. `lost` takes why symbols that may be empty have to be.
+    fn walk(
+        &mut self,
+        at: usize,
+        ends: &[Ends],
+        lost: &mut Vec<Cause>,
+    ) -> Result<Result<Ends, Option<Cause>>, Error> {
+        let production = self.productions[at];
+        let mut so_far = Ends::default();
+        let mut is_empty = true;
+        for (place, &symbol) in production.right.iter().enumerate() {
+            let own = if symbol < self.terminals() {
+                let compete = (place == 0).then_some(production.left);
+                let element = self.element(symbol, compete);
+                if !self.wins(element)? {
+                    return Ok(Err(Some(Cause::Never(element))));
+                }
+                Ends {
+                    firsts: [symbol].into_iter().collect(),
+                    lasts: [element].into_iter().collect(),
+                }
+            } else {
+                ends[symbol as usize].clone()
+            };
+            let nullable = self.nullable[symbol as usize];
+            if own.firsts.is_empty() {
+                if !nullable {
+                    return Ok(Err(None));
+                }
+                continue;
+            }
+            let follows = self.follows(&so_far.lasts, &own.firsts)?;
+            if !is_empty && !follows {
+                let (last, first) = (so_far.lasts.iter().min(), own.firsts.iter().min());
+                let pair = last.zip(first);
+                let cause = pair.map(|(&last, &first)| Cause::Apart(last, first, nullable));
+                if !nullable {
+                    return Ok(Err(cause));
+                }
+                lost.extend(cause);
+            }
+            if is_empty {
+                so_far.firsts.extend(&own.firsts);
+            }
+            if !nullable {
+                so_far.lasts.clear();
+            }
+            if is_empty || follows {
+                so_far.lasts.extend(own.lasts);
+            }
+            is_empty &= nullable;
+        }
+        Ok(Ok(so_far))
+    }
+
+    /// The number of a terminal with those that compete with it at the beginning of a symbol.
+    fn element(&mut self, terminal: u32, begins: Option<u32>) -> u32 {
+        let mut compete = vec![terminal];
+        if let Some(symbol) = begins {
+            compete.extend(members(&self.competitors[symbol as usize]));
+        }
+        if self.grammar.indentation.is_none() {
+            compete.extend(self.grammar.ignored.iter().map(|&at| at as u32));
+        }
+        compete.retain(|&one| one < self.terminals() && self.is_plain(one));
+        compete.sort_unstable();
+        compete.dedup();
+        if compete.len() > COMPETITORS {
+            compete = vec![terminal];
+        }
+        let key = (terminal, compete);
+        if let Some(&number) = self.numbers.get(&key) {
+            return number;
+        }
+        self.elements.push(key.clone());
+        self.numbers.insert(key, self.elements.len() as u32 - 1);
+        self.elements.len() as u32 - 1
+    }
+
+    /// Returns `true` if the texts of a terminal are all that there is to it.
+    fn is_plain(&self, terminal: u32) -> bool {
+        let one = &self.grammar.terminals[terminal as usize];
+        let told = self.grammar.indentation.as_ref();
+        let is_told = |at: usize| {
+            told.is_some_and(|told| [told.newline, told.indent, told.dedent].contains(&at))
+        };
+        !one.language.is_lexeme()
+            && one.embedded.is_none()
+            && self.readers[terminal as usize].is_some()
+            && !is_told(terminal as usize)
+    }
+
+    fn wins(&mut self, element: u32) -> Result<bool, Error> {
+        if !self.is_plain(self.elements[element as usize].0) {
+            return Ok(true);
+        }
+        self.can_follow(element, None)
+    }
+
+    /// Returns `true` if one of some terminals can follow one of some elements, directly or behind
+    /// what is ignored.
+    fn follows(&mut self, lasts: &BTreeSet<u32>, firsts: &BTreeSet<u32>) -> Result<bool, Error> {
+        let mut open: Vec<u32> = lasts.iter().copied().collect();
+        let mut seen = lasts.clone();
+        let mut ignored: Vec<u32> = self.grammar.ignored.iter().map(|&at| at as u32).collect();
+        // Between brackets line breaks are left out.
+        ignored.extend(self.grammar.indentation.as_ref().map(|one| one.newline as u32));
+        while let Some(last) = open.pop() {
+            for &first in firsts {
+                if self.can_follow(last, Some(first))? {
+                    return Ok(true);
+                }
+            }
+            for &one in &ignored {
+                if self.can_follow(last, Some(one))? {
+                    let element = self.element(one, None);
+                    if seen.insert(element) {
+                        open.push(element);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn can_follow(&mut self, element: u32, next: Option<u32>) -> Result<bool, Error> {
+        let terminal = self.elements[element as usize].0;
+        if !self.is_plain(terminal) || next.is_some_and(|next| !self.is_plain(next)) {
+            return Ok(true);
+        }
+        let key = (element, next.unwrap_or(u32::MAX));
+        if let Some(&known) = self.pairs.get(&key) {
+            return Ok(known);
+        }
+        let can = self.search(element, next, &mut |_, _, _| ())?;
+        self.pairs.insert(key, can);
+        Ok(can)
+    }
+
+    /// Looks for a lexeme of a terminal that is read where its competitors may stand and, if there
+    /// is a next one, in front of a text of that. `longer` takes each lexeme that is not read because a
+    /// longer one is.
+    fn search(
+        &mut self,
+        element: u32,
+        next: Option<u32>,
+        longer: &mut Longer<'_>,
+    ) -> Result<bool, Error> {
+        let (terminal, compete) = self.elements[element as usize].clone();
+        let readers: Vec<&Reader> =
+            compete.iter().filter_map(|&one| self.readers[one as usize].as_deref()).collect();
+        let next = next.and_then(|next| self.readers[next as usize].as_deref());
+        let own = compete.iter().position(|&one| one == terminal).unwrap_or(0);
+        let starts = readers.iter().copied().chain(next).flat_map(Reader::class_starts);
+        let mut bytes: Vec<u8> = starts.copied().collect();
+        bytes.sort_unstable();
+        bytes.dedup();
+        /// States of the competitors, and that of the next terminal once it has begun.
+        type Configuration = (Vec<Option<StateId>>, Option<StateId>);
+        let start: Configuration = (readers.iter().map(|one| Some(one.start())).collect(), None);
+        let mut seen: FxHashSet<Configuration> = FxHashSet::from_iter([start.clone()]);
+        let mut open = VecDeque::from([(start, Vec::new(), 0)]);
+        while let Some(((states, behind), text, ended)) = open.pop_front() {
+            for &byte in &bytes {
+                if self.is_over(1 + readers.len()) || seen.len() > CONFIGURATIONS {
+                    return Ok(true);
+                }
+                let behind = match (behind, next) {
+                    (Some(state), Some(next)) => match next.step(state, byte)? {
+                        None => continue,
+                        state => state,
+                    },
+                    _ => None,
+                };
+                let mut after = Vec::with_capacity(readers.len());
+                for (reader, state) in readers.iter().zip(&states) {
+                    after.push(match state {
+                        Some(state) => reader.step(*state, byte)?,
+                        None => None,
+                    });
+                }
+                let matches = |at: usize| {
+                    after[at].is_some_and(|state| Reader::is_accepting(readers[at], state))
+                };
+                let text = [&text[..], &[byte]].concat();
+                let mut found: Vec<(Configuration, usize)> = Vec::new();
+                if let (Some(state), Some(next)) = (behind, next) {
+                    if let Some(at) = (0..readers.len()).find(|&at| matches(at)) {
+                        longer(&text[..ended], &text[ended..], compete[at]);
+                        continue;
+                    }
+                    if next.is_accepting(state) || after.iter().all(Option::is_none) {
+                        return Ok(true);
+                    }
+                    found.push(((after, behind), ended));
+                } else if after[own].is_some() {
+                    if matches(own) && !(0..own).any(matches) {
+                        let Some(next) = next else { return Ok(true) };
+                        found.push(((after.clone(), Some(next.start())), text.len()));
+                    }
+                    found.push(((after, None), 0));
+                }
+                for (one, ended) in found {
+                    if seen.insert(one.clone()) {
+                        open.push_back((one, text.clone(), ended));
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn reason(&mut self, cause: &Cause) -> Result<String, Error> {
+        let grammar = self.grammar;
+        let name = |at: u32| &grammar.terminals[at as usize].name;
+        match cause {
+            Cause::Never(element) => {
+                let (terminal, compete) = &self.elements[*element as usize];
+                let before = compete.iter().filter(|&one| one < terminal);
+                let before: Vec<&str> = before.map(|&one| name(one).as_str()).collect();
+                let (name, before) = (name(*terminal), before.join(", "));
+                Ok(format!(
+                    "each text of {name} is one of {before} as well, which comes first: give {name} \
+                     a higher priority, or say lexing=\"any\""
+                ))
+            }
+            Cause::Apart(element, next, _) => {
+                let terminal = self.elements[*element as usize].0;
+                let mut found: Option<(Vec<u8>, Vec<u8>, u32)> = None;
+                self.search(*element, Some(*next), &mut |text, more, longer| {
+                    if found.is_none() {
+                        found = Some((text.to_vec(), more.to_vec(), longer));
+                    }
+                })?;
+                let (first, second) = (name(terminal), name(*next));
+                let why = match found {
+                    Some((_, more, longer)) if longer == terminal => {
+                        let more = quoted(&more);
+                        format!("{first} takes {more} too: leave that out of {first}, or say")
+                    }
+                    Some((text, more, longer)) => {
+                        let whole = quoted(&[text, more].concat());
+                        format!("{whole} is one lexeme of {}: say", name(longer))
+                    }
+                    None => "something longer is read: say".to_owned(),
+                };
+                Ok(format!(
+                    "{second} cannot follow {first}, because the longest lexeme is read and {why} \
+                     lexing=\"any\""
+                ))
+            }
+        }
+    }
+}
+
+fn quoted(text: &[u8]) -> String {
+    format!("{:?}", String::from_utf8_lossy(text))
+}
+
+/// A right-hand side as it could be written, cut where it is long.
+fn shown(node: &Node, grammar: &Grammar) -> String {
+    let mut text = written(node, grammar);
+    if text.chars().count() > SHOWN {
+        text = text.chars().take(SHOWN - 1).chain(['…']).collect();
+    }
+    text
+}
+
+fn written(node: &Node, grammar: &Grammar) -> String {
+    let list = |list: &[Node], between: &str| {
+        let all: Vec<String> = list.iter().map(|one| written(one, grammar)).collect();
+        all.join(between)
+    };
+    match node {
+        Node::Empty => "\"\"".to_owned(),
+        Node::Terminal(at) => grammar.terminals[*at].name.clone(),
+        Node::Rule(at) => grammar.rules[*at].name.clone(),
+        Node::Sequence(all) => list(all, " "),
+        Node::Choice(all) => format!("({})", list(all, " | ")),
+        Node::Repeat(one, min, max) => {
+            let sign = match (min, max) {
+                (0, None) => "*".to_owned(),
+                (1, None) => "+".to_owned(),
+                (0, Some(1)) => "?".to_owned(),
+                (min, None) => format!("{{{min},}}"),
+                (min, Some(max)) => format!("{{{min},{max}}}"),
+            };
+            match &**one {
+                Node::Sequence(all) if all.len() > 1 => format!("({}){sign}", list(all, " ")),
+                one => written(one, grammar) + &sign,
+            }
+        }
+    }
+}
