@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::automaton::GrammarAutomaton;
 use crate::grammar::{Grammar, Node};
 use crate::interner::NOTHING;
-use crate::lr0::members;
+use crate::lr0::elements;
 
 impl GrammarAutomaton {
     /// The terminals of which a lexeme may begin in a state, or is under way in it, ascending; with
@@ -18,25 +18,25 @@ impl GrammarAutomaton {
     pub fn expected(&self, state: StateId) -> Result<Vec<(usize, bool)>, Error> {
         let core = &mut self.lock().core;
         let mut found: FxHashMap<u32, bool> = FxHashMap::default();
-        for reading in core.readings(state.number() - 1) {
-            core.stacks.meter.reset();
-            if reading.is_between() {
-                let allowed = core.stacks.allowed(core.stacks_of(reading.place))?;
-                let set = core.stacks.tables.sets.copy(allowed);
-                for terminal in members(&set).filter_map(|number| number.checked_sub(1)) {
+        for configuration in core.configurations(state.number() - 1) {
+            core.gss.meter.reset();
+            if configuration.is_between() {
+                let allowed = core.gss.allowed(core.stacks_of(configuration.parser_state))?;
+                let set = core.gss.lr0.sets.copy(allowed);
+                for terminal in elements(&set).filter_map(|number| number.checked_sub(1)) {
                     // Levels have no text: they are told by the end of a line.
-                    if !core.layout.as_ref().is_some_and(|one| one.is_level(terminal)) {
+                    if !core.indentation.as_ref().is_some_and(|one| one.is_level(terminal)) {
                         found.entry(terminal).or_insert(false);
                     }
                 }
                 continue;
             }
-            if reading.is_embedded() {
-                found.insert(core.embedded.at(reading.lexeme).0, true);
+            if configuration.is_in_sublanguage() {
+                found.insert(core.sublanguages.at(configuration.lexeme).0, true);
                 continue;
             }
-            for (terminal, _) in core.lexer.distances(reading.lexeme)? {
-                if core.after(reading.place, terminal)? != NOTHING {
+            for (terminal, _) in core.lexer.distances(configuration.lexeme)? {
+                if core.after(configuration.parser_state, terminal)? != NOTHING {
                     // What only watches a lexeme stands for the terminal that it becomes.
                     found.insert(terminal % core.terminals, true);
                 }

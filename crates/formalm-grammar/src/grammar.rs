@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use formalm_automata::{Error, Expression, Machine, Resource, Span};
 
-use crate::indentation::{Indentation, WIDEST};
+use crate::indentation::{Indentation, MAX_COLUMN};
 use crate::limits::check;
 
 /// How a text is cut into lexemes.
@@ -37,7 +37,7 @@ pub struct Grammar {
     /// How texts are cut into lexemes.
     pub lexing: Lexing,
     /// Texts that are read as the lexemes of patterns, with [`Lexing::First`].
-    pub replaced: Vec<Replaced>,
+    pub replaced: Vec<LexemeReplacement>,
     /// How lines and their indentation are told, if they are.
     pub indentation: Option<Indentation>,
     /// What the text of a member holds under a name.
@@ -53,7 +53,7 @@ pub struct Grammar {
 
 /// A lexeme of one terminal that becomes one of another, where both may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Replaced {
+pub struct LexemeReplacement {
     /// The terminal that is read.
     pub pattern: usize,
     /// What it becomes if that matches the lexeme too; of several the one that comes first.
@@ -164,7 +164,11 @@ impl Grammar {
                 "line breaks within brackets are left out anyway",
             );
         }
-        if one.tab == 0 || one.tab > 100 || one.widest == 0 || one.widest > WIDEST || one.levels < 2
+        if one.tab == 0
+            || one.tab > 100
+            || one.widest == 0
+            || one.widest > MAX_COLUMN
+            || one.levels < 2
         {
             return refused(
                 "a tab is 1 to 100 columns wide, an indentation 1 to 4095, and levels are at least 2",

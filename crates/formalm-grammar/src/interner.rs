@@ -7,7 +7,7 @@ use rustc_hash::FxHasher;
 
 /// Lists by number, one behind the other. Number 0 is the empty list.
 #[derive(Debug)]
-pub(crate) struct Lists {
+pub(crate) struct ListInterner {
     items: Vec<u32>,
     /// Where each list begins, and where the last one ends.
     starts: Vec<u32>,
@@ -18,19 +18,19 @@ pub(crate) struct Lists {
 pub(crate) const NOTHING: u32 = 0;
 
 /// Bytes of a list beside its items: where it begins, and its place in the table.
-const FOOTPRINT: usize = 14;
+const ENTRY_OVERHEAD_BYTES: usize = 14;
 
 /// With more space than so many times what is used, some is given back; not below so many items.
-const SPARE: usize = 4;
-const FEW: usize = 1 << 16;
+const MAX_SLACK: usize = 4;
+const MIN_SHRINK_ITEMS: usize = 1 << 16;
 
-impl Default for Lists {
-    fn default() -> Lists {
-        Lists { items: Vec::new(), starts: vec![0, 0], ids: HashTable::new() }
+impl Default for ListInterner {
+    fn default() -> ListInterner {
+        ListInterner { items: Vec::new(), starts: vec![0, 0], ids: HashTable::new() }
     }
 }
 
-impl Lists {
+impl ListInterner {
     pub(crate) fn intern(&mut self, list: &[u32]) -> u32 {
         if list.is_empty() {
             return NOTHING;
@@ -72,13 +72,13 @@ impl Lists {
         }
         self.starts.truncate(len + 1);
         self.items.truncate(self.starts[len] as usize);
-        if self.items.capacity() > SPARE * self.items.len().max(FEW) {
+        if self.items.capacity() > MAX_SLACK * self.items.len().max(MIN_SHRINK_ITEMS) {
             self.items.shrink_to(2 * self.items.len());
         }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        4 * self.items.len() + FOOTPRINT * self.len()
+        4 * self.items.len() + ENTRY_OVERHEAD_BYTES * self.len()
     }
 }
 
@@ -107,8 +107,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_lists_have_equal_numbers_until_they_are_forgotten() {
-        let mut lists = Lists::default();
+    fn equal_lists_share_an_id_until_truncated() {
+        let mut lists = ListInterner::default();
         let list = |seed: u32| (0..seed % 5).map(|at| seed * at % 7).collect::<Vec<u32>>();
         let ids: Vec<u32> = (0..300).map(|seed| lists.intern(&list(seed))).collect();
         for (seed, &id) in (0..).zip(&ids) {

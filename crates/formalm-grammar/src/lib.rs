@@ -33,7 +33,9 @@ mod unusable_alternatives;
 
 pub use ambiguity::{Ambiguity, Conflict, ambiguity};
 pub use automaton::GrammarAutomaton;
-pub use grammar::{Capture, Embedded, Grammar, Lexing, Node, Note, Replaced, Rule, Terminal};
+pub use grammar::{
+    Capture, Embedded, Grammar, LexemeReplacement, Lexing, Node, Note, Rule, Terminal,
+};
 pub use indentation::{Indentation, Rules};
 pub use limits::Limits;
 pub use mask_classes::GrammarKeys;

@@ -41,14 +41,14 @@ impl Default for Limits {
 }
 
 /// Steps of work counted apart that are one of the call.
-const APART: u64 = 4;
+const SEPARATE_SHARE: u64 = 4;
 
 /// Steps between two looks at the deadline: about 0.1 ms.
-const CHECKED: u32 = 1 << 12;
+const DEADLINE_CHECK_STEPS: u32 = 1 << 12;
 
 /// Counts the steps of one call.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct StepMeter {
     spent: u64,
     allowed: u64,
     /// Steps of the calls before this one.
@@ -56,9 +56,9 @@ pub(crate) struct Meter {
     ticks: DeadlineTicks,
 }
 
-impl Meter {
-    pub(crate) fn new(allowed: u64) -> Meter {
-        Meter { spent: 0, allowed, before: 0, ticks: DeadlineTicks::default() }
+impl StepMeter {
+    pub(crate) fn new(allowed: u64) -> StepMeter {
+        StepMeter { spent: 0, allowed, before: 0, ticks: DeadlineTicks::default() }
     }
 
     /// Begins a new call.
@@ -68,7 +68,7 @@ impl Meter {
     }
 
     /// Begins work that is counted apart from the call; what [`Meter::go_on`] takes.
-    pub(crate) fn apart(&mut self, allowed: u64) -> (u64, u64) {
+    pub(crate) fn begin_separate(&mut self, allowed: u64) -> (u64, u64) {
         let call = (self.spent, self.allowed);
         self.before += self.spent;
         (self.spent, self.allowed) = (0, allowed);
@@ -77,8 +77,8 @@ impl Meter {
 
     /// Goes on with a call behind work that was counted apart. Some of it counts: a call that asks
     /// for such work again and again has to end as well.
-    pub(crate) fn go_on(&mut self, (spent, allowed): (u64, u64)) {
-        let counted = spent + self.spent / APART;
+    pub(crate) fn end_separate(&mut self, (spent, allowed): (u64, u64)) {
+        let counted = spent + self.spent / SEPARATE_SHARE;
         self.before = (self.before + self.spent).saturating_sub(counted);
         (self.spent, self.allowed) = (counted, allowed);
     }
@@ -91,7 +91,7 @@ impl Meter {
     #[inline]
     pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Error> {
         self.spent += steps as u64;
-        self.ticks.tick(steps, CHECKED)?;
+        self.ticks.tick(steps, DEADLINE_CHECK_STEPS)?;
         check(Resource::Steps, self.spent, self.allowed)
     }
 }

@@ -6,16 +6,16 @@
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
-use crate::interner::{Lists, NOTHING};
-use crate::limits::Meter;
-use crate::normal_form::Prepared;
+use crate::interner::{ListInterner, NOTHING};
+use crate::limits::StepMeter;
+use crate::normal_form::NormalizedGrammar;
 
 /// Stands behind the last symbol of a production.
 pub(crate) const END: u32 = u32::MAX;
 /// A successor that was not built yet.
 const UNKNOWN: u32 = u32::MAX;
 /// The number of "end of text" in sets of terminals; terminal `t` is `t + 1`.
-pub(crate) const STOP: u32 = 0;
+pub(crate) const END_OF_INPUT: u32 = 0;
 
 /// Numbers of a set kept as a list of words.
 pub(crate) fn contains(words: &[u32], number: u32) -> bool {
@@ -37,7 +37,7 @@ pub(crate) fn join(left: &mut Vec<u32>, right: &[u32]) {
 }
 
 /// The numbers of a set, ascending.
-pub(crate) fn members(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
+pub(crate) fn elements(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
     (0..).zip(words).flat_map(|(at, &word)| {
         let rest = std::iter::successors(Some(word), |rest| Some(rest & rest.checked_sub(1)?));
         rest.take_while(|&rest| rest != 0).map(move |rest| 32 * at + rest.trailing_zeros())
@@ -46,7 +46,7 @@ pub(crate) fn members(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
 
 /// An LR(0) state.
 #[derive(Debug)]
-struct State {
+struct Lr0State {
     /// Pairs of place and number pushed.
     kernel: u32,
     /// What can be shifted: a set.
@@ -61,76 +61,76 @@ struct State {
 
 /// The states built so far.
 #[derive(Debug)]
-pub(crate) struct Tables {
+pub(crate) struct Lr0Automaton {
     /// Symbol at each place of each production.
-    pub(crate) symbol: Vec<u32>,
+    pub(crate) symbol_at: Vec<u32>,
     /// Left side of the production of each place.
     pub(crate) left: Vec<u32>,
     /// Whether the rest of a production from each place can be spelled; nothing where all can.
-    pub(crate) firm: Vec<bool>,
+    pub(crate) always_spellable: Vec<bool>,
     /// Bytes of a shortest rest of the production from each place.
     rest_bytes: Vec<u32>,
     /// Per symbol the first places of its productions.
     pub(crate) firsts: Vec<Vec<u32>>,
     pub(crate) nullable: Vec<bool>,
     pub(crate) terminals: u32,
-    states: Vec<State>,
+    states: Vec<Lr0State>,
     /// Memory of the states, counted as they are made: it is asked for at every shift.
     state_bytes: usize,
-    kernels: Lists,
+    kernels: ListInterner,
     /// State of each kernel.
     built: Vec<u32>,
     /// Sets of terminals; kept, as there are few.
-    pub(crate) sets: Lists,
+    pub(crate) sets: ListInterner,
     /// Unions of two of them.
     unions: FxHashMap<(u32, u32), u32>,
 }
 
-impl Tables {
+impl Lr0Automaton {
     /// Tables of productions; `shortest` are the bytes of a shortest text of each symbol.
     pub(crate) fn new(
-        prepared: &Prepared,
-        shortest: &[u32],
-        meter: &mut Meter,
-    ) -> Result<Tables, Error> {
-        let goal = prepared.symbols;
-        let mut tables = Tables {
-            symbol: Vec::new(),
+        normalized: &NormalizedGrammar,
+        shortest_bytes: &[u32],
+        meter: &mut StepMeter,
+    ) -> Result<Lr0Automaton, Error> {
+        let goal = normalized.symbols;
+        let mut lr0 = Lr0Automaton {
+            symbol_at: Vec::new(),
             left: Vec::new(),
-            firm: Vec::new(),
+            always_spellable: Vec::new(),
             rest_bytes: Vec::new(),
-            firsts: vec![Vec::new(); prepared.symbols as usize + 1],
-            nullable: prepared.nullable.clone(),
-            terminals: prepared.terminals,
+            firsts: vec![Vec::new(); normalized.symbols as usize + 1],
+            nullable: normalized.nullable.clone(),
+            terminals: normalized.terminals,
             states: Vec::new(),
             state_bytes: 0,
-            kernels: Lists::default(),
+            kernels: ListInterner::default(),
             built: Vec::new(),
-            sets: Lists::default(),
+            sets: ListInterner::default(),
             unions: FxHashMap::default(),
         };
-        tables.nullable.push(prepared.nullable[prepared.start as usize]);
-        tables.production(goal, &[prepared.start], shortest);
-        for one in &prepared.productions {
-            tables.production(one.left, &one.right, shortest);
+        lr0.nullable.push(normalized.nullable[normalized.start as usize]);
+        lr0.production(goal, &[normalized.start], shortest_bytes);
+        for one in &normalized.productions {
+            lr0.production(one.left, &one.right, shortest_bytes);
         }
-        let kernel = tables.kernels.intern(&[0, 0]);
-        tables.state(kernel, meter)?;
-        Ok(tables)
+        let kernel = lr0.kernels.intern(&[0, 0]);
+        lr0.state(kernel, meter)?;
+        Ok(lr0)
     }
 
-    fn production(&mut self, left: u32, right: &[u32], shortest: &[u32]) {
-        let first = self.symbol.len();
+    fn production(&mut self, left: u32, right: &[u32], shortest_bytes: &[u32]) {
+        let first = self.symbol_at.len();
         self.firsts[left as usize].push(first as u32);
-        self.symbol.extend_from_slice(right);
-        self.symbol.push(END);
-        self.left.resize(self.symbol.len(), left);
+        self.symbol_at.extend_from_slice(right);
+        self.symbol_at.push(END);
+        self.left.resize(self.symbol_at.len(), left);
         let mut rest = 0u32;
         let mut rests: Vec<u32> = Vec::with_capacity(right.len() + 1);
         rests.push(0);
         for &symbol in right.iter().rev() {
             let empty = self.nullable[symbol as usize];
-            rest = rest.saturating_add(if empty { 0 } else { shortest[symbol as usize] });
+            rest = rest.saturating_add(if empty { 0 } else { shortest_bytes[symbol as usize] });
             rests.push(rest);
         }
         self.rest_bytes.extend(rests.into_iter().rev());
@@ -153,7 +153,7 @@ impl Tables {
     }
 
     /// Places of the state's kernel.
-    pub(crate) fn places(&self, state: u32) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn kernel_positions(&self, state: u32) -> impl Iterator<Item = usize> + '_ {
         let kernel = self.kernels.get(self.states[state as usize].kernel);
         kernel.chunks_exact(2).map(|item| item[0] as usize)
     }
@@ -165,7 +165,7 @@ impl Tables {
     }
 
     /// Symbols that lead on from a state.
-    pub(crate) fn symbols(&self, state: u32) -> Vec<u32> {
+    pub(crate) fn next_symbols(&self, state: u32) -> Vec<u32> {
         self.states[state as usize].moves.iter().map(|one| one.0).collect()
     }
 
@@ -185,20 +185,20 @@ impl Tables {
     }
 
     /// Bytes of a shortest rest of a production from a place on.
-    pub(crate) fn rest_bytes(&self, place: usize) -> u32 {
-        self.rest_bytes[place]
+    pub(crate) fn rest_bytes(&self, position: usize) -> u32 {
+        self.rest_bytes[position]
     }
 
     /// The symbols of a production from a place on.
-    pub(crate) fn rest(&self, place: usize) -> &[u32] {
-        let rest = &self.symbol[place..];
+    pub(crate) fn rest(&self, position: usize) -> &[u32] {
+        let rest = &self.symbol_at[position..];
         let end = rest.iter().position(|&symbol| symbol == END);
         &rest[..end.unwrap_or(rest.len())]
     }
 
     /// Whether a place is in the production of the whole text.
-    pub(crate) fn is_goal_at(&self, place: usize) -> bool {
-        self.is_goal(self.left[place])
+    pub(crate) fn is_goal_at(&self, position: usize) -> bool {
+        self.is_goal(self.left[position])
     }
 
     /// Whether a left side is that of the whole text.
@@ -211,7 +211,7 @@ impl Tables {
         &mut self,
         state: u32,
         symbol: u32,
-        meter: &mut Meter,
+        meter: &mut StepMeter,
     ) -> Result<Option<u32>, Error> {
         let moves = &self.states[state as usize].moves;
         let Ok(at) = moves.binary_search_by_key(&symbol, |one| one.0) else { return Ok(None) };
@@ -224,7 +224,7 @@ impl Tables {
         Ok(Some(next))
     }
 
-    fn state(&mut self, kernel: u32, meter: &mut Meter) -> Result<u32, Error> {
+    fn state(&mut self, kernel: u32, meter: &mut StepMeter) -> Result<u32, Error> {
         self.built.resize(self.kernels.len(), UNKNOWN);
         let known = self.built[kernel as usize];
         if known != UNKNOWN {
@@ -240,7 +240,7 @@ impl Tables {
         Ok(id)
     }
 
-    fn closure(&mut self, kernel: u32, meter: &mut Meter) -> Result<State, Error> {
+    fn closure(&mut self, kernel: u32, meter: &mut StepMeter) -> Result<Lr0State, Error> {
         let mut items: Vec<(u32, u32)> =
             self.kernels.get(kernel).chunks_exact(2).map(|item| (item[0], item[1])).collect();
         let mut pops: Vec<u32> = items.iter().map(|item| item.1).collect();
@@ -251,25 +251,25 @@ impl Tables {
         let mut moves: Vec<(u32, u32, u32)> = Vec::new();
         let mut shifts: Vec<u32> = Vec::new();
         let mut reductions: Vec<(u32, u32)> = Vec::new();
-        while let Some((place, pushed)) = items.pop() {
+        while let Some((position, pushed)) = items.pop() {
             meter.spend(1)?;
-            let symbol = self.symbol[place as usize];
+            let symbol = self.symbol_at[position as usize];
             if symbol == END {
-                let left = self.left[place as usize];
+                let left = self.left[position as usize];
                 if self.is_goal(left) {
-                    insert(&mut shifts, STOP);
+                    insert(&mut shifts, END_OF_INPUT);
                 } else if pushed > 0 {
                     reductions.push((left, pushed));
                 }
                 continue;
             }
-            moves.push((symbol, place + 1, pushed + 1));
+            moves.push((symbol, position + 1, pushed + 1));
             if symbol < self.terminals {
                 insert(&mut shifts, symbol + 1);
                 continue;
             }
-            if self.nullable[symbol as usize] && seen.insert((place + 1, pushed)) {
-                items.push((place + 1, pushed));
+            if self.nullable[symbol as usize] && seen.insert((position + 1, pushed)) {
+                items.push((position + 1, pushed));
             }
             if predicted.insert(symbol) {
                 for &first in &self.firsts[symbol as usize] {
@@ -283,7 +283,7 @@ impl Tables {
         reductions.dedup();
         let shifts = self.sets.intern(&shifts);
         let moves = self.moves(moves);
-        Ok(State { kernel, shifts, pops: pops.into(), reductions: reductions.into(), moves })
+        Ok(Lr0State { kernel, shifts, pops: pops.into(), reductions: reductions.into(), moves })
     }
 
     /// Kernels of the successors, from items `(symbol, place, pushed)` after the symbol.
@@ -301,7 +301,7 @@ impl Tables {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.state_bytes
-            + self.symbol.len() * 12
+            + self.symbol_at.len() * 12
             + self.kernels.memory_bytes()
             + self.sets.memory_bytes()
             + self.unions.len() * 20

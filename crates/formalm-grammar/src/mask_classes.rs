@@ -9,7 +9,7 @@ use formalm_automata::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::automaton::{GrammarAutomaton, Locked};
+use crate::automaton::{GrammarAutomaton, LockedState};
 use crate::interner::NOTHING;
 
 /// The states of a grammar's machine as keys.
@@ -24,10 +24,12 @@ impl GrammarKeys {
         GrammarKeys { automaton }
     }
 
-    fn ahead(&self) -> Ahead<'_> {
-        let mut grown = self.automaton.lock();
-        grown.core.remember();
-        Ahead { looking: RefCell::new(Looking { grown, rows: FxHashMap::default() }) }
+    fn scratch(&self) -> ScratchClasses<'_> {
+        let mut shared = self.automaton.lock();
+        shared.core.checkpoint();
+        ScratchClasses {
+            session: RefCell::new(ScratchSession { shared, successors: FxHashMap::default() }),
+        }
     }
 }
 
@@ -47,16 +49,16 @@ impl Keys for GrammarKeys {
         Some(KeyId::from_number(state.number()))
     }
 
-    fn over(&self, ahead: &Arc<GrammarAutomaton>) -> Option<GrammarKeys> {
-        Some(GrammarKeys::new(Arc::clone(ahead)))
+    fn over(&self, scratch: &Arc<GrammarAutomaton>) -> Option<GrammarKeys> {
+        Some(GrammarKeys::new(Arc::clone(scratch)))
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        purpose.read(&self.ahead())
+        purpose.read(&self.scratch())
     }
 
     fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
-        Ok(purpose.read(&self.ahead(), KeyId::from_number(state.number())))
+        Ok(purpose.read(&self.scratch(), KeyId::from_number(state.number())))
     }
 
     fn renewed(&self) -> Result<Option<GrammarKeys>, Error> {
@@ -71,32 +73,32 @@ impl Keys for GrammarKeys {
 /// A look ahead of the text. States and stacks that it makes are dropped with it: a mask meets
 /// many more than texts come to.
 #[derive(Debug)]
-struct Ahead<'a> {
-    looking: RefCell<Looking<'a>>,
+struct ScratchClasses<'a> {
+    session: RefCell<ScratchSession<'a>>,
 }
 
 #[derive(Debug)]
-struct Looking<'a> {
-    grown: Locked<'a>,
+struct ScratchSession<'a> {
+    shared: LockedState<'a>,
     /// Successors by key, per class of bytes; zero is unknown.
-    rows: FxHashMap<u32, Box<[u32]>>,
+    successors: FxHashMap<u32, Box<[u32]>>,
 }
 
-impl Drop for Ahead<'_> {
+impl Drop for ScratchClasses<'_> {
     fn drop(&mut self) {
-        self.looking.get_mut().grown.core.forget();
+        self.session.get_mut().shared.core.rollback();
     }
 }
 
-impl EndSteps for Ahead<'_> {
+impl EndSteps for ScratchClasses<'_> {
     fn is_end(&self, key: KeyId) -> Result<bool, Error> {
-        let core = &mut self.looking.borrow_mut().grown.core;
-        core.stacks.meter.reset();
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
         core.is_accepting(key.number() - 1)
     }
 }
 
-impl Steps for Ahead<'_> {
+impl Steps for ScratchClasses<'_> {
     type Lexemes = Self;
 
     fn lexemes(&self) -> Option<&Self> {
@@ -104,13 +106,13 @@ impl Steps for Ahead<'_> {
     }
 
     fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        let Looking { grown, rows } = &mut *self.looking.borrow_mut();
-        let core = &mut grown.core;
+        let ScratchSession { shared, successors } = &mut *self.session.borrow_mut();
+        let core = &mut shared.core;
         let class = usize::from(core.lexer.classes()[usize::from(byte)]);
         let width = core.lexer.representatives().len();
-        let row = rows.entry(key.number()).or_insert_with(|| vec![0; width].into());
+        let row = successors.entry(key.number()).or_insert_with(|| vec![0; width].into());
         if row[class] == 0 {
-            core.stacks.meter.reset();
+            core.gss.meter.reset();
             row[class] = core.step(key.number() - 1, byte)? + 1;
         }
         let next = row[class];
@@ -134,83 +136,85 @@ impl Steps for Ahead<'_> {
     }
 }
 
-impl Lexemes for Ahead<'_> {
+impl Lexemes for ScratchClasses<'_> {
     fn readings(&self, key: KeyId) -> Result<Option<Vec<(Scan, Place)>>, Error> {
-        let core = &mut self.looking.borrow_mut().grown.core;
-        if !core.embedded.is_empty() || (core.checked && !core.certificate.is_there()) {
+        let core = &mut self.session.borrow_mut().shared.core;
+        if !core.sublanguages.is_empty() || (core.checked && !core.dead_end_proof.exists()) {
             return Ok(None);
         }
         let mut all = Vec::new();
-        for reading in core.readings(key.number() - 1) {
-            core.stacks.meter.reset();
-            if core.checked && !core.is_settled_at(reading.place)? {
+        for configuration in core.configurations(key.number() - 1) {
+            core.gss.meter.reset();
+            if core.checked && !core.is_completable_at(configuration.parser_state)? {
                 return Ok(None);
             }
-            let lexeme = match reading.is_between() {
-                true => core.context(reading.place)?,
-                false => reading.lexeme,
+            let lexeme = match configuration.is_between() {
+                true => core.context(configuration.parser_state)?,
+                false => configuration.lexeme,
             };
-            if reading.is_between() && !core.fits(lexeme, reading.forbidden)? {
+            if configuration.is_between()
+                && !core.fits_separator(lexeme, configuration.negative_threads)?
+            {
                 return Ok(None);
             }
-            let scan = core.scans.number(lexeme, reading.forbidden);
-            all.push((Scan(scan), Place(reading.place)));
+            let scan = core.lexer_states.intern(lexeme, configuration.negative_threads);
+            all.push((Scan(scan), Place(configuration.parser_state)));
         }
         Ok(Some(all))
     }
 
     fn context(&self, place: Place) -> Result<Context, Error> {
-        self.looking.borrow_mut().grown.core.context(place.0).map(Context)
+        self.session.borrow_mut().shared.core.context(place.0).map(Context)
     }
 
     fn scan(&self, context: Context, left: u32) -> Option<Scan> {
-        let core = &mut self.looking.borrow_mut().grown.core;
-        (context.0 != NOTHING).then(|| Scan(core.scans.number(context.0, left)))
+        let core = &mut self.session.borrow_mut().shared.core;
+        (context.0 != NOTHING).then(|| Scan(core.lexer_states.intern(context.0, left)))
     }
 
     fn fits(&self, context: Context, left: u32) -> Result<bool, Error> {
-        let core = &mut self.looking.borrow_mut().grown.core;
-        core.stacks.meter.reset();
-        Ok(!core.checked || core.fits(context.0, left)?)
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        Ok(!core.checked || core.fits_separator(context.0, left)?)
     }
 
     #[inline]
     fn read(&self, scan: Scan, byte: u8) -> Result<Progress, Error> {
-        let core = &mut self.looking.borrow_mut().grown.core;
-        core.stacks.meter.reset();
-        let outcome = core.read_scan(scan.0, byte)?;
-        let on = (outcome.on != NOTHING).then_some(Scan(outcome.on));
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        let outcome = core.step_lexer_state(scan.0, byte)?;
+        let on = (outcome.continued != NOTHING).then_some(Scan(outcome.continued));
         Ok(Progress { on, endings: outcome.endings, doubtful: outcome.doubtful })
     }
 
     fn endings(&self, endings: u32) -> Arc<[Ending]> {
-        self.looking.borrow().grown.core.scans.endings(endings)
+        self.session.borrow().shared.core.lexer_states.endings(endings)
     }
 
     fn pending(&self, left: u32, byte: u8) -> Result<Option<u32>, Error> {
-        let core = &mut self.looking.borrow_mut().grown.core;
-        core.stacks.meter.reset();
-        core.pending(left, byte)
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        core.step_negative_threads(left, byte)
     }
 
     fn is_certain(&self, place: Place) -> Result<bool, Error> {
-        let core = &mut self.looking.borrow_mut().grown.core;
-        core.stacks.meter.reset();
-        Ok(!core.checked || core.is_settled_at(place.0)?)
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
+        Ok(!core.checked || core.is_completable_at(place.0)?)
     }
 
     fn after(&self, place: Place, terminal: u32) -> Result<Option<Place>, Error> {
-        let core = &mut self.looking.borrow_mut().grown.core;
-        core.stacks.meter.reset();
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.gss.meter.reset();
         let place = core.after(place.0, terminal)?;
         Ok((place != NOTHING).then_some(Place(place)))
     }
 
     fn outline(&self, place: Place, depth: u32) -> Option<Outline> {
-        self.looking.borrow_mut().grown.core.outline(place.0, depth).map(Outline)
+        self.session.borrow_mut().shared.core.prefix_of(place.0, depth).map(Outline)
     }
 
     fn drawn(&self, outline: Outline) -> Place {
-        Place(self.looking.borrow_mut().grown.core.drawn(outline.0))
+        Place(self.session.borrow_mut().shared.core.state_of_prefix(outline.0))
     }
 }

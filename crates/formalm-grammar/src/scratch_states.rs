@@ -9,31 +9,31 @@ use std::sync::MutexGuard;
 use formalm_automata::{ByteSet, Error, Lock, StateId};
 use rustc_hash::FxHashMap;
 
-use crate::automaton::Grown;
-use crate::interner::Lists;
-use crate::state::Reading;
+use crate::automaton::SharedState;
+use crate::interner::ListInterner;
+use crate::state::Configuration;
 use crate::sublanguages;
 
 /// What a machine has met: its states, and what they alone refer to.
 #[derive(Debug)]
-pub(crate) struct Met {
-    states: Lists,
-    viable: FxHashMap<Reading, bool>,
-    embedded: sublanguages::Met,
+pub(crate) struct StateTables {
+    states: ListInterner,
+    viable: FxHashMap<Configuration, bool>,
+    sublanguages: sublanguages::SublanguageStates,
     live: FxHashMap<u32, ByteSet>,
 }
 
 /// The tables of a machine to look ahead with; while it has the lock, those of the machine that it
 /// looks ahead of.
 #[derive(Debug)]
-pub(crate) struct Own(Lock<Met>);
+pub(crate) struct ScratchStates(Lock<StateTables>);
 
-impl Own {
-    pub(crate) fn new() -> Own {
-        Own(Lock::new(Met {
-            states: Lists::default(),
+impl ScratchStates {
+    pub(crate) fn new() -> ScratchStates {
+        ScratchStates(Lock::new(StateTables {
+            states: ListInterner::default(),
             viable: FxHashMap::default(),
-            embedded: sublanguages::Met::of_own(),
+            sublanguages: sublanguages::SublanguageStates::for_scratch_copy(),
             live: FxHashMap::default(),
         }))
     }
@@ -42,57 +42,57 @@ impl Own {
         self.0.is_abandoned()
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Met> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, StateTables> {
         self.0.lock()
     }
 
     /// The state of its own that goes on as one of the machine that is looked ahead of, which has
     /// the lock.
-    pub(crate) fn enter(&self, grown: &mut Grown, state: StateId) -> Result<StateId, Error> {
-        let met = &mut *self.lock();
-        let mut readings = grown.core.readings(state.number() - 1);
-        let at: Vec<Option<(u32, StateId)>> = readings
+    pub(crate) fn enter(&self, shared: &mut SharedState, state: StateId) -> Result<StateId, Error> {
+        let visited = &mut *self.lock();
+        let mut configurations = shared.core.configurations(state.number() - 1);
+        let at: Vec<Option<(u32, StateId)>> = configurations
             .iter()
-            .map(|one| one.is_embedded().then(|| grown.core.embedded.at(one.lexeme)))
+            .map(|one| one.is_in_sublanguage().then(|| shared.core.sublanguages.at(one.lexeme)))
             .collect();
-        grown.swap(met);
-        let entered = grown.core.entered(&mut readings, &at);
-        let own = entered.map(|()| grown.core.state(&readings) + 1);
-        grown.swap(met);
-        own.map(StateId::from_number)
+        shared.swap(visited);
+        let enter_sublanguages = shared.core.enter_sublanguages(&mut configurations, &at);
+        let scratch = enter_sublanguages.map(|()| shared.core.state(&configurations) + 1);
+        shared.swap(visited);
+        scratch.map(StateId::from_number)
     }
 }
 
-impl crate::state::Core {
+impl crate::state::GrammarState {
     /// Puts places of its own for those in embedded languages, which are given.
-    fn entered(
+    fn enter_sublanguages(
         &mut self,
-        readings: &mut [Reading],
+        configurations: &mut [Configuration],
         at: &[Option<(u32, StateId)>],
     ) -> Result<(), Error> {
-        for (reading, at) in readings.iter_mut().zip(at) {
+        for (configuration, at) in configurations.iter_mut().zip(at) {
             if let &Some((terminal, state)) = at {
-                reading.lexeme = self.embedded.entered(terminal, state)?;
+                configuration.lexeme = self.sublanguages.enter_position(terminal, state)?;
             }
         }
-        readings.sort_unstable();
+        configurations.sort_unstable();
         Ok(())
     }
 }
 
-impl Grown {
-    pub(crate) fn swap(&mut self, met: &mut Met) {
-        std::mem::swap(&mut self.core.states, &mut met.states);
-        std::mem::swap(&mut self.core.viable, &mut met.viable);
-        std::mem::swap(&mut self.core.embedded.met, &mut met.embedded);
-        std::mem::swap(&mut self.live, &mut met.live);
+impl SharedState {
+    pub(crate) fn swap(&mut self, visited: &mut StateTables) {
+        std::mem::swap(&mut self.core.states, &mut visited.states);
+        std::mem::swap(&mut self.core.viable, &mut visited.viable);
+        std::mem::swap(&mut self.core.sublanguages.visited, &mut visited.sublanguages);
+        std::mem::swap(&mut self.live, &mut visited.live);
     }
 
     /// Memory of what was met, in bytes.
-    pub(crate) fn met_bytes(&self) -> usize {
+    pub(crate) fn visited_bytes(&self) -> usize {
         self.core.states.memory_bytes()
             + self.core.viable.capacity() * 17
-            + self.core.embedded.met_bytes()
+            + self.core.sublanguages.visited_bytes()
             + self.live.capacity() * 40
     }
 }

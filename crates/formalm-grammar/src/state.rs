@@ -5,38 +5,40 @@ use std::collections::VecDeque;
 use formalm_automata::{Error, Look};
 use rustc_hash::FxHashMap;
 
-use crate::completion::Completions;
-use crate::completion::min_bytes::{Known, ending_lines};
+use crate::completion::CompletionBounds;
+use crate::completion::min_bytes::{SuffixBounds, line_ending_symbols};
 use crate::completion::stack_shortest_path::NEVER;
-use crate::dead_end_proof::spellable_terminals::Certificate;
-use crate::grammar::{Grammar, Lexing, Replaced};
-use crate::gss::Stacks;
-use crate::indentation::parser_state::{Layout, columns};
-use crate::interner::{Lists, NOTHING};
+use crate::dead_end_proof::spellable_terminals::DeadEndProof;
+use crate::grammar::{Grammar, LexemeReplacement, Lexing};
+use crate::gss::Gss;
+use crate::indentation::parser_state::{IndentationState, columns};
+use crate::interner::{ListInterner, NOTHING};
 use crate::lexer::Lexer;
-use crate::lexer::lexer_state::Scans;
-use crate::lexer::terminal_automata::{Readers, barren, terminals};
-use crate::limits::{Limits, Meter};
-use crate::lr0::Tables;
-use crate::normal_form::Prepared;
-use crate::normal_form::lowering::Lowering;
-use crate::sublanguages::{Embedded, shortest_bytes};
+use crate::lexer::lexer_state::LexerStates;
+use crate::lexer::terminal_automata::{
+    TerminalAutomata, build_terminal_automata, unproductive_terminals,
+};
+use crate::limits::{Limits, StepMeter};
+use crate::lr0::Lr0Automaton;
+use crate::normal_form::NormalizedGrammar;
+use crate::normal_form::lowering::LoweredRules;
+use crate::sublanguages::{Sublanguages, shortest_nonempty_len};
 
 /// One reading of the text so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Reading {
+pub(crate) struct Configuration {
     /// Threads of the lexeme under way; [`NOTHING`] between lexemes.
     pub(crate) lexeme: u32,
     /// The place before that lexeme: stacks, and levels where indentation matters.
-    pub(crate) place: u32,
+    pub(crate) parser_state: u32,
     /// Threads that must not match: a lexeme ended although they could have gone on.
-    pub(crate) forbidden: u32,
+    pub(crate) negative_threads: u32,
 }
 
-impl Reading {
+impl Configuration {
     /// A place between lexemes.
-    pub(crate) fn between(place: u32, forbidden: u32) -> Reading {
-        Reading { lexeme: NOTHING, place, forbidden }
+    pub(crate) fn between(parser_state: u32, negative_threads: u32) -> Configuration {
+        Configuration { lexeme: NOTHING, parser_state, negative_threads }
     }
 
     pub(crate) fn is_between(self) -> bool {
@@ -45,14 +47,14 @@ impl Reading {
 }
 
 /// Numbers of a reading in the list of a state.
-const NUMBERS: usize = 3;
+const CONFIGURATION_LEN: usize = 3;
 
 /// Rules that are of no use, and why.
-pub(crate) type UselessRules = Vec<(usize, Useless)>;
+pub(crate) type UselessRules = Vec<(usize, UselessReason)>;
 
 /// Why a rule is of no use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Useless {
+pub(crate) enum UselessReason {
     /// It derives no text.
     Unproductive,
     /// No rule that is of use refers to it.
@@ -60,154 +62,167 @@ pub(crate) enum Useless {
 }
 
 /// A core, which is large, with rules that are of no use.
-pub(crate) type Made = (Box<Core>, UselessRules);
+pub(crate) type BuiltState = (Box<GrammarState>, UselessRules);
 
 /// Everything that grows while texts are read.
 #[derive(Debug)]
-pub(crate) struct Core {
-    pub(crate) stacks: Stacks,
+pub(crate) struct GrammarState {
+    pub(crate) gss: Gss,
     pub(crate) lexer: Lexer,
-    pub(crate) scans: Scans,
-    pub(crate) embedded: Embedded,
+    pub(crate) lexer_states: LexerStates,
+    pub(crate) sublanguages: Sublanguages,
     pub(crate) lexing: Lexing,
     /// What the stacks allow may have no text: lexemes are ordered, or some look beyond themselves.
     pub(crate) checked: bool,
     /// What is known of lines, where indentation matters.
-    pub(crate) layout: Option<Layout>,
+    pub(crate) indentation: Option<IndentationState>,
     pub(crate) limits: Limits,
     /// Bytes that complete what is left on stacks, where there are levels.
-    pub(crate) rests: Known,
+    pub(crate) suffix_bounds: SuffixBounds,
     /// What can be seen of places from their tops.
-    pub(crate) outlines: Lists,
+    pub(crate) prefixes: ListInterner,
     /// States of the machine: lists of readings, [`NUMBERS`] each.
-    pub(crate) states: Lists,
+    pub(crate) states: ListInterner,
     /// Terminals that may stand anywhere, ascending.
     pub(crate) ignored: Vec<u32>,
     /// Terminals that no lexeme ends within, ascending; they come last.
-    pub(crate) whole: Vec<u32>,
+    pub(crate) uncuttable: Vec<u32>,
     /// Lexemes that become others; sorted.
-    pub(crate) replaced: Vec<Replaced>,
+    pub(crate) replaced: Vec<LexemeReplacement>,
     /// Number of terminals; beyond it are lexemes that became a terminal.
     pub(crate) terminals: u32,
     /// Lexer state in front of a lexeme, per set of allowed terminals and whether lines matter.
     pub(crate) contexts: FxHashMap<(u32, bool), u32>,
-    pub(crate) certificate: Certificate,
+    pub(crate) dead_end_proof: DeadEndProof,
     /// Whether a member continues a reading, where a search found out.
-    pub(crate) viable: FxHashMap<Reading, bool>,
+    pub(crate) viable: FxHashMap<Configuration, bool>,
     /// Whether the certificate settles what follows on some stacks, where it was asked.
-    pub(crate) settled: FxHashMap<u32, bool>,
+    pub(crate) completable: FxHashMap<u32, bool>,
     /// What completes readings, where no certificate says so; made when it is first asked; by each [`Look`].
-    pub(crate) alone: [Option<Box<Completions>>; 3],
+    pub(crate) completion_bounds: [Option<Box<CompletionBounds>>; 3],
     /// How closely it is looked at what completes readings; not at all where a certificate settles most.
-    pub(crate) look: Option<Look>,
-    mark: Option<Mark>,
+    pub(crate) bound_precision: Option<Look>,
+    checkpoint: Option<StateCheckpoint>,
     /// Memory that steps use.
-    pub(crate) spare: Vec<Reading>,
-    pub(crate) spare_too: Vec<Reading>,
-    flat: Vec<u32>,
+    pub(crate) spare_configurations: Vec<Configuration>,
+    pub(crate) spare_next: Vec<Configuration>,
+    flat_list: Vec<u32>,
     /// Memory of stacks that were met ahead of texts only.
-    seen_bytes: usize,
+    lookahead_bytes: usize,
 }
 
 /// What stacks that were met ahead of texts only may take.
-const SEEN_BYTES: usize = 1 << 20;
+const MAX_LOOKAHEAD_BYTES: usize = 1 << 20;
 
 /// What there was at [`Core::remember`], and what was learnt since.
 #[derive(Debug, Default)]
-struct Mark {
+struct StateCheckpoint {
     states: usize,
-    places: usize,
+    parser_states: usize,
     bytes: usize,
     /// Whether embedded languages are looked ahead of.
-    looks: bool,
-    learnt: Vec<Reading>,
-    settled: Vec<u32>,
+    began_scratch: bool,
+    recorded: Vec<Configuration>,
+    completable: Vec<u32>,
 }
 
-impl Core {
+impl GrammarState {
     /// The core of a grammar, and its rules that are of no use; `None` if its rules derive no text.
-    pub(crate) fn new(grammar: &Grammar, limits: Limits) -> Result<Option<Made>, Error> {
+    pub(crate) fn new(grammar: &Grammar, limits: Limits) -> Result<Option<BuiltState>, Error> {
         grammar.check()?;
-        let mut meter = Meter::new(limits.steps.max(4 * limits.productions));
-        let (automata, nullable) = terminals(grammar)?;
+        let mut meter = StepMeter::new(limits.steps.max(4 * limits.productions));
+        let (automata, nullable) = build_terminal_automata(grammar)?;
         let ignored = ignored(grammar);
-        let mut whole: Vec<u32> = grammar.whole.iter().map(|&at| at as u32).collect();
-        whole.sort_unstable();
+        let mut uncuttable: Vec<u32> = grammar.whole.iter().map(|&at| at as u32).collect();
+        uncuttable.sort_unstable();
         let mut replaced = grammar.replaced.clone();
         replaced.sort_unstable();
-        let layout = Layout::new(grammar);
-        let embedded = Embedded::new(grammar);
-        let barren = barren(grammar, &automata)?;
-        let lowering = Lowering::new(grammar, &nullable, limits.productions)?;
+        let indentation = IndentationState::new(grammar);
+        let sublanguages = Sublanguages::new(grammar);
+        let unproductive_terminals = unproductive_terminals(grammar, &automata)?;
+        let lowered = LoweredRules::new(grammar, &nullable, limits.productions)?;
         let start = grammar.terminals.len() + grammar.start;
-        let Some(prepared) = Prepared::new(lowering, &barren, start as u32) else {
+        let Some(normalized) =
+            NormalizedGrammar::new(lowered, &unproductive_terminals, start as u32)
+        else {
             return Ok(None);
         };
-        let used = used(&prepared);
-        let automata: Readers = (0..)
+        let used = used(&normalized);
+        let automata: TerminalAutomata = (0..)
             .zip(automata)
             .map(|(at, one)| {
-                one.filter(|_| used[at as usize] || ignored.contains(&at) || whole.contains(&at))
+                one.filter(|_| {
+                    used[at as usize] || ignored.contains(&at) || uncuttable.contains(&at)
+                })
             })
             .collect();
         // What became a terminal is watched by a thread of its own.
-        let twice = if grammar.lexing == Lexing::First { automata.clone() } else { Vec::new() };
-        let mut ahead: Vec<bool> =
+        let copies = if grammar.lexing == Lexing::First { automata.clone() } else { Vec::new() };
+        let mut has_lookahead: Vec<bool> =
             grammar.terminals.iter().map(|one| one.language.is_lexeme()).collect();
-        let looks = (0..).zip(&automata).any(|(at, one): (usize, _)| one.is_some() && ahead[at]);
-        ahead.resize(automata.len() + twice.len(), false);
-        let mut lexer = Lexer::new([automata, twice].concat(), ahead, columns(grammar));
-        if !embedded.is_empty() {
+        let began_scratch =
+            (0..).zip(&automata).any(|(at, one): (usize, _)| one.is_some() && has_lookahead[at]);
+        has_lookahead.resize(automata.len() + copies.len(), false);
+        let mut lexer = Lexer::new([automata, copies].concat(), has_lookahead, columns(grammar));
+        if !sublanguages.is_empty() {
             // Their machines may tell any two bytes apart.
-            lexer.tell_all_bytes_apart();
+            lexer.separate_all_bytes();
         }
-        let shortest = shortest((&mut lexer, &embedded), &prepared, layout.as_ref())?;
-        let tables = Tables::new(&prepared, &shortest, &mut meter)?;
-        let mut core = Box::new(Core {
-            stacks: Stacks::new(tables, Meter::new(limits.steps), limits.bytes),
+        let shortest_nonempty_bytes = shortest_nonempty_bytes(
+            (&mut lexer, &sublanguages),
+            &normalized,
+            indentation.as_ref(),
+        )?;
+        let lr0 = Lr0Automaton::new(&normalized, &shortest_nonempty_bytes, &mut meter)?;
+        let mut core = Box::new(GrammarState {
+            gss: Gss::new(lr0, StepMeter::new(limits.steps), limits.bytes),
             lexer,
-            scans: Scans::default(),
-            embedded,
+            lexer_states: LexerStates::default(),
+            sublanguages,
             lexing: grammar.lexing,
-            checked: grammar.lexing != Lexing::Any || looks,
-            layout,
+            checked: grammar.lexing != Lexing::Any || began_scratch,
+            indentation,
             limits,
-            rests: Known::default(),
-            outlines: Lists::default(),
-            states: Lists::default(),
+            suffix_bounds: SuffixBounds::default(),
+            prefixes: ListInterner::default(),
+            states: ListInterner::default(),
             ignored,
-            whole,
+            uncuttable,
             replaced,
             terminals: grammar.terminals.len() as u32,
             contexts: FxHashMap::default(),
-            certificate: Certificate::default(),
+            dead_end_proof: DeadEndProof::default(),
             viable: FxHashMap::default(),
-            settled: FxHashMap::default(),
-            alone: [None, None, None],
-            look: None,
-            mark: None,
-            spare: Vec::new(),
-            spare_too: Vec::new(),
-            flat: Vec::new(),
-            seen_bytes: 0,
+            completable: FxHashMap::default(),
+            completion_bounds: [None, None, None],
+            bound_precision: None,
+            checkpoint: None,
+            spare_configurations: Vec::new(),
+            spare_next: Vec::new(),
+            flat_list: Vec::new(),
+            lookahead_bytes: 0,
         });
-        let all: Vec<u32> = (0..prepared.terminals).filter(|&at| used[at as usize]).collect();
-        if core.checked && !looks && core.layout.is_none() && core.is_free_of_choice(&all)? {
+        let all: Vec<u32> = (0..normalized.terminals).filter(|&at| used[at as usize]).collect();
+        if core.checked
+            && !began_scratch
+            && core.indentation.is_none()
+            && core.lexes_uniquely(&all)?
+        {
             core.checked = false;
         }
         if core.checked {
-            core.look_at_lines(&prepared)?;
-            if let Some(layout) = &mut core.layout {
-                layout.ends_lines = ending_lines(&core.stacks.tables, layout);
+            core.prove_line_balance(&normalized)?;
+            if let Some(indentation) = &mut core.indentation {
+                indentation.ends_lines = line_ending_symbols(&core.gss.lr0, indentation);
             }
-            core.certify(&all)?;
-            core.look = Some(Look::Close).filter(|_| !core.certificate.is_there());
+            core.prove_no_dead_ends(&all)?;
+            core.bound_precision = Some(Look::Close).filter(|_| !core.dead_end_proof.exists());
         }
         let useless = (0..grammar.rules.len()).filter_map(|rule| {
             let symbol = grammar.terminals.len() + rule;
-            match (prepared.unproductive[symbol], prepared.unreachable[symbol]) {
-                (true, _) => Some((rule, Useless::Unproductive)),
-                (_, true) => Some((rule, Useless::Unreachable)),
+            match (normalized.unproductive[symbol], normalized.unreachable[symbol]) {
+                (true, _) => Some((rule, UselessReason::Unproductive)),
+                (_, true) => Some((rule, UselessReason::Unreachable)),
                 _ => None,
             }
         });
@@ -215,108 +230,128 @@ impl Core {
     }
 
     /// The number of a list of readings.
-    pub(crate) fn state(&mut self, readings: &[Reading]) -> u32 {
-        self.flat.clear();
-        self.flat.extend(readings.iter().flat_map(|one| [one.lexeme, one.place, one.forbidden]));
-        self.states.intern(&self.flat)
+    pub(crate) fn state(&mut self, configurations: &[Configuration]) -> u32 {
+        self.flat_list.clear();
+        self.flat_list.extend(
+            configurations
+                .iter()
+                .flat_map(|one| [one.lexeme, one.parser_state, one.negative_threads]),
+        );
+        self.states.intern(&self.flat_list)
     }
 
-    pub(crate) fn reading_count(&self, state: u32) -> usize {
-        self.states.get(state).len() / NUMBERS
+    pub(crate) fn configuration_count(&self, state: u32) -> usize {
+        self.states.get(state).len() / CONFIGURATION_LEN
     }
 
-    pub(crate) fn reading(&self, state: u32, at: usize) -> Reading {
-        let one = &self.states.get(state)[at * NUMBERS..][..NUMBERS];
-        Reading { lexeme: one[0], place: one[1], forbidden: one[2] }
+    pub(crate) fn configuration(&self, state: u32, at: usize) -> Configuration {
+        let one = &self.states.get(state)[at * CONFIGURATION_LEN..][..CONFIGURATION_LEN];
+        Configuration { lexeme: one[0], parser_state: one[1], negative_threads: one[2] }
     }
 
     /// The readings of a state.
-    pub(crate) fn readings(&self, state: u32) -> Vec<Reading> {
-        (0..self.reading_count(state)).map(|at| self.reading(state, at)).collect()
+    pub(crate) fn configurations(&self, state: u32) -> Vec<Configuration> {
+        (0..self.configuration_count(state)).map(|at| self.configuration(state, at)).collect()
     }
 
     /// Keeps what a search found out.
-    pub(crate) fn learn(&mut self, reading: Reading, viable: bool) {
-        if self.mark.is_none() && self.embedded.is_ahead(reading) {
+    pub(crate) fn record_viable(&mut self, configuration: Configuration, viable: bool) {
+        if self.checkpoint.is_none() && self.sublanguages.is_scratch_position(configuration) {
             return;
         }
-        self.viable.insert(reading, viable);
-        if let Some(mark) = &mut self.mark {
-            mark.learnt.push(reading);
+        self.viable.insert(configuration, viable);
+        if let Some(checkpoint) = &mut self.checkpoint {
+            checkpoint.recorded.push(configuration);
         }
     }
 
     /// Keeps whether stacks are settled.
-    pub(crate) fn note_settled(&mut self, stacks: u32, settled: bool) {
-        self.settled.insert(stacks, settled);
-        if let Some(mark) = &mut self.mark {
-            mark.settled.push(stacks);
+    pub(crate) fn record_completable(&mut self, stacks: u32, completable: bool) {
+        self.completable.insert(stacks, completable);
+        if let Some(checkpoint) = &mut self.checkpoint {
+            checkpoint.completable.push(stacks);
         }
     }
 
     /// Begins to note what is made, so that [`Core::forget`] can drop it: looking ahead meets
     /// many states that no text will ever be in.
-    pub(crate) fn remember(&mut self) {
-        let (states, places) = (self.states.len(), self.place_count());
-        let (bytes, looks) = (self.stacks.memory_bytes(), self.embedded.look_ahead());
-        self.mark = Some(Mark { states, places, bytes, looks, ..Mark::default() });
-        self.stacks.remember();
+    pub(crate) fn checkpoint(&mut self) {
+        let (states, parser_states) = (self.states.len(), self.parser_state_count());
+        let (bytes, began_scratch) = (self.gss.memory_bytes(), self.sublanguages.begin_scratch());
+        self.checkpoint = Some(StateCheckpoint {
+            states,
+            parser_states,
+            bytes,
+            began_scratch,
+            ..StateCheckpoint::default()
+        });
+        self.gss.checkpoint();
     }
 
     /// Drops the states and stacks made since [`Core::remember`]; the lexer's stay. Stacks stay
     /// too as long as there is room for them: what is seen ahead of a text is nearly always seen
     /// again from its next places.
-    pub(crate) fn forget(&mut self) {
-        let Some(mark) = self.mark.take() else { return };
-        let seen = self.stacks.memory_bytes().saturating_sub(mark.bytes);
-        if self.states.len() == mark.states && self.seen_bytes + seen <= SEEN_BYTES {
-            self.seen_bytes += seen;
-            for reading in mark.learnt {
-                if self.embedded.is_ahead(reading) {
-                    self.viable.remove(&reading);
+    pub(crate) fn rollback(&mut self) {
+        let Some(checkpoint) = self.checkpoint.take() else { return };
+        let seen = self.gss.memory_bytes().saturating_sub(checkpoint.bytes);
+        if self.states.len() == checkpoint.states
+            && self.lookahead_bytes + seen <= MAX_LOOKAHEAD_BYTES
+        {
+            self.lookahead_bytes += seen;
+            for configuration in checkpoint.recorded {
+                if self.sublanguages.is_scratch_position(configuration) {
+                    self.viable.remove(&configuration);
                 }
             }
-            if mark.looks {
-                self.embedded.look_back();
+            if checkpoint.began_scratch {
+                self.sublanguages.end_scratch();
             }
-            return self.stacks.keep();
+            return self.gss.commit();
         }
-        self.states.truncate(mark.states);
-        self.forget_places(mark.places);
-        self.rests.clear();
-        if mark.looks {
-            self.embedded.look_back();
+        self.states.truncate(checkpoint.states);
+        self.truncate_parser_states(checkpoint.parser_states);
+        self.suffix_bounds.clear();
+        if checkpoint.began_scratch {
+            self.sublanguages.end_scratch();
         }
-        for reading in mark.learnt {
-            self.viable.remove(&reading);
+        for configuration in checkpoint.recorded {
+            self.viable.remove(&configuration);
         }
-        for stacks in mark.settled {
-            self.settled.remove(&stacks);
+        for stacks in checkpoint.completable {
+            self.completable.remove(&stacks);
         }
-        self.stacks.forget();
+        self.gss.rollback();
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.stacks.memory_bytes()
+        self.gss.memory_bytes()
             + self.lexer.memory_bytes()
-            + self.scans.memory_bytes()
-            + self.embedded.memory_bytes()
+            + self.lexer_states.memory_bytes()
+            + self.sublanguages.memory_bytes()
             + self.states.memory_bytes()
-            + self.outlines.memory_bytes()
-            + self.rests.capacity() * 17
+            + self.prefixes.memory_bytes()
+            + self.suffix_bounds.capacity() * 17
             + self.contexts.len() * 16
             + self.viable.len() * 20
-            + self.settled.len() * 12
-            + self.certificate.memory_bytes()
-            + self.alone.iter().flatten().map(|alone| alone.memory_bytes()).sum::<usize>()
-            + self.layout.as_ref().map_or(0, |layout| layout.places.memory_bytes())
+            + self.completable.len() * 12
+            + self.dead_end_proof.memory_bytes()
+            + self
+                .completion_bounds
+                .iter()
+                .flatten()
+                .map(|completion_bounds| completion_bounds.memory_bytes())
+                .sum::<usize>()
+            + self
+                .indentation
+                .as_ref()
+                .map_or(0, |indentation| indentation.parser_states.memory_bytes())
     }
 }
 
 /// Terminals that some production has.
-fn used(prepared: &Prepared) -> Vec<bool> {
-    let mut used = vec![false; prepared.terminals as usize];
-    for &symbol in prepared.productions.iter().flat_map(|one| &one.right) {
+fn used(normalized: &NormalizedGrammar) -> Vec<bool> {
+    let mut used = vec![false; normalized.terminals as usize];
+    for &symbol in normalized.productions.iter().flat_map(|one| &one.right) {
         if let Some(used) = used.get_mut(symbol as usize) {
             *used = true;
         }
@@ -332,52 +367,52 @@ pub(crate) fn ignored(grammar: &Grammar) -> Vec<u32> {
 }
 
 /// Bytes of a shortest text of each symbol that is not empty.
-fn shortest(
-    (lexer, embedded): (&mut Lexer, &Embedded),
-    prepared: &Prepared,
-    layout: Option<&Layout>,
+fn shortest_nonempty_bytes(
+    (lexer, sublanguages): (&mut Lexer, &Sublanguages),
+    normalized: &NormalizedGrammar,
+    indentation: Option<&IndentationState>,
 ) -> Result<Vec<u32>, Error> {
-    let mut shortest = vec![NEVER; prepared.symbols as usize];
-    for terminal in 0..prepared.terminals {
+    let mut shortest_nonempty_bytes = vec![NEVER; normalized.symbols as usize];
+    for terminal in 0..normalized.terminals {
         let start = lexer.start(std::iter::once(terminal));
         for (terminal, bytes) in lexer.distances(start)? {
-            shortest[terminal as usize] = bytes;
+            shortest_nonempty_bytes[terminal as usize] = bytes;
         }
-        if let Some(machine) = embedded.machine(terminal)
-            && let Some(bytes) = shortest_bytes(&*machine)?
+        if let Some(machine) = sublanguages.machine(terminal)
+            && let Some(bytes) = shortest_nonempty_len(&*machine)?
         {
-            shortest[terminal as usize] = bytes;
+            shortest_nonempty_bytes[terminal as usize] = bytes;
         }
     }
-    if let Some(layout) = layout {
+    if let Some(indentation) = indentation {
         // Levels have no text, and the end of the text may end a line.
-        for terminal in [layout.indent, layout.dedent, layout.newline] {
-            shortest[terminal as usize] = 0;
+        for terminal in [indentation.indent, indentation.dedent, indentation.newline] {
+            shortest_nonempty_bytes[terminal as usize] = 0;
         }
     }
-    let mut uses: Vec<Vec<u32>> = vec![Vec::new(); prepared.symbols as usize];
-    for (at, one) in prepared.productions.iter().enumerate() {
+    let mut uses: Vec<Vec<u32>> = vec![Vec::new(); normalized.symbols as usize];
+    for (at, one) in normalized.productions.iter().enumerate() {
         one.right.iter().for_each(|&symbol| uses[symbol as usize].push(at as u32));
     }
     // Improves until nothing does: a symbol is improved at most as often as its uses are.
-    let mut queue: VecDeque<u32> = (0..prepared.productions.len() as u32).collect();
+    let mut queue: VecDeque<u32> = (0..normalized.productions.len() as u32).collect();
     while let Some(at) = queue.pop_front() {
-        let one = &prepared.productions[at as usize];
-        let bytes = least_bytes(&one.right, &shortest, &prepared.nullable);
-        if bytes < shortest[one.left as usize] {
-            shortest[one.left as usize] = bytes;
+        let one = &normalized.productions[at as usize];
+        let bytes = min_nonempty_bytes(&one.right, &shortest_nonempty_bytes, &normalized.nullable);
+        if bytes < shortest_nonempty_bytes[one.left as usize] {
+            shortest_nonempty_bytes[one.left as usize] = bytes;
             queue.extend(&uses[one.left as usize]);
         }
     }
-    Ok(shortest)
+    Ok(shortest_nonempty_bytes)
 }
 
 /// Bytes of a shortest text, not empty, of symbols in a row.
-fn least_bytes(right: &[u32], shortest: &[u32], nullable: &[bool]) -> u32 {
+fn min_nonempty_bytes(right: &[u32], shortest_nonempty_bytes: &[u32], nullable: &[bool]) -> u32 {
     let mut all = 0u32;
     let mut least_extra = u32::MAX;
     for &symbol in right {
-        let bytes = shortest[symbol as usize];
+        let bytes = shortest_nonempty_bytes[symbol as usize];
         if nullable[symbol as usize] {
             least_extra = least_extra.min(bytes);
         } else {

@@ -4,209 +4,228 @@ use formalm_automata::{Error, Patience};
 
 use crate::grammar::Lexing;
 use crate::interner::NOTHING;
-use crate::state::{Core, Reading};
+use crate::state::{Configuration, GrammarState};
 
-impl Core {
+impl GrammarState {
     /// The readings after a byte, those that no member continues left out.
     pub(crate) fn step(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
-        if let Some(next) = self.step_within(state, byte)? {
+        if let Some(next) = self.step_inside_lexeme(state, byte)? {
             return Ok(next);
         }
         // Its memory is used again: this is most of what texts take.
-        let mut next = std::mem::take(&mut self.spare);
+        let mut next = std::mem::take(&mut self.spare_configurations);
         next.clear();
-        for at in 0..self.reading_count(state) {
-            self.read(self.reading(state, at), byte, &mut next)?;
+        for at in 0..self.configuration_count(state) {
+            self.push_successors(self.configuration(state, at), byte, &mut next)?;
         }
         if self.checked {
-            self.keep_viable(&mut next)?;
+            self.retain_viable(&mut next)?;
         }
-        self.join(&mut next);
+        self.normalize_configurations(&mut next);
         let state = self.state(&next);
-        self.spare = next;
+        self.spare_configurations = next;
         Ok(state)
     }
 
     /// The same of a state with one reading, whose lexeme goes on and does not end here, and which
     /// some member is known to continue; `None` of all others.
-    pub(crate) fn step_within(&mut self, state: u32, byte: u8) -> Result<Option<u32>, Error> {
-        if self.reading_count(state) != 1 || !self.embedded.is_empty() {
+    pub(crate) fn step_inside_lexeme(
+        &mut self,
+        state: u32,
+        byte: u8,
+    ) -> Result<Option<u32>, Error> {
+        if self.configuration_count(state) != 1 || !self.sublanguages.is_empty() {
             return Ok(None);
         }
-        let Reading { mut lexeme, place, forbidden } = self.reading(state, 0);
+        let Configuration { mut lexeme, parser_state, negative_threads } =
+            self.configuration(state, 0);
         if lexeme == NOTHING {
-            lexeme = self.context(place)?;
+            lexeme = self.context(parser_state)?;
         }
-        let scan = self.scans.number(lexeme, forbidden);
-        let outcome = self.read_scan(scan, byte)?;
-        if outcome.on == NOTHING || outcome.endings != NOTHING {
+        let lexer_state = self.lexer_states.intern(lexeme, negative_threads);
+        let outcome = self.step_lexer_state(lexer_state, byte)?;
+        if outcome.continued == NOTHING || outcome.endings != NOTHING {
             return Ok(None);
         }
-        if self.checked && (outcome.doubtful || !self.is_settled_at(place)?) {
+        if self.checked && (outcome.doubtful || !self.is_completable_at(parser_state)?) {
             return Ok(None);
         }
-        self.stacks.meter.spend(1)?;
-        let (lexeme, forbidden) = self.scans.pair(outcome.on);
-        Ok(Some(self.states.intern(&[lexeme, place, forbidden])))
+        self.gss.meter.spend(1)?;
+        let (lexeme, negative_threads) = self.lexer_states.pair(outcome.continued);
+        Ok(Some(self.states.intern(&[lexeme, parser_state, negative_threads])))
     }
 
     /// The same with readings that may be dead ends, for all that is known without a search.
-    pub(crate) fn step_on(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
-        let readings = self.readings(state);
-        let mut next = self.all_after(&readings, byte)?;
+    pub(crate) fn step_unchecked(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
+        let configurations = self.configurations(state);
+        let mut next = self.successors(&configurations, byte)?;
         next.retain(|one| self.viable.get(one) != Some(&false));
-        self.join(&mut next);
+        self.normalize_configurations(&mut next);
         Ok(self.state(&next))
     }
 
     /// Whether a text is a member, whatever its beginnings lead to.
     pub(crate) fn is_member(&mut self, text: &[u8]) -> Result<bool, Error> {
-        let mut readings = self.start_readings()?;
-        let patience = Patience::new(self.stacks.meter.total());
+        let mut configurations = self.start_configurations()?;
+        let patience = Patience::new(self.gss.meter.total());
         for (read, &byte) in text.iter().enumerate() {
-            self.stacks.meter.reset();
-            readings = self.all_after(&readings, byte)?;
-            self.join(&mut readings);
-            patience.check(self.stacks.meter.total(), read)?;
+            self.gss.meter.reset();
+            configurations = self.successors(&configurations, byte)?;
+            self.normalize_configurations(&mut configurations);
+            patience.check(self.gss.meter.total(), read)?;
         }
-        self.stacks.meter.reset();
-        for reading in readings {
-            if self.accepts(reading)? {
+        self.gss.meter.reset();
+        for configuration in configurations {
+            if self.accepts(configuration)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    pub(crate) fn all_after(
+    pub(crate) fn successors(
         &mut self,
-        readings: &[Reading],
+        configurations: &[Configuration],
         byte: u8,
-    ) -> Result<Vec<Reading>, Error> {
-        let mut next = Vec::with_capacity(readings.len() + 1);
-        for &reading in readings {
-            self.read(reading, byte, &mut next)?;
+    ) -> Result<Vec<Configuration>, Error> {
+        let mut next = Vec::with_capacity(configurations.len() + 1);
+        for &configuration in configurations {
+            self.push_successors(configuration, byte, &mut next)?;
         }
         Ok(next)
     }
 
     /// Readings as a state has them: each once, in order.
-    pub(crate) fn join(&mut self, readings: &mut Vec<Reading>) {
+    pub(crate) fn normalize_configurations(&mut self, configurations: &mut Vec<Configuration>) {
         if self.lexing == Lexing::Any {
-            self.unite(readings);
+            self.merge_stacks(configurations);
         }
-        readings.sort_unstable();
-        readings.dedup();
+        configurations.sort_unstable();
+        configurations.dedup();
     }
 
     /// Leaves out the readings that no member continues.
-    pub(crate) fn keep_viable(&mut self, readings: &mut Vec<Reading>) -> Result<(), Error> {
+    pub(crate) fn retain_viable(
+        &mut self,
+        configurations: &mut Vec<Configuration>,
+    ) -> Result<(), Error> {
         let mut kept = 0;
-        for at in 0..readings.len() {
-            if self.is_viable(readings[at])? {
-                readings[kept] = readings[at];
+        for at in 0..configurations.len() {
+            if self.is_viable(configurations[at])? {
+                configurations[kept] = configurations[at];
                 kept += 1;
             }
         }
-        readings.truncate(kept);
+        configurations.truncate(kept);
         Ok(())
     }
 
     /// What one reading becomes.
-    pub(crate) fn read(
+    pub(crate) fn push_successors(
         &mut self,
-        reading: Reading,
+        configuration: Configuration,
         byte: u8,
-        next: &mut Vec<Reading>,
+        next: &mut Vec<Configuration>,
     ) -> Result<(), Error> {
-        self.read_each(reading, (byte, None), |reading, _| next.push(reading))
+        self.step_configuration(configuration, (byte, None), |configuration, _| {
+            next.push(configuration)
+        })
     }
 
     /// What one reading becomes, each with the terminal whose lexeme ends there, if one does.
-    pub(crate) fn read_ending(
+    pub(crate) fn push_successors_with_lexemes(
         &mut self,
-        reading: Reading,
+        configuration: Configuration,
         byte: u8,
-        next: &mut Vec<(Reading, Option<u32>)>,
+        next: &mut Vec<(Configuration, Option<u32>)>,
     ) -> Result<(), Error> {
-        self.read_each(reading, (byte, None), |reading, ended| next.push((reading, ended)))
+        self.step_configuration(configuration, (byte, None), |configuration, ended| {
+            next.push((configuration, ended))
+        })
     }
 
     /// What one reading becomes, less what the byte behind makes match although it must not.
-    pub(crate) fn read_before(
+    pub(crate) fn push_successors_before(
         &mut self,
-        reading: Reading,
-        (byte, behind): (u8, u8),
-        next: &mut Vec<Reading>,
+        configuration: Configuration,
+        (byte, next_byte): (u8, u8),
+        next: &mut Vec<Configuration>,
     ) -> Result<(), Error> {
-        self.read_each(reading, (byte, Some(behind)), |reading, _| next.push(reading))
+        self.step_configuration(configuration, (byte, Some(next_byte)), |configuration, _| {
+            next.push(configuration)
+        })
     }
 
     #[inline]
-    fn read_each(
+    fn step_configuration(
         &mut self,
-        reading: Reading,
-        (byte, behind): (u8, Option<u8>),
-        mut next: impl FnMut(Reading, Option<u32>),
+        configuration: Configuration,
+        (byte, next_byte): (u8, Option<u8>),
+        mut next: impl FnMut(Configuration, Option<u32>),
     ) -> Result<(), Error> {
-        let Reading { mut lexeme, place, forbidden } = reading;
-        if !self.embedded.is_empty() && (reading.is_embedded() || reading.is_between()) {
-            self.read_embedded(reading, byte, &mut next)?;
-            if reading.is_embedded() {
+        let Configuration { mut lexeme, parser_state, negative_threads } = configuration;
+        if !self.sublanguages.is_empty()
+            && (configuration.is_in_sublanguage() || configuration.is_between())
+        {
+            self.step_sublanguages(configuration, byte, &mut next)?;
+            if configuration.is_in_sublanguage() {
                 return Ok(());
             }
         }
-        if reading.is_between() {
-            lexeme = self.context(place)?;
+        if configuration.is_between() {
+            lexeme = self.context(parser_state)?;
         }
-        let scan = self.scans.number(lexeme, forbidden);
-        let outcome = self.read_scan(scan, byte)?;
+        let lexer_state = self.lexer_states.intern(lexeme, negative_threads);
+        let outcome = self.step_lexer_state(lexer_state, byte)?;
         if outcome.endings != NOTHING {
-            for at in 0..self.scans.ending_count(outcome.endings) {
-                let ending = self.scans.ending_at(outcome.endings, at);
-                if let Some(behind) = behind
-                    && self.pending(ending.left, behind)?.is_none()
+            for at in 0..self.lexer_states.ending_count(outcome.endings) {
+                let ending = self.lexer_states.ending_at(outcome.endings, at);
+                if let Some(next_byte) = next_byte
+                    && self.step_negative_threads(ending.left, next_byte)?.is_none()
                 {
                     continue;
                 }
-                let place = self.after(place, ending.terminal)?;
-                if place != NOTHING {
-                    next(Reading::between(place, ending.left), Some(ending.terminal));
+                let parser_state = self.after(parser_state, ending.terminal)?;
+                if parser_state != NOTHING {
+                    next(Configuration::between(parser_state, ending.left), Some(ending.terminal));
                 }
             }
         }
-        if outcome.on != NOTHING {
-            let (lexeme, forbidden) = self.scans.pair(outcome.on);
-            next(Reading { lexeme, place, forbidden }, None);
+        if outcome.continued != NOTHING {
+            let (lexeme, negative_threads) = self.lexer_states.pair(outcome.continued);
+            next(Configuration { lexeme, parser_state, negative_threads }, None);
         }
-        self.stacks.meter.spend(1)
+        self.gss.meter.spend(1)
     }
 
     /// Joins readings with the same lexeme under way: their stacks, which are their places here,
     /// become one set.
-    fn unite(&mut self, readings: &mut Vec<Reading>) {
-        readings.sort_unstable_by_key(|one| (one.lexeme, one.forbidden));
-        let mut united: Vec<Reading> = Vec::with_capacity(readings.len());
-        for &reading in &*readings {
-            match united.last_mut() {
+    fn merge_stacks(&mut self, configurations: &mut Vec<Configuration>) {
+        configurations.sort_unstable_by_key(|one| (one.lexeme, one.negative_threads));
+        let mut union: Vec<Configuration> = Vec::with_capacity(configurations.len());
+        for &configuration in &*configurations {
+            match union.last_mut() {
                 Some(last)
-                    if (last.lexeme, last.forbidden) == (reading.lexeme, reading.forbidden) =>
+                    if (last.lexeme, last.negative_threads)
+                        == (configuration.lexeme, configuration.negative_threads) =>
                 {
-                    last.place = self.stacks.united(last.place, reading.place);
+                    last.parser_state =
+                        self.gss.union(last.parser_state, configuration.parser_state);
                 }
-                _ => united.push(reading),
+                _ => union.push(configuration),
             }
         }
-        *readings = united;
+        *configurations = union;
     }
 
     /// Whether the text may end in a reading.
-    pub(crate) fn accepts(&mut self, reading: Reading) -> Result<bool, Error> {
-        match reading.is_between() {
-            true => Ok(self.lexer.may_end(reading.forbidden) && self.may_end(reading.place)?),
+    pub(crate) fn accepts(&mut self, configuration: Configuration) -> Result<bool, Error> {
+        match configuration.is_between() {
+            true => Ok(self.lexer.may_end(configuration.negative_threads)
+                && self.may_end(configuration.parser_state)?),
             // What ends with a member has a reading of its own.
-            false if reading.is_embedded() => Ok(false),
-            false => self.may_end_within(reading),
+            false if configuration.is_in_sublanguage() => Ok(false),
+            false => self.may_end_inside_lexeme(configuration),
         }
     }
 }

@@ -19,15 +19,15 @@ const WAYPOINT: u32 = 1 << 31;
 
 /// Slots of a state or waypoint.
 const SLOTS: usize = 4;
-const CLASS: usize = 0;
-const NEXT: usize = 1;
+const FIRST_CLASS: usize = 0;
+const FIRST_SUCCESSOR: usize = 1;
 const ROW: usize = 2;
 /// Flags of a state; the state that a waypoint stands for.
-const FLAGS: usize = 3;
+const FLAGS_OR_TARGET: usize = 3;
 
 /// What is known of the states of a machine.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct TransitionTable {
     states: Chunks,
     waypoints: Chunks,
     waypoint_count: AtomicU32,
@@ -37,10 +37,10 @@ pub(crate) struct Rows {
     width: usize,
 }
 
-impl Rows {
+impl TransitionTable {
     /// Nothing known yet, of so many classes of bytes.
-    pub(crate) fn new(width: usize) -> Rows {
-        Rows {
+    pub(crate) fn new(width: usize) -> TransitionTable {
+        TransitionTable {
             states: Chunks::default(),
             waypoints: Chunks::default(),
             waypoint_count: AtomicU32::new(0),
@@ -70,17 +70,17 @@ impl Rows {
 
     /// The state that a waypoint stands for, [`UNKNOWN`] if it was not set.
     #[inline]
-    pub(crate) fn stands_for(&self, waypoint: u32) -> u32 {
-        self.waypoints.get((waypoint & !WAYPOINT) as usize * SLOTS + FLAGS)
+    pub(crate) fn target(&self, waypoint: u32) -> u32 {
+        self.waypoints.get((waypoint & !WAYPOINT) as usize * SLOTS + FLAGS_OR_TARGET)
     }
 
-    pub(crate) fn set_stands_for(&self, waypoint: u32, state: u32) {
-        self.waypoints.set((waypoint & !WAYPOINT) as usize * SLOTS + FLAGS, state);
+    pub(crate) fn set_target(&self, waypoint: u32, state: u32) {
+        self.waypoints.set((waypoint & !WAYPOINT) as usize * SLOTS + FLAGS_OR_TARGET, state);
     }
 
     #[inline]
     fn slots(&self, number: u32) -> (&Chunks, usize) {
-        match Rows::is_waypoint(number) {
+        match TransitionTable::is_waypoint(number) {
             true => (&self.waypoints, (number & !WAYPOINT) as usize * SLOTS),
             false => (&self.states, number as usize * SLOTS),
         }
@@ -105,9 +105,9 @@ impl Rows {
         let (slots, at) = self.slots(number);
         let [first, _, row, _] = slots.four(at);
         if first == 0 {
-            slots.set(at + NEXT, next);
+            slots.set(at + FIRST_SUCCESSOR, next);
             // Last: who sees the class sees the successor too.
-            return slots.set(at + CLASS, u32::from(class) + 1);
+            return slots.set(at + FIRST_CLASS, u32::from(class) + 1);
         }
         if first == u32::from(class) + 1 {
             return;
@@ -122,11 +122,11 @@ impl Rows {
 
     #[inline]
     pub(crate) fn flags(&self, state: u32) -> u32 {
-        self.states.get(state as usize * SLOTS + FLAGS)
+        self.states.get(state as usize * SLOTS + FLAGS_OR_TARGET)
     }
 
     pub(crate) fn set_flags(&self, state: u32, flags: u32) {
-        self.states.set(state as usize * SLOTS + FLAGS, flags);
+        self.states.set(state as usize * SLOTS + FLAGS_OR_TARGET, flags);
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -139,8 +139,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn successors_are_what_was_set() {
-        let rows = Rows::new(7);
+    fn stored_successors_are_returned() {
+        let rows = TransitionTable::new(7);
         for state in 0..400 {
             for class in (0..7u8).rev().filter(|&class| u32::from(class) <= state % 7) {
                 assert_eq!(rows.get(state, class), UNKNOWN);
@@ -160,21 +160,21 @@ mod tests {
     }
 
     #[test]
-    fn waypoints_are_apart_from_states() {
-        let rows = Rows::new(3);
+    fn waypoints_do_not_collide_with_states() {
+        let rows = TransitionTable::new(3);
         rows.set(0, 1, 7);
         let waypoints: Vec<u32> = (0..300).map(|_| rows.waypoint()).collect();
         assert_eq!(rows.waypoint_count(), 300);
         for &one in &waypoints {
-            assert!(Rows::is_waypoint(one));
-            assert_eq!((rows.get(one, 1), rows.stands_for(one)), (UNKNOWN, UNKNOWN));
+            assert!(TransitionTable::is_waypoint(one));
+            assert_eq!((rows.get(one, 1), rows.target(one)), (UNKNOWN, UNKNOWN));
             rows.set(one, 2, one);
             rows.set(one, 1, 5);
-            rows.set_stands_for(one, 9);
+            rows.set_target(one, 9);
         }
         for &one in &waypoints {
             assert_eq!((rows.get(one, 2), rows.get(one, 1), rows.get(one, 0)), (one, 5, UNKNOWN));
-            assert_eq!(rows.stands_for(one), 9);
+            assert_eq!(rows.target(one), 9);
         }
         assert_eq!((rows.get(0, 1), rows.get(0, 2), rows.flags(0)), (7, UNKNOWN, 0));
     }

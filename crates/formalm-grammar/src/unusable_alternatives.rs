@@ -16,20 +16,22 @@ use formalm_automata::{Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::{Grammar, Lexing, Node, Note};
-use crate::lexer::terminal_automata::{Reader, barren, terminals};
+use crate::lexer::terminal_automata::{
+    TerminalAutomaton, build_terminal_automata, unproductive_terminals,
+};
 use crate::limits::Limits;
-use crate::normal_form::lowering::{Lowering, Production};
+use crate::normal_form::lowering::{LoweredRules, Production};
 use crate::normal_form::productive;
 
 /// Most steps of automata and of the fixed point together: some tenths of a second. Nothing is
 /// reported of larger grammars.
-const STEPS: usize = 2_000_000;
+const MAX_STEPS: usize = 2_000_000;
 /// Most configurations of one pair of terminals. Above, they are taken to follow each other.
-const CONFIGURATIONS: usize = 3_000;
+const MAX_CONFIGURATIONS: usize = 3_000;
 /// Most competitors of one terminal that are looked at.
-const COMPETITORS: usize = 32;
+const MAX_COMPETITORS: usize = 32;
 /// Most characters of an alternative in a note.
-const SHOWN: usize = 60;
+const MAX_SHOWN_CHARS: usize = 60;
 
 /// Notes of alternatives that are never used because lexemes are the longest.
 ///
@@ -41,14 +43,14 @@ pub fn unusable(grammar: &Grammar, limits: Limits) -> Result<Vec<Note>, Error> {
         return Ok(Vec::new());
     }
     grammar.check()?;
-    let (readers, nullable) = terminals(grammar)?;
-    let barren = barren(grammar, &readers)?;
-    let lowering = Lowering::new(grammar, &nullable, limits.productions)?;
-    let productive = productive(&lowering.productions, lowering.symbols, &barren);
+    let (readers, nullable) = build_terminal_automata(grammar)?;
+    let unproductive = unproductive_terminals(grammar, &readers)?;
+    let lowering = LoweredRules::new(grammar, &nullable, limits.productions)?;
+    let productive = productive(&lowering.productions, lowering.symbols, &unproductive);
     let is_kept = |one: &Production| one.right.iter().all(|&one| productive[one as usize]);
     let kept: Vec<usize> =
         (0..lowering.productions.len()).filter(|&at| is_kept(&lowering.productions[at])).collect();
-    let mut analysis = Analysis {
+    let mut analysis = UnusableAnalysis {
         grammar,
         readers: &readers,
         productions: kept.iter().map(|&at| &lowering.productions[at]).collect(),
@@ -60,23 +62,23 @@ pub fn unusable(grammar: &Grammar, limits: Limits) -> Result<Vec<Note>, Error> {
         pairs: FxHashMap::default(),
         steps: 0,
     };
-    let Some(causes) = analysis.causes()? else { return Ok(Vec::new()) };
+    let Some(find_causes) = analysis.find_causes()? else { return Ok(Vec::new()) };
     let first = grammar.terminals.len() as u32;
     let mut notes: Vec<Note> = Vec::new();
-    for (at, cause) in causes {
+    for (at, cause) in find_causes {
         let (left, at) = (analysis.productions[at].left, kept[at]);
         let owner = lowering.owners[(left - first) as usize] as usize;
         let rule = &grammar.rules[owner];
         let whole = left == first + owner as u32;
         let message = match (&rule.body, whole) {
             (Node::Choice(list), true)
-                if list.len() > 1 && !matches!(cause, Cause::Apart(_, _, true)) =>
+                if list.len() > 1 && !matches!(cause, UnusableCause::NeverAdjacent(_, _, true)) =>
             {
                 let one = list.get(lowering.alternatives[at] as usize);
-                let written = one.map_or_else(String::new, |one| shown(one, grammar));
+                let written = one.map_or_else(String::new, |one| shortened(one, grammar));
                 format!("the alternative {written} of {} can never be used", rule.name)
             }
-            _ if matches!(cause, Cause::Apart(_, _, true)) => {
+            _ if matches!(cause, UnusableCause::NeverAdjacent(_, _, true)) => {
                 format!("an optional part of the rule {} can never be used", rule.name)
             }
             (_, true) => format!("the rule {} can never be used", rule.name),
@@ -91,25 +93,25 @@ pub fn unusable(grammar: &Grammar, limits: Limits) -> Result<Vec<Note>, Error> {
 }
 
 /// Why a production is unusable, by itself.
-enum Cause {
+enum UnusableCause {
     /// A terminal whose texts are all those of others, which are preferred.
-    Never(u32),
+    NeverMatched(u32),
     /// Symbols that do not follow each other: the first of these terminals with its competitors
     /// goes on over the second. The second may be left out, or not.
-    Apart(u32, u32, bool),
+    NeverAdjacent(u32, u32, bool),
 }
 
 /// Takes a lexeme that is not read, what follows it, and the terminal that reads both.
-type Longer<'a> = dyn FnMut(&[u8], &[u8], u32) + 'a;
+type LongerLexemeVisitor<'a> = dyn FnMut(&[u8], &[u8], u32) + 'a;
 
 /// Terminals as bits.
-type Set = Vec<u64>;
+type TerminalSet = Vec<u64>;
 
-fn has(set: &Set, at: u32) -> bool {
+fn has(set: &TerminalSet, at: u32) -> bool {
     set[at as usize / 64] >> (at % 64) & 1 == 1
 }
 
-fn unite(set: &mut Set, other: &Set) -> bool {
+fn merge_stacks(set: &mut TerminalSet, other: &TerminalSet) -> bool {
     let mut changed = false;
     for (one, other) in set.iter_mut().zip(other) {
         changed |= *one | other != *one;
@@ -118,17 +120,17 @@ fn unite(set: &mut Set, other: &Set) -> bool {
     changed
 }
 
-fn members(set: &Set) -> impl Iterator<Item = u32> + '_ {
+fn elements(set: &TerminalSet) -> impl Iterator<Item = u32> + '_ {
     (0..set.len() as u32 * 64).filter(|&at| has(set, at))
 }
 
-struct Analysis<'a> {
+struct UnusableAnalysis<'a> {
     grammar: &'a Grammar,
-    readers: &'a [Option<Arc<Reader>>],
+    readers: &'a [Option<Arc<TerminalAutomaton>>],
     productions: Vec<&'a Production>,
     nullable: Vec<bool>,
     /// Per symbol: terminals that may stand wherever it begins.
-    competitors: Vec<Set>,
+    competitors: Vec<TerminalSet>,
     symbols: usize,
     /// Terminals with those that compete with them.
     elements: Vec<(u32, Vec<u32>)>,
@@ -140,35 +142,35 @@ struct Analysis<'a> {
 
 /// What a symbol can begin and end with, as far as it was found out.
 #[derive(Clone, Default)]
-struct Ends {
+struct EndTerminals {
     firsts: BTreeSet<u32>,
     lasts: BTreeSet<u32>,
 }
 
-impl Analysis<'_> {
+impl UnusableAnalysis<'_> {
     fn terminals(&self) -> u32 {
         self.grammar.terminals.len() as u32
     }
 
-    fn is_over(&mut self, steps: usize) -> bool {
+    fn exceeds_budget(&mut self, steps: usize) -> bool {
         self.steps += steps;
-        self.steps > STEPS
+        self.steps > MAX_STEPS
     }
 
     /// Productions that are unusable by themselves; `None` if it takes too long to find out.
-    fn causes(&mut self) -> Result<Option<Vec<(usize, Cause)>>, Error> {
+    fn find_causes(&mut self) -> Result<Option<Vec<(usize, UnusableCause)>>, Error> {
         if !self.find_nullable() || !self.find_competitors() {
             return Ok(None);
         }
-        let mut ends = vec![Ends::default(); self.symbols];
+        let mut ends = vec![EndTerminals::default(); self.symbols];
         let mut changed = true;
         while changed {
             changed = false;
             for at in 0..self.productions.len() {
-                let Ok(found) = self.walk(at, &ends, &mut Vec::new())? else { continue };
+                let Ok(found) = self.first_and_last(at, &ends, &mut Vec::new())? else { continue };
                 let left = self.productions[at].left as usize;
                 let size = (ends[left].firsts.len(), ends[left].lasts.len());
-                if self.is_over(1 + found.firsts.len() + found.lasts.len()) {
+                if self.exceeds_budget(1 + found.firsts.len() + found.lasts.len()) {
                     return Ok(None);
                 }
                 ends[left].firsts.extend(found.firsts);
@@ -176,34 +178,34 @@ impl Analysis<'_> {
                 changed |= size != (ends[left].firsts.len(), ends[left].lasts.len());
             }
         }
-        let reached = self.reached();
-        let mut causes = Vec::new();
+        let reachable = self.reachable();
+        let mut find_causes = Vec::new();
         for at in 0..self.productions.len() {
-            if reached[self.productions[at].left as usize] {
-                let mut lost = Vec::new();
-                match self.walk(at, &ends, &mut lost)? {
-                    Err(cause) => causes.extend(cause.map(|cause| (at, cause))),
-                    Ok(_) => causes.extend(lost.into_iter().map(|cause| (at, cause))),
+            if reachable[self.productions[at].left as usize] {
+                let mut lost_optional = Vec::new();
+                match self.first_and_last(at, &ends, &mut lost_optional)? {
+                    Err(cause) => find_causes.extend(cause.map(|cause| (at, cause))),
+                    Ok(_) => find_causes.extend(lost_optional.into_iter().map(|cause| (at, cause))),
                 }
             }
         }
-        Ok((!self.is_over(0)).then_some(causes))
+        Ok((!self.exceeds_budget(0)).then_some(find_causes))
     }
 
-    fn reached(&self) -> Vec<bool> {
+    fn reachable(&self) -> Vec<bool> {
         let mut of: Vec<Vec<usize>> = vec![Vec::new(); self.symbols];
         for (at, one) in self.productions.iter().enumerate() {
             of[one.left as usize].push(at);
         }
-        let mut reached = vec![false; self.symbols];
+        let mut reachable = vec![false; self.symbols];
         let mut open = vec![self.terminals() + self.grammar.start as u32];
         while let Some(symbol) = open.pop() {
-            if !std::mem::replace(&mut reached[symbol as usize], true) {
+            if !std::mem::replace(&mut reachable[symbol as usize], true) {
                 let right = of[symbol as usize].iter().flat_map(|&at| &self.productions[at].right);
                 open.extend(right);
             }
         }
-        reached
+        reachable
     }
 
     fn find_nullable(&mut self) -> bool {
@@ -220,7 +222,7 @@ impl Analysis<'_> {
                 }
             }
             self.steps += self.productions.len();
-            if self.steps > STEPS {
+            if self.steps > MAX_STEPS {
                 return false;
             }
         }
@@ -231,7 +233,7 @@ impl Analysis<'_> {
     /// those of every symbol that begins with it wherever it stands.
     fn find_competitors(&mut self) -> bool {
         let (count, words) = (self.terminals(), self.grammar.terminals.len() / 64 + 1);
-        let mut first: Vec<Set> = vec![vec![0; words]; self.symbols];
+        let mut first: Vec<TerminalSet> = vec![vec![0; words]; self.symbols];
         for at in 0..count {
             first[at as usize][at as usize / 64] |= 1 << (at % 64);
         }
@@ -241,23 +243,23 @@ impl Analysis<'_> {
             for one in &self.productions {
                 for &symbol in &one.right {
                     let other = first[symbol as usize].clone();
-                    changed |= unite(&mut first[one.left as usize], &other);
+                    changed |= merge_stacks(&mut first[one.left as usize], &other);
                     if !self.nullable[symbol as usize] {
                         break;
                     }
                 }
             }
             self.steps += self.productions.len() * words;
-            if self.steps > STEPS {
+            if self.steps > MAX_STEPS {
                 return false;
             }
         }
         let start = count + self.grammar.start as u32;
-        let all: Set = vec![u64::MAX; words];
-        let mut found: Vec<Set> = vec![all.clone(); self.symbols];
+        let all: TerminalSet = vec![u64::MAX; words];
+        let mut found: Vec<TerminalSet> = vec![all.clone(); self.symbols];
         let mut changed = true;
         while changed {
-            let mut common: Vec<Set> = vec![all.clone(); self.symbols];
+            let mut common: Vec<TerminalSet> = vec![all.clone(); self.symbols];
             common[start as usize] = vec![0; words];
             for one in &self.productions {
                 for (at, &symbol) in one.right.iter().enumerate() {
@@ -268,12 +270,12 @@ impl Analysis<'_> {
                 }
             }
             for (common, first) in common.iter_mut().zip(&first) {
-                unite(common, first);
+                merge_stacks(common, first);
             }
             changed = common != found;
             found = common;
             self.steps += self.productions.len() * words;
-            if self.steps > STEPS {
+            if self.steps > MAX_STEPS {
                 return false;
             }
         }
@@ -283,23 +285,23 @@ impl Analysis<'_> {
 
     /// What a production begins and ends with; else why it is unusable, if that is not known of one
     /// of its symbols. `lost` takes why symbols that may be empty have to be.
-    fn walk(
+    fn first_and_last(
         &mut self,
         at: usize,
-        ends: &[Ends],
-        lost: &mut Vec<Cause>,
-    ) -> Result<Result<Ends, Option<Cause>>, Error> {
+        ends: &[EndTerminals],
+        lost_optional: &mut Vec<UnusableCause>,
+    ) -> Result<Result<EndTerminals, Option<UnusableCause>>, Error> {
         let production = self.productions[at];
-        let mut so_far = Ends::default();
+        let mut so_far = EndTerminals::default();
         let mut is_empty = true;
         for (place, &symbol) in production.right.iter().enumerate() {
             let own = if symbol < self.terminals() {
                 let compete = (place == 0).then_some(production.left);
                 let element = self.element(symbol, compete);
-                if !self.wins(element)? {
-                    return Ok(Err(Some(Cause::Never(element))));
+                if !self.can_be_matched(element)? {
+                    return Ok(Err(Some(UnusableCause::NeverMatched(element))));
                 }
-                Ends {
+                EndTerminals {
                     firsts: [symbol].into_iter().collect(),
                     lasts: [element].into_iter().collect(),
                 }
@@ -317,11 +319,12 @@ impl Analysis<'_> {
             if !is_empty && !follows {
                 let (last, first) = (so_far.lasts.iter().min(), own.firsts.iter().min());
                 let pair = last.zip(first);
-                let cause = pair.map(|(&last, &first)| Cause::Apart(last, first, nullable));
+                let cause =
+                    pair.map(|(&last, &first)| UnusableCause::NeverAdjacent(last, first, nullable));
                 if !nullable {
                     return Ok(Err(cause));
                 }
-                lost.extend(cause);
+                lost_optional.extend(cause);
             }
             if is_empty {
                 so_far.firsts.extend(&own.firsts);
@@ -341,7 +344,7 @@ impl Analysis<'_> {
     fn element(&mut self, terminal: u32, begins: Option<u32>) -> u32 {
         let mut compete = vec![terminal];
         if let Some(symbol) = begins {
-            compete.extend(members(&self.competitors[symbol as usize]));
+            compete.extend(elements(&self.competitors[symbol as usize]));
         }
         if self.grammar.indentation.is_none() {
             compete.extend(self.grammar.ignored.iter().map(|&at| at as u32));
@@ -349,7 +352,7 @@ impl Analysis<'_> {
         compete.retain(|&one| one < self.terminals() && self.is_plain(one));
         compete.sort_unstable();
         compete.dedup();
-        if compete.len() > COMPETITORS {
+        if compete.len() > MAX_COMPETITORS {
             compete = vec![terminal];
         }
         let key = (terminal, compete);
@@ -374,7 +377,7 @@ impl Analysis<'_> {
             && !is_told(terminal as usize)
     }
 
-    fn wins(&mut self, element: u32) -> Result<bool, Error> {
+    fn can_be_matched(&mut self, element: u32) -> Result<bool, Error> {
         if !self.is_plain(self.elements[element as usize].0) {
             return Ok(true);
         }
@@ -428,28 +431,28 @@ impl Analysis<'_> {
         &mut self,
         element: u32,
         next: Option<u32>,
-        longer: &mut Longer<'_>,
+        longer: &mut LongerLexemeVisitor<'_>,
     ) -> Result<bool, Error> {
         let (terminal, compete) = self.elements[element as usize].clone();
-        let readers: Vec<&Reader> =
+        let readers: Vec<&TerminalAutomaton> =
             compete.iter().filter_map(|&one| self.readers[one as usize].as_deref()).collect();
         let next = next.and_then(|next| self.readers[next as usize].as_deref());
         let own = compete.iter().position(|&one| one == terminal).unwrap_or(0);
-        let starts = readers.iter().copied().chain(next).flat_map(Reader::class_starts);
+        let starts = readers.iter().copied().chain(next).flat_map(TerminalAutomaton::class_starts);
         let mut bytes: Vec<u8> = starts.copied().collect();
         bytes.sort_unstable();
         bytes.dedup();
         /// States of the competitors, and that of the next terminal once it has begun.
-        type Configuration = (Vec<Option<StateId>>, Option<StateId>);
-        let start: Configuration = (readers.iter().map(|one| Some(one.start())).collect(), None);
-        let mut seen: FxHashSet<Configuration> = FxHashSet::from_iter([start.clone()]);
+        type ScanState = (Vec<Option<StateId>>, Option<StateId>);
+        let start: ScanState = (readers.iter().map(|one| Some(one.start())).collect(), None);
+        let mut seen: FxHashSet<ScanState> = FxHashSet::from_iter([start.clone()]);
         let mut open = VecDeque::from([(start, Vec::new(), 0)]);
-        while let Some(((states, behind), text, ended)) = open.pop_front() {
+        while let Some(((states, following), text, ended)) = open.pop_front() {
             for &byte in &bytes {
-                if self.is_over(1 + readers.len()) || seen.len() > CONFIGURATIONS {
+                if self.exceeds_budget(1 + readers.len()) || seen.len() > MAX_CONFIGURATIONS {
                     return Ok(true);
                 }
-                let behind = match (behind, next) {
+                let following = match (following, next) {
                     (Some(state), Some(next)) => match next.step(state, byte)? {
                         None => continue,
                         state => state,
@@ -464,11 +467,12 @@ impl Analysis<'_> {
                     });
                 }
                 let matches = |at: usize| {
-                    after[at].is_some_and(|state| Reader::is_accepting(readers[at], state))
+                    after[at]
+                        .is_some_and(|state| TerminalAutomaton::is_accepting(readers[at], state))
                 };
                 let text = [&text[..], &[byte]].concat();
-                let mut found: Vec<(Configuration, usize)> = Vec::new();
-                if let (Some(state), Some(next)) = (behind, next) {
+                let mut found: Vec<(ScanState, usize)> = Vec::new();
+                if let (Some(state), Some(next)) = (following, next) {
                     if let Some(at) = (0..readers.len()).find(|&at| matches(at)) {
                         longer(&text[..ended], &text[ended..], compete[at]);
                         continue;
@@ -476,7 +480,7 @@ impl Analysis<'_> {
                     if next.is_accepting(state) || after.iter().all(Option::is_none) {
                         return Ok(true);
                     }
-                    found.push(((after, behind), ended));
+                    found.push(((after, following), ended));
                 } else if after[own].is_some() {
                     if matches(own) && !(0..own).any(matches) {
                         let Some(next) = next else { return Ok(true) };
@@ -494,11 +498,11 @@ impl Analysis<'_> {
         Ok(false)
     }
 
-    fn reason(&mut self, cause: &Cause) -> Result<String, Error> {
+    fn reason(&mut self, cause: &UnusableCause) -> Result<String, Error> {
         let grammar = self.grammar;
         let name = |at: u32| &grammar.terminals[at as usize].name;
         match cause {
-            Cause::Never(element) => {
+            UnusableCause::NeverMatched(element) => {
                 let (terminal, compete) = &self.elements[*element as usize];
                 let before = compete.iter().filter(|&one| one < terminal);
                 let before: Vec<&str> = before.map(|&one| name(one).as_str()).collect();
@@ -508,7 +512,7 @@ impl Analysis<'_> {
                      a higher priority, or say lexing=\"any\""
                 ))
             }
-            Cause::Apart(element, next, _) => {
+            UnusableCause::NeverAdjacent(element, next, _) => {
                 let terminal = self.elements[*element as usize].0;
                 let mut found: Option<(Vec<u8>, Vec<u8>, u32)> = None;
                 self.search(*element, Some(*next), &mut |text, more, longer| {
@@ -542,10 +546,10 @@ fn quoted(text: &[u8]) -> String {
 }
 
 /// A right-hand side as it could be written, cut where it is long.
-fn shown(node: &Node, grammar: &Grammar) -> String {
+fn shortened(node: &Node, grammar: &Grammar) -> String {
     let mut text = written(node, grammar);
-    if text.chars().count() > SHOWN {
-        text = text.chars().take(SHOWN - 1).chain(['…']).collect();
+    if text.chars().count() > MAX_SHOWN_CHARS {
+        text = text.chars().take(MAX_SHOWN_CHARS - 1).chain(['…']).collect();
     }
     text
 }

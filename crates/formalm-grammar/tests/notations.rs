@@ -33,7 +33,7 @@ fn refused(text: &str, syntax: Syntax) -> String {
 }
 
 #[test]
-fn gbnf_is_read() {
+fn gbnf_is_parsed() {
     let list = "root ::= item+ # all of it\nitem ::= \"- \" [^\\r\\n\\x0b\\u2028]+ \"\\n\"";
     check(list, Syntax::Gbnf, &["- a\n", "- a]b\n- é\n"], &["", "- \n", "- a", "- a\u{2028}\n"]);
     let nested = "root ::= \"(\" root \")\" |\n  [0-9]{2,3}\n  | x-y?\nx-y ::= \"\\x41\"";
@@ -43,7 +43,7 @@ fn gbnf_is_read() {
 }
 
 #[test]
-fn lark_is_read() {
+fn lark_is_parsed() {
     let sums = r#"
         ?start: sum            // a comment
         sum: product | sum "+" product -> add
@@ -70,13 +70,13 @@ fn lark_is_read() {
 }
 
 #[test]
-fn strings_of_common_end_at_their_quote() {
+fn common_escaped_string_ends_at_its_closing_quote() {
     let list = "start: ESCAPED_STRING (\",\" ESCAPED_STRING)*\n%import common.ESCAPED_STRING";
     check(list, Syntax::Lark, &[r#""a","b""#, r#""a\"b""#, r#""\\""#], &[r#""a"b""#, r#""\""#]);
 }
 
 #[test]
-fn what_is_not_read_is_refused_with_its_line() {
+fn unsupported_syntax_is_refused_with_its_line() {
     for (text, message) in [
         ("start: a\n", "line 1: a is not defined"),
         ("start: A\nA: B\nB: A", "refers to itself"),
@@ -120,7 +120,7 @@ fn what_is_not_read_is_refused_with_its_line() {
 }
 
 #[test]
-fn terminals_are_put_together_as_languages() {
+fn terminals_combine_with_intersection_and_complement() {
     let words =
         "start: (WORD | KEY)+\nKEY: \"if\" | \"else\"\nWORD: /[a-z]+/ & ~KEY\n%ignore \" \"";
     check(words, Syntax::Lark, &["if x", "iffy else", "a b"], &["", "1"]);
@@ -129,7 +129,7 @@ fn terminals_are_put_together_as_languages() {
 }
 
 #[test]
-fn what_is_whole_is_not_cut() {
+fn whole_terminals_are_never_split() {
     let words = "start: \"do\" \"it\" NUMBER?\nNUMBER: /[0-9]+/\nWORD: /[a-z_][a-z_0-9]*/\n\
                  %ignore \" \"\n%whole WORD\n%whole NUMBER WORD";
     check(
@@ -143,7 +143,7 @@ fn what_is_whole_is_not_cut() {
 }
 
 #[test]
-fn what_a_terminal_sees_ahead_is_read() {
+fn terminal_lookahead_is_supported() {
     let words = "start: (IF | NAME)+\nIF: /if\\b/\nNAME: /[a-z]+/\n%ignore \" \"";
     check(words, Syntax::Lark, &["if", "iff", "if a"], &["", "if1"]);
     let numbers = "start: (INT | RANGE | FLOAT)+\nINT: /[0-9]+(?!\\.[0-9])/\nRANGE: \"..\"\n\
@@ -154,7 +154,7 @@ fn what_a_terminal_sees_ahead_is_read() {
 }
 
 #[test]
-fn brackets_and_templates_without_end_are_limits() {
+fn endless_brackets_and_templates_hit_a_limit() {
     let deep = format!("root ::= {}\"a\"{}", "(".repeat(500), ")".repeat(500));
     assert!(matches!(parse(&deep, Syntax::Gbnf, None, None), Err(Error::Limit { .. })));
     let mut doubling = "start: A0\n".to_owned();
@@ -170,7 +170,7 @@ fn brackets_and_templates_without_end_are_limits() {
 }
 
 #[test]
-fn what_means_less_than_it_seems_is_noted() {
+fn ineffective_constructs_are_noted() {
     let text = "start.3: A \"b\"\nA: /a+?/\n%ignore \" \"";
     let notes = |lexing| {
         let grammar = parse(text, Syntax::Lark, lexing, None).unwrap();
@@ -181,13 +181,13 @@ fn what_means_less_than_it_seems_is_noted() {
 }
 
 /// Files written by others; a copy of the project alone does not have them.
-fn shared(name: &str) -> Option<String> {
+fn shared_grammar(name: &str) -> Option<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/grammars/");
     std::fs::read_to_string(format!("{path}{name}")).ok()
 }
 
 #[test]
-fn files_of_others_are_read() {
+fn published_grammars_are_parsed() {
     for (name, members, others) in [
         ("gbnf/json.gbnf", &["{\"a\": [1, 2.5e3, true]}", "{}"][..], &["[1]", "{", "{a: 1}"][..]),
         ("gbnf/json_arr.gbnf", &["[\n1]"], &["[1]"]),
@@ -203,11 +203,11 @@ fn files_of_others_are_read() {
             &["SELECT FROM t", "SELECT a FROM"],
         ),
     ] {
-        let Some(text) = shared(name) else { continue };
+        let Some(text) = shared_grammar(name) else { continue };
         let syntax = if name.starts_with("gbnf") { Syntax::Gbnf } else { Syntax::Lark };
         check(&text, syntax, members, others);
     }
-    if let Some(text) = shared("lark/python.lark") {
+    if let Some(text) = shared_grammar("lark/python.lark") {
         let message = refused(&text, Syntax::Lark);
         assert!(message.contains("_INDENT is declared and has no pattern"), "{message}");
     }
@@ -215,7 +215,7 @@ fn files_of_others_are_read() {
 
 /// Whether a grammar answers, or says that it cannot. Work is counted in steps and not in seconds,
 /// which another machine or a busy one would change.
-fn ends(rules: &[String], text: &[u8]) -> bool {
+fn terminates(rules: &[String], text: &[u8]) -> bool {
     let read = parse(&rules.join("\n"), Syntax::Gbnf, None, None).and_then(|grammar| {
         let machine = GrammarAutomaton::new(&grammar, Limits::default())?;
         machine.is_completed(machine.start(), text)
@@ -229,27 +229,27 @@ fn ends(rules: &[String], text: &[u8]) -> bool {
 }
 
 #[test]
-fn large_grammars_and_bombs_end() {
+fn large_and_exponential_grammars_terminate() {
     let rule = |at: usize, body: String| format!("x{at} ::= {body}");
     let count = if cfg!(debug_assertions) { 5_000 } else { 100_000 };
     let mut flat = vec!["root ::= \"(\" root \")\" | x0".to_owned()];
     flat.extend((0..count).map(|at| rule(at, format!("\"a\" | x{}", (at * 7 + 1) % count))));
-    assert!(ends(&flat, b"((a))"));
+    assert!(terminates(&flat, b"((a))"));
     let mut chain = vec!["root ::= x0".to_owned()];
     chain.extend((0..count).map(|at| rule(at, format!("x{} | \"(\" x0 \")\"", at + 1))));
     chain.push(rule(count, "\"a\"".to_owned()));
-    assert!(ends(&chain, b"((a))"));
+    assert!(terminates(&chain, b"((a))"));
     let mut doubling = vec!["root ::= x0 | \"(\" root \")\"".to_owned()];
     doubling.extend((0..2000).map(|at| rule(at, format!("| x{} x{}", at + 1, at + 1))));
     doubling.push(rule(2000, "| \"a\" root".to_owned()));
-    assert!(ends(&doubling, &b"a".repeat(50)));
+    assert!(terminates(&doubling, &b"a".repeat(50)));
     let ambiguous = vec!["root ::= root root root | root root | \"a\" | \"\"".to_owned()];
-    assert!(ends(&ambiguous, &b"a".repeat(100)));
+    assert!(terminates(&ambiguous, &b"a".repeat(100)));
 }
 
 /// Pieces of grammars in any order: read or refused, and nothing else.
 #[test]
-fn no_text_is_too_strange() {
+fn random_grammar_fragments_never_panic() {
     let pieces = [
         "start",
         "root",
@@ -316,7 +316,7 @@ fn no_text_is_too_strange() {
 }
 
 #[test]
-fn ebnf_is_read_in_both_dialects() {
+fn both_ebnf_dialects_are_parsed() {
     let iso = r#"
         (* sums of products *)
         whole sum = product, { ("+" | '-'), product } ;
@@ -358,7 +358,7 @@ fn ebnf_is_read_in_both_dialects() {
 }
 
 #[test]
-fn ignored_texts_are_terminals_of_their_own_in_larks_order() {
+fn ignored_strings_are_separate_terminals_in_lark_order() {
     let read = |text: &str, of: &str| {
         let grammar = parse(of, Syntax::Lark, Some(Lexing::First), None).expect("a grammar");
         let machine = GrammarAutomaton::new(&grammar, Limits::default()).expect("a grammar");

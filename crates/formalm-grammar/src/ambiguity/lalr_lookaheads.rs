@@ -6,91 +6,101 @@
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
-use super::within;
-use crate::limits::Meter;
-use crate::lr0::{END, Tables, join};
+use super::check_state_count;
+use crate::limits::StepMeter;
+use crate::lr0::{END, Lr0Automaton, join};
 
 /// All states of the tables with what may follow reductions.
-pub(super) struct Lookaheads {
+pub(super) struct LalrLookaheads {
     /// For each state those it is reached from.
-    before: Vec<Vec<u32>>,
+    predecessors: Vec<Vec<u32>>,
     /// How a state was reached first: from which one and by which symbol.
-    pub(super) came: Vec<(u32, u32)>,
+    pub(super) reached_by: Vec<(u32, u32)>,
     /// What may follow a left side in a state.
     follows: FxHashMap<(u32, u32), Vec<u32>>,
     /// What may follow each reduction of a state.
-    ahead: FxHashMap<(u32, (u32, u32)), Vec<u32>>,
+    lookaheads: FxHashMap<(u32, (u32, u32)), Vec<u32>>,
 }
 
 /// The last place that a place comes to over symbols that may be empty.
-pub(super) fn reach(tables: &Tables, place: u32) -> u32 {
-    let mut place = place;
+pub(super) fn skip_nullable(lr0: &Lr0Automaton, position: u32) -> u32 {
+    let mut position = position;
     loop {
-        let symbol = tables.symbol[place as usize];
-        if symbol == END || !tables.nullable[symbol as usize] {
-            return place;
+        let symbol = lr0.symbol_at[position as usize];
+        if symbol == END || !lr0.nullable[symbol as usize] {
+            return position;
         }
-        place += 1;
+        position += 1;
     }
 }
 
-impl Lookaheads {
-    pub(super) fn new(tables: &mut Tables, meter: &mut Meter) -> Result<Lookaheads, Error> {
-        let mut all = Lookaheads {
-            before: vec![Vec::new()],
-            came: vec![(0, 0)],
+impl LalrLookaheads {
+    pub(super) fn new(
+        lr0: &mut Lr0Automaton,
+        meter: &mut StepMeter,
+    ) -> Result<LalrLookaheads, Error> {
+        let mut all = LalrLookaheads {
+            predecessors: vec![Vec::new()],
+            reached_by: vec![(0, 0)],
             follows: FxHashMap::default(),
-            ahead: FxHashMap::default(),
+            lookaheads: FxHashMap::default(),
         };
         // States are numbered as they are built, so all of them come up in turn.
         let mut transitions: Vec<(u32, u32, u32)> = Vec::new();
         let mut state = 0;
-        while (state as usize) < all.before.len() {
-            for symbol in tables.symbols(state) {
-                let Some(next) = tables.goto(state, symbol, meter)? else { continue };
-                if next as usize >= all.before.len() {
-                    all.before.resize(next as usize + 1, Vec::new());
-                    all.came.resize(next as usize + 1, (0, 0));
-                    all.came[next as usize] = (state, symbol);
-                    within(all.before.len())?;
+        while (state as usize) < all.predecessors.len() {
+            for symbol in lr0.next_symbols(state) {
+                let Some(next) = lr0.goto(state, symbol, meter)? else { continue };
+                if next as usize >= all.predecessors.len() {
+                    all.predecessors.resize(next as usize + 1, Vec::new());
+                    all.reached_by.resize(next as usize + 1, (0, 0));
+                    all.reached_by[next as usize] = (state, symbol);
+                    check_state_count(all.predecessors.len())?;
                 }
-                all.before[next as usize].push(state);
-                if symbol >= tables.terminals {
+                all.predecessors[next as usize].push(state);
+                if symbol >= lr0.terminals {
                     transitions.push((state, symbol, next));
                 }
             }
             state += 1;
         }
-        all.find_follows(tables, &transitions, meter)?;
+        all.find_follows(lr0, &transitions, meter)?;
         for state in 0..all.len() {
-            for &(left, popped) in tables.reductions(state) {
-                let mut ahead = Vec::new();
-                for below in all.popped(state, popped, meter)? {
+            for &(left, states_below) in lr0.reductions(state) {
+                let mut lookaheads = Vec::new();
+                for below in all.states_below(state, states_below, meter)? {
                     if let Some(follows) = all.follows.get(&(below, left)) {
-                        join(&mut ahead, follows);
+                        join(&mut lookaheads, follows);
                     }
                 }
-                all.ahead.insert((state, (left, popped)), ahead);
+                all.lookaheads.insert((state, (left, states_below)), lookaheads);
             }
         }
         Ok(all)
     }
 
     pub(super) fn len(&self) -> u32 {
-        self.before.len() as u32
+        self.predecessors.len() as u32
     }
 
     /// What may follow a reduction of a state.
     pub(super) fn of(&self, state: u32, reduction: (u32, u32)) -> &[u32] {
-        self.ahead.get(&(state, reduction)).map_or(&[], |set| &set[..])
+        self.lookaheads.get(&(state, reduction)).map_or(&[], |set| &set[..])
     }
 
     /// States so many symbols before one.
-    fn popped(&self, state: u32, count: u32, meter: &mut Meter) -> Result<Vec<u32>, Error> {
+    fn states_below(
+        &self,
+        state: u32,
+        count: u32,
+        meter: &mut StepMeter,
+    ) -> Result<Vec<u32>, Error> {
         let mut reached = vec![state];
         for _ in 0..count {
-            let mut below: Vec<u32> =
-                reached.iter().flat_map(|&one| self.before[one as usize].iter().copied()).collect();
+            let mut below: Vec<u32> = reached
+                .iter()
+                .flat_map(|&one| self.predecessors[one as usize].iter().copied())
+                .collect();
             meter.spend(below.len())?;
             below.sort_unstable();
             below.dedup();
@@ -101,31 +111,31 @@ impl Lookaheads {
 
     fn find_follows(
         &mut self,
-        tables: &Tables,
+        lr0: &Lr0Automaton,
         transitions: &[(u32, u32, u32)],
-        meter: &mut Meter,
+        meter: &mut StepMeter,
     ) -> Result<(), Error> {
         // What follows a left side follows those that end with it.
-        let mut hands: FxHashMap<(u32, u32), Vec<(u32, u32)>> = FxHashMap::default();
+        let mut passed_to: FxHashMap<(u32, u32), Vec<(u32, u32)>> = FxHashMap::default();
         let mut queue = Vec::new();
         for &(state, symbol, next) in transitions {
-            let shifts = tables.sets.get(tables.shifts(next)).to_vec();
+            let shifts = lr0.sets.get(lr0.shifts(next)).to_vec();
             self.follows.insert((state, symbol), shifts);
             queue.push((state, symbol));
-            for &(left, popped) in tables.reductions(next) {
-                for below in self.popped(state, popped - 1, meter)? {
-                    hands.entry((below, left)).or_default().push((state, symbol));
+            for &(left, states_below) in lr0.reductions(next) {
+                for below in self.states_below(state, states_below - 1, meter)? {
+                    passed_to.entry((below, left)).or_default().push((state, symbol));
                 }
             }
         }
         while let Some(key) = queue.pop() {
             let own = self.follows[&key].clone();
-            for to in hands.get(&key).into_iter().flatten() {
+            for to in passed_to.get(&key).into_iter().flatten() {
                 let Some(set) = self.follows.get_mut(to) else { continue };
                 meter.spend(own.len() + 1)?;
-                let before = set.clone();
+                let predecessors = set.clone();
                 join(set, &own);
-                if *set != before {
+                if *set != predecessors {
                     queue.push(*to);
                 }
             }

@@ -13,33 +13,33 @@ use formalm_automata::{Error, StateId};
 use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::Completions;
-use super::lexeme_exits::Between;
+use super::CompletionBounds;
+use super::lexeme_exits::BetweenLexemes;
 use crate::completion::stack_shortest_path::NEVER;
 use crate::interner::NOTHING;
 use crate::lr0::END;
-use crate::state::Core;
+use crate::state::GrammarState;
 
 /// What goes on beside the stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Control {
+pub(super) struct ControlState {
     /// The lexer state in front of the next lexeme, where lexemes compete: reductions that it
     /// leads to come later.
     pub(super) context: u32,
     /// Stacks that read the same, where what may stand at them is looked at.
-    pub(super) rivals: u32,
-    pub(super) between: Between,
+    pub(super) competing: u32,
+    pub(super) between: BetweenLexemes,
 }
 
 /// In place of a control: the text has ended.
-pub(super) fn done() -> Control {
-    let between = Between::new(NOTHING, StateId::from_number(u32::MAX));
-    Control { context: NOTHING, rivals: NOTHING, between }
+pub(super) fn end_of_input() -> ControlState {
+    let between = BetweenLexemes::new(NOTHING, StateId::from_number(u32::MAX));
+    ControlState { context: NOTHING, competing: NOTHING, between }
 }
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Asked {
+pub(super) enum ReachabilityGoal {
     /// A symbol that is not a terminal.
     Symbol(u32),
     /// The rest of a production from a place on, and whether some of it was read.
@@ -47,68 +47,69 @@ pub(super) enum Asked {
 }
 
 /// Where, and beside what.
-pub(super) type Question = (u32, Asked, Control);
+pub(super) type ReachabilityQuery = (u32, ReachabilityGoal, ControlState);
 
 /// A production that is read for a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Part {
-    question: u32,
-    kernel: u32,
-    place: u32,
+struct PartialProduction {
+    query: u32,
+    lr1_state: u32,
+    position: u32,
     /// Whether something of the production was read: what is empty derives nothing here.
-    begun: bool,
-    control: Control,
+    is_begun: bool,
+    control: ControlState,
 }
 
 /// A part that was come to.
 #[derive(Clone, Copy, Debug)]
-struct Reached {
-    part: Part,
+struct ReachedPartial {
+    partial: PartialProduction,
     /// Bytes that it takes at least.
     bytes: u32,
     /// Whether it waits for the symbol at its place.
-    waits: bool,
+    is_waiting: bool,
 }
 
 /// What is known of a question.
 #[derive(Debug, Default)]
-struct Found {
+struct QueryAnswers {
     /// Controls that it comes to, with the bytes it takes at least.
-    ends: Vec<(Control, u32)>,
-    numbers: FxHashMap<Control, usize>,
+    answers_of: Vec<(ControlState, u32)>,
+    numbers: FxHashMap<ControlState, usize>,
     /// Parts that wait for it.
     waiting: Vec<u32>,
 }
 
 /// The questions so far.
 #[derive(Debug, Default)]
-pub(super) struct Derivations {
-    questions: FxHashMap<Question, u32>,
-    found: Vec<Found>,
-    parts: Vec<Reached>,
+pub(super) struct CflReachability {
+    queries: FxHashMap<ReachabilityQuery, u32>,
+    answers: Vec<QueryAnswers>,
+    partials: Vec<ReachedPartial>,
     /// Numbers of parts.
     numbers: HashTable<u32>,
     open: BinaryHeap<(Reverse<u32>, u32)>,
     /// Memory of what was found, in bytes.
-    size: usize,
+    answer_bytes: usize,
 }
 
-impl Derivations {
+impl CflReachability {
     /// A part with the bytes that it takes to get there.
-    fn part(&mut self, part: Part, bytes: u32) {
-        let parts = &mut self.parts;
-        let hash = FxBuildHasher.hash_one(part);
-        let number = match self.numbers.find(hash, |&one| parts[one as usize].part == part) {
+    fn partial(&mut self, partial: PartialProduction, bytes: u32) {
+        let partials = &mut self.partials;
+        let hash = FxBuildHasher.hash_one(partial);
+        let number = match self.numbers.find(hash, |&one| partials[one as usize].partial == partial)
+        {
             Some(&known) => known,
             None => {
-                let fresh = parts.len() as u32;
-                parts.push(Reached { part, bytes: NEVER, waits: false });
-                let rehash = |&one: &u32| FxBuildHasher.hash_one(parts[one as usize].part);
+                let fresh = partials.len() as u32;
+                partials.push(ReachedPartial { partial, bytes: NEVER, is_waiting: false });
+                let rehash = |&one: &u32| FxBuildHasher.hash_one(partials[one as usize].partial);
                 self.numbers.insert_unique(hash, fresh, rehash);
                 fresh
             }
         };
-        let known = &mut parts[number as usize].bytes;
+        let known = &mut partials[number as usize].bytes;
         let bytes = bytes.min(NEVER - 1);
         if bytes < *known {
             *known = bytes;
@@ -117,53 +118,65 @@ impl Derivations {
     }
 
     /// The number of a question, and whether it is new.
-    fn question(&mut self, question: Question) -> (u32, bool) {
-        let found = &mut self.found;
-        let before = found.len();
-        let number = *self.questions.entry(question).or_insert_with(|| {
-            found.push(Found::default());
+    fn query(&mut self, query: ReachabilityQuery) -> (u32, bool) {
+        let answers = &mut self.answers;
+        let before = answers.len();
+        let number = *self.queries.entry(query).or_insert_with(|| {
+            answers.push(QueryAnswers::default());
             before as u32
         });
         (number, number as usize == before)
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.questions.len() * 120
-            + self.parts.len() * (size_of::<Reached>() + 8)
+        self.queries.len() * 120
+            + self.partials.len() * (size_of::<ReachedPartial>() + 8)
             + self.open.len() * 8
-            + self.size
+            + self.answer_bytes
     }
 }
 
-impl Completions {
+impl CompletionBounds {
     /// What a question comes to, with the bytes it takes at least.
-    pub(super) fn ends(
+    pub(super) fn answers_of(
         &mut self,
-        question: Question,
-        core: &mut Core,
-    ) -> Result<Vec<(Control, u32)>, Error> {
-        let number = self.ask(question, core)?;
-        while let Some((Reverse(bytes), part)) = self.derivations.open.pop() {
-            if self.derivations.parts[part as usize].bytes == bytes {
-                core.stacks.meter.spend(1)?;
-                self.read_on(part, core)?;
+        query: ReachabilityQuery,
+        core: &mut GrammarState,
+    ) -> Result<Vec<(ControlState, u32)>, Error> {
+        let number = self.add_query(query, core)?;
+        while let Some((Reverse(bytes), partial)) = self.reachability.open.pop() {
+            if self.reachability.partials[partial as usize].bytes == bytes {
+                core.gss.meter.spend(1)?;
+                self.advance(partial, core)?;
             }
         }
-        Ok(self.derivations.found[number as usize].ends.clone())
+        Ok(self.reachability.answers[number as usize].answers_of.clone())
     }
 
-    fn ask(&mut self, question: Question, core: &mut Core) -> Result<u32, Error> {
-        let (number, is_new) = self.derivations.question(question);
+    fn add_query(
+        &mut self,
+        query: ReachabilityQuery,
+        core: &mut GrammarState,
+    ) -> Result<u32, Error> {
+        let (number, is_new) = self.reachability.query(query);
         if !is_new {
             return Ok(number);
         }
-        let (kernel, asked, control) = question;
-        let part = |place, begun| Part { question: number, kernel, place, begun, control };
-        match asked {
-            Asked::Rest(place, begun) => self.derivations.part(part(place, begun), 0),
-            Asked::Symbol(symbol) => {
-                for &first in &core.stacks.tables.firsts[symbol as usize] {
-                    self.derivations.part(part(first, false), 0);
+        let (lr1_state, goal, control) = query;
+        let partial = |position, is_begun| PartialProduction {
+            query: number,
+            lr1_state,
+            position,
+            is_begun,
+            control,
+        };
+        match goal {
+            ReachabilityGoal::Rest(position, is_begun) => {
+                self.reachability.partial(partial(position, is_begun), 0)
+            }
+            ReachabilityGoal::Symbol(symbol) => {
+                for &first in &core.gss.lr0.firsts[symbol as usize] {
+                    self.reachability.partial(partial(first, false), 0);
                 }
             }
         }
@@ -171,91 +184,120 @@ impl Completions {
     }
 
     /// Reads one symbol of a production further.
-    fn read_on(&mut self, number: u32, core: &mut Core) -> Result<(), Error> {
-        let Reached { part, bytes, .. } = self.derivations.parts[number as usize];
-        let Part { question, kernel, place, begun, control } = part;
-        let symbol = core.stacks.tables.symbol[place as usize];
-        self.allowed(kernel, core)?;
+    fn advance(&mut self, number: u32, core: &mut GrammarState) -> Result<(), Error> {
+        let ReachedPartial { partial, bytes, .. } = self.reachability.partials[number as usize];
+        let PartialProduction { query, lr1_state, position, is_begun, control } = partial;
+        let symbol = core.gss.lr0.symbol_at[position as usize];
+        self.allowed(lr1_state, core)?;
         if symbol == END {
-            if core.stacks.tables.is_goal_at(place as usize) {
-                let end = self.spelled(None, control, core)?.end;
+            if core.gss.lr0.is_goal_at(position as usize) {
+                let end = self.spellable_terminals(None, control, core)?.end;
                 if end != NEVER {
-                    self.answer(question, (done(), bytes.saturating_add(end)), core)?;
+                    self.add_answer(query, (end_of_input(), bytes.saturating_add(end)), core)?;
                 }
-            } else if begun {
-                self.answer(question, (control, bytes), core)?;
+            } else if is_begun {
+                self.add_answer(query, (control, bytes), core)?;
             }
             return Ok(());
         }
-        if symbol < core.stacks.tables.terminals {
-            let spelled = self.spelled(Some(symbol), control, core)?;
-            let exits = spelled.of(symbol);
+        if symbol < core.gss.lr0.terminals {
+            let spellable_terminals = self.spellable_terminals(Some(symbol), control, core)?;
+            let exits = spellable_terminals.of(symbol);
             if !exits.is_empty() {
-                let behind = self.goto(kernel, symbol, core)?;
-                let rivals = self.rivals_after(control.rivals, symbol, [kernel, behind], core)?;
-                let (context, kernel) = (self.context(behind, rivals, core)?, behind);
+                let after = self.goto(lr1_state, symbol, core)?;
+                let competing = self.competing_stacks_after(
+                    control.competing,
+                    symbol,
+                    [lr1_state, after],
+                    core,
+                )?;
+                let (context, lr1_state) = (self.context(after, competing, core)?, after);
                 for exit in exits {
-                    let control = Control { context, rivals, between: exit.behind };
-                    let part = Part { kernel, place: place + 1, begun: true, control, ..part };
-                    self.derivations.part(part, bytes.saturating_add(exit.bytes));
+                    let control = ControlState { context, competing, between: exit.after };
+                    let partial = PartialProduction {
+                        lr1_state,
+                        position: position + 1,
+                        is_begun: true,
+                        control,
+                        ..partial
+                    };
+                    self.reachability.partial(partial, bytes.saturating_add(exit.bytes));
                 }
             }
             return Ok(());
         }
-        if core.stacks.tables.nullable[symbol as usize] {
-            self.derivations.part(Part { place: place + 1, ..part }, bytes);
+        if core.gss.lr0.nullable[symbol as usize] {
+            self.reachability
+                .partial(PartialProduction { position: position + 1, ..partial }, bytes);
         }
-        let asked = self.ask((kernel, Asked::Symbol(symbol), control), core)? as usize;
-        let reached = &mut self.derivations.parts[number as usize];
-        if !std::mem::replace(&mut reached.waits, true) {
-            self.derivations.found[asked].waiting.push(number);
-            self.derivations.size += 4;
+        let goal =
+            self.add_query((lr1_state, ReachabilityGoal::Symbol(symbol), control), core)? as usize;
+        let reached = &mut self.reachability.partials[number as usize];
+        if !std::mem::replace(&mut reached.is_waiting, true) {
+            self.reachability.answers[goal].waiting.push(number);
+            self.reachability.answer_bytes += 4;
         }
-        for at in 0..self.derivations.found[asked].ends.len() {
-            let (control, own) = self.derivations.found[asked].ends[at];
-            self.behind(Part { control, ..part }, symbol, bytes.saturating_add(own), core)?;
+        for at in 0..self.reachability.answers[goal].answers_of.len() {
+            let (control, own) = self.reachability.answers[goal].answers_of[at];
+            self.advance_after(
+                PartialProduction { control, ..partial },
+                symbol,
+                bytes.saturating_add(own),
+                core,
+            )?;
         }
         Ok(())
     }
 
     /// Goes on behind a symbol; the control of the part is the one there.
-    fn behind(
+    fn advance_after(
         &mut self,
-        part: Part,
+        partial: PartialProduction,
         symbol: u32,
         bytes: u32,
-        core: &mut Core,
+        core: &mut GrammarState,
     ) -> Result<(), Error> {
-        core.stacks.meter.spend(1)?;
-        let kernel = self.goto(part.kernel, symbol, core)?;
-        let part = Part { kernel, place: part.place + 1, begun: true, ..part };
-        self.derivations.part(part, bytes);
+        core.gss.meter.spend(1)?;
+        let lr1_state = self.goto(partial.lr1_state, symbol, core)?;
+        let partial = PartialProduction {
+            lr1_state,
+            position: partial.position + 1,
+            is_begun: true,
+            ..partial
+        };
+        self.reachability.partial(partial, bytes);
         Ok(())
     }
 
-    fn answer(
+    fn add_answer(
         &mut self,
-        question: u32,
-        (control, bytes): (Control, u32),
-        core: &mut Core,
+        query: u32,
+        (control, bytes): (ControlState, u32),
+        core: &mut GrammarState,
     ) -> Result<(), Error> {
-        let Derivations { found, size, .. } = &mut self.derivations;
-        let found = &mut found[question as usize];
-        let ends = &mut found.ends;
-        let at = *found.numbers.entry(control).or_insert_with(|| {
-            ends.push((control, NEVER));
-            *size += 48;
-            ends.len() - 1
+        let CflReachability { answers, answer_bytes, .. } = &mut self.reachability;
+        let answers = &mut answers[query as usize];
+        let answers_of = &mut answers.answers_of;
+        let at = *answers.numbers.entry(control).or_insert_with(|| {
+            answers_of.push((control, NEVER));
+            *answer_bytes += 48;
+            answers_of.len() - 1
         });
         let bytes = bytes.min(NEVER - 1);
-        if bytes >= ends[at].1 {
+        if bytes >= answers_of[at].1 {
             return Ok(());
         }
-        ends[at].1 = bytes;
-        for waiting in found.waiting.clone() {
-            let Reached { part, bytes: before, .. } = self.derivations.parts[waiting as usize];
-            let symbol = core.stacks.tables.symbol[part.place as usize];
-            self.behind(Part { control, ..part }, symbol, before.saturating_add(bytes), core)?;
+        answers_of[at].1 = bytes;
+        for waiting in answers.waiting.clone() {
+            let ReachedPartial { partial, bytes: before, .. } =
+                self.reachability.partials[waiting as usize];
+            let symbol = core.gss.lr0.symbol_at[partial.position as usize];
+            self.advance_after(
+                PartialProduction { control, ..partial },
+                symbol,
+                before.saturating_add(bytes),
+                core,
+            )?;
         }
         Ok(())
     }

@@ -7,39 +7,39 @@
 use formalm_automata::{Error, Look};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Completions;
-use super::lr1_items::Kernels;
-use crate::interner::{Lists, NOTHING};
-use crate::limits::Meter;
-use crate::lr0::{self, Tables};
-use crate::state::Core;
+use super::CompletionBounds;
+use super::lr1_items::Lr1States;
+use crate::interner::{ListInterner, NOTHING};
+use crate::limits::StepMeter;
+use crate::lr0::{self, Lr0Automaton};
+use crate::state::GrammarState;
 
 /// Kernels that are known of a stack.
-const DEPTH: usize = 6;
+const MAX_DEPTH: usize = 6;
 /// Stacks that are followed.
-const MOST: usize = 8;
+const MAX_STACKS: usize = 8;
 /// Stacks that are met between two lexemes.
-const MET: usize = 64;
+const MAX_REDUCED_STACKS: usize = 64;
 
 /// What kernels are made with.
-type Made<'a> = (&'a mut Kernels, &'a mut Tables, &'a mut Meter);
+type Lr1Context<'a> = (&'a mut Lr1States, &'a mut Lr0Automaton, &'a mut StepMeter);
 
 /// Sets of stacks, each the kernels at its top, the topmost last.
 #[derive(Debug, Default)]
-pub(super) struct Rivals {
+pub(super) struct CompetingStacks {
     /// The sets: of each stack its height, then its kernels.
-    sets: Lists,
+    sets: ListInterner,
     /// The sets behind terminals, and these with the stack that was followed there.
-    behind: FxHashMap<(u32, u32), u32>,
-    with: FxHashMap<(u32, [u32; 2]), u32>,
+    after_terminal: FxHashMap<(u32, u32), u32>,
+    with_followed: FxHashMap<(u32, [u32; 2]), u32>,
     allowed: FxHashMap<u32, u32>,
 }
 
-impl Rivals {
+impl CompetingStacks {
     /// The number of a set.
     pub(super) fn number(&mut self, mut stacks: Vec<Vec<u32>>) -> u32 {
         for stack in &mut stacks {
-            stack.drain(..stack.len().saturating_sub(DEPTH));
+            stack.drain(..stack.len().saturating_sub(MAX_DEPTH));
         }
         stacks.sort_unstable();
         stacks.dedup();
@@ -47,7 +47,7 @@ impl Rivals {
         let is_more =
             |stack: &&Vec<u32>, one: &Vec<u32>| one.len() > stack.len() && one.ends_with(stack);
         stacks.retain(|stack| !known.iter().any(|one| is_more(&stack, one)));
-        stacks.truncate(MOST);
+        stacks.truncate(MAX_STACKS);
         let mut set = Vec::new();
         for stack in stacks {
             set.push(stack.len() as u32);
@@ -73,42 +73,42 @@ impl Rivals {
         set: u32,
         terminal: u32,
         followed: [u32; 2],
-        made: Made<'_>,
+        lr1: Lr1Context<'_>,
     ) -> Result<u32, Error> {
-        let behind = match self.behind.get(&(set, terminal)) {
+        let after_terminal = match self.after_terminal.get(&(set, terminal)) {
             Some(&known) => known,
             None => {
-                let stacks = shifted(self.stacks(set), terminal, made)?;
-                let behind = self.number(stacks);
-                self.behind.insert((set, terminal), behind);
-                behind
+                let stacks = shift_stacks(self.stacks(set), terminal, lr1)?;
+                let after_terminal = self.number(stacks);
+                self.after_terminal.insert((set, terminal), after_terminal);
+                after_terminal
             }
         };
-        if let Some(&known) = self.with.get(&(behind, followed)) {
+        if let Some(&known) = self.with_followed.get(&(after_terminal, followed)) {
             return Ok(known);
         }
-        let mut stacks = self.stacks(behind);
-        let with = if stacks.iter().any(|stack| stack.ends_with(&followed)) {
-            behind
+        let mut stacks = self.stacks(after_terminal);
+        let with_followed = if stacks.iter().any(|stack| stack.ends_with(&followed)) {
+            after_terminal
         } else {
             stacks.push(followed.to_vec());
             self.number(stacks)
         };
-        self.with.insert((behind, followed), with);
-        Ok(with)
+        self.with_followed.insert((after_terminal, followed), with_followed);
+        Ok(with_followed)
     }
 
     /// Terminals that may stand at some stack of a set.
-    pub(super) fn allowed(&mut self, set: u32, made: Made<'_>) -> Result<u32, Error> {
+    pub(super) fn allowed(&mut self, set: u32, lr1: Lr1Context<'_>) -> Result<u32, Error> {
         if let Some(&known) = self.allowed.get(&set) {
             return Ok(known);
         }
-        let (kernels, tables, meter) = made;
+        let (lr1_states, lr0, meter) = lr1;
         let mut allowed = NOTHING;
         for stack in self.stacks(set) {
             let top = stack.last().copied().unwrap_or(NOTHING);
-            let own = kernels.allowed(top, tables, meter)?;
-            allowed = tables.joined(allowed, own);
+            let own = lr1_states.allowed(top, lr0, meter)?;
+            allowed = lr0.joined(allowed, own);
         }
         self.allowed.insert(set, allowed);
         Ok(allowed)
@@ -116,70 +116,74 @@ impl Rivals {
 
     pub(super) fn memory_bytes(&self) -> usize {
         self.sets.memory_bytes()
-            + self.behind.len() * 20
-            + self.with.len() * 24
+            + self.after_terminal.len() * 20
+            + self.with_followed.len() * 24
             + self.allowed.len() * 16
     }
 }
 
-impl Completions {
+impl CompletionBounds {
     /// The stacks of some edges.
-    pub(super) fn rivals_on(&mut self, edges: &[u32], core: &mut Core) -> Result<u32, Error> {
-        if self.look != Look::Closest {
+    pub(super) fn competing_stacks_on(
+        &mut self,
+        edges: &[u32],
+        core: &mut GrammarState,
+    ) -> Result<u32, Error> {
+        if self.precision != Look::Closest {
             return Ok(NOTHING);
         }
         let mut stacks = Vec::with_capacity(edges.len());
         for &edge in edges {
             let (mut stack, mut next) = (Vec::new(), Some(edge));
-            while let Some(edge) = next.filter(|_| stack.len() < DEPTH) {
-                stack.push(self.top(edge, core)?);
-                next = core.stacks.only_below(edge);
+            while let Some(edge) = next.filter(|_| stack.len() < MAX_DEPTH) {
+                stack.push(self.top_state(edge, core)?);
+                next = core.gss.only_below(edge);
             }
             stack.reverse();
             stacks.push(stack);
         }
-        Ok(self.rivals.number(stacks))
+        Ok(self.competing.number(stacks))
     }
 
     /// The stacks of a set behind a terminal, and the one with these kernels.
-    pub(super) fn rivals_after(
+    pub(super) fn competing_stacks_after(
         &mut self,
         set: u32,
         terminal: u32,
-        kernels: [u32; 2],
-        core: &mut Core,
+        lr1_states: [u32; 2],
+        core: &mut GrammarState,
     ) -> Result<u32, Error> {
-        if self.look != Look::Closest {
+        if self.precision != Look::Closest {
             return Ok(NOTHING);
         }
-        let made = (&mut self.kernels, &mut core.stacks.tables, &mut core.stacks.meter);
-        self.rivals.after(set, terminal, kernels, made)
+        let lr1 = (&mut self.lr1_states, &mut core.gss.lr0, &mut core.gss.meter);
+        self.competing.after(set, terminal, lr1_states, lr1)
     }
 }
 
 /// What stacks come to behind a terminal, where it is known.
-fn shifted(
+fn shift_stacks(
     stacks: Vec<Vec<u32>>,
     terminal: u32,
-    (kernels, tables, meter): Made<'_>,
+    (lr1_states, lr0, meter): Lr1Context<'_>,
 ) -> Result<Vec<Vec<u32>>, Error> {
     let mut seen: FxHashSet<Vec<u32>> = stacks.iter().cloned().collect();
     let (mut open, mut shifted) = (stacks, Vec::new());
     while let Some(stack) = open.pop() {
         meter.spend(1)?;
         let Some(&top) = stack.last() else { continue };
-        let next = kernels.goto(top, terminal, (tables, meter))?;
+        let next = lr1_states.goto(top, terminal, (lr0, meter))?;
         if next != NOTHING {
             shifted.push([&stack[..], &[next]].concat());
         }
-        for (left, pushed, follow) in kernels.reductions(top, tables, meter)?.to_vec() {
+        for (left, pushed, follow) in lr1_states.reductions(top, lr0, meter)?.to_vec() {
             let below = stack.len().saturating_sub(pushed as usize);
-            if below == 0 || !lr0::contains(tables.sets.get(follow), terminal + 1) {
+            if below == 0 || !lr0::contains(lr0.sets.get(follow), terminal + 1) {
                 continue;
             }
-            let next = kernels.goto(stack[below - 1], left, (tables, meter))?;
+            let next = lr1_states.goto(stack[below - 1], left, (lr0, meter))?;
             let reduced = [&stack[..below], &[next]].concat();
-            if next != NOTHING && seen.len() < MET && seen.insert(reduced.clone()) {
+            if next != NOTHING && seen.len() < MAX_REDUCED_STACKS && seen.insert(reduced.clone()) {
                 open.push(reduced);
             }
         }

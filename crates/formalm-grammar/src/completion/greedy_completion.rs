@@ -8,38 +8,40 @@
 use formalm_automata::Error;
 
 use crate::completion::stack_shortest_path::NEVER;
-use crate::indentation::parser_state::Layout;
-use crate::indentation::{NONE, PLAIN, is_column, is_free, joins_next, widths};
+use crate::indentation::parser_state::IndentationState;
+use crate::indentation::{
+    BEFORE_LINE_BREAK, NO_COLUMN, is_column, is_extendable, joins_next, widths,
+};
 use crate::interner::NOTHING;
-use crate::lexer::Kind;
-use crate::lr0::members;
-use crate::state::{Core, Reading};
+use crate::lexer::ThreadKind;
+use crate::lr0::elements;
+use crate::state::{Configuration, GrammarState};
 
 /// Terminals of one spelling.
-const MOST: usize = 2_000;
+const MAX_TERMINALS: usize = 2_000;
 
 /// A text in the making.
-struct Spelling {
+struct GreedySpelling {
     stacks: u32,
     /// Columns of the levels, the innermost one last.
     levels: Vec<u32>,
     text: Vec<u8>,
     /// Where the line stands whose column is still to be spelled, if one has ended.
-    line: Option<u32>,
+    line_column: Option<u32>,
     separator: Vec<u8>,
 }
 
-impl Core {
+impl GrammarState {
     /// A text that makes a state a member, found without a search; `None` proves nothing.
-    pub(crate) fn spelled(&mut self, state: u32) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) fn greedy_completion(&mut self, state: u32) -> Result<Option<Vec<u8>>, Error> {
         if self.is_accepting(state)? {
             return Ok(Some(Vec::new()));
         }
-        for reading in self.readings(state) {
-            self.stacks.meter.reset();
-            let Some((mut text, first)) = self.spelled_from(reading)? else { continue };
+        for configuration in self.configurations(state) {
+            self.gss.meter.reset();
+            let Some((mut text, first)) = self.greedy_text(configuration)? else { continue };
             for _ in 0..2 {
-                if let Some(length) = self.member_within(state, &text)? {
+                if let Some(length) = self.first_completion_len(state, &text)? {
                     text.truncate(length);
                     return Ok(Some(text));
                 }
@@ -51,9 +53,13 @@ impl Core {
     }
 
     /// Bytes after which a text from a state is a member, if it ever is.
-    fn member_within(&mut self, mut state: u32, text: &[u8]) -> Result<Option<usize>, Error> {
+    fn first_completion_len(
+        &mut self,
+        mut state: u32,
+        text: &[u8],
+    ) -> Result<Option<usize>, Error> {
         for (at, &byte) in text.iter().enumerate() {
-            self.stacks.meter.reset();
+            self.gss.meter.reset();
             state = self.step(state, byte)?;
             if state == NOTHING {
                 return Ok(None);
@@ -67,38 +73,47 @@ impl Core {
 
     /// A text that should lead from a reading to a member, and the bytes of it that end the lexeme
     /// under way.
-    fn spelled_from(&mut self, reading: Reading) -> Result<Option<(Vec<u8>, usize)>, Error> {
-        let separator = self.certificate.separator_text();
-        let mut spelling = Spelling {
-            stacks: self.stacks_of(reading.place),
-            levels: self.levels_of(reading.place),
+    fn greedy_text(
+        &mut self,
+        configuration: Configuration,
+    ) -> Result<Option<(Vec<u8>, usize)>, Error> {
+        let separator = self.dead_end_proof.separator_bytes();
+        let mut spelling = GreedySpelling {
+            stacks: self.stacks_of(configuration.parser_state),
+            levels: self.indent_levels(configuration.parser_state),
             text: Vec::new(),
-            line: None,
+            line_column: None,
             separator,
         };
-        if reading.is_embedded() {
-            let (terminal, state) = self.embedded.at(reading.lexeme);
-            let Some(text) = self.embedded.some_member(terminal, state)? else { return Ok(None) };
+        if configuration.is_in_sublanguage() {
+            let (terminal, state) = self.sublanguages.at(configuration.lexeme);
+            let Some(text) = self.sublanguages.some_member(terminal, state)? else {
+                return Ok(None);
+            };
             spelling.text = text;
-            spelling.stacks = self.stacks_after(reading.place, terminal)?;
-        } else if !reading.is_between() {
-            let Some((thread, stacks)) = self.shortest_way(reading)? else { return Ok(None) };
+            spelling.stacks = self.stacks_after_terminal(configuration.parser_state, terminal)?;
+        } else if !configuration.is_between() {
+            let Some((thread, stacks)) = self.cheapest_lexeme(configuration)? else {
+                return Ok(None);
+            };
             spelling.stacks = stacks;
             match self.lexer.column(thread) {
-                PLAIN => spelling.text.extend_from_slice(&self.lexer.completion(thread)?),
-                column => spelling.line = Some(column),
+                NO_COLUMN => {
+                    spelling.text.extend_from_slice(&self.lexer.shortest_completion(thread)?)
+                }
+                column => spelling.line_column = Some(column),
             }
         }
         let first = spelling.text.len();
-        for _ in 0..MOST {
-            if self.stacks.is_accepting(spelling.stacks)? {
-                if spelling.line.is_some() {
-                    self.spell_line(&mut spelling);
+        for _ in 0..MAX_TERMINALS {
+            if self.gss.is_accepting(spelling.stacks)? {
+                if spelling.line_column.is_some() {
+                    self.spell_line_start(&mut spelling);
                 }
                 return Ok(Some((spelling.text, first)));
             }
-            let Some((terminal, stacks)) = self.next_terminal(spelling.stacks)? else { break };
-            self.spell(&mut spelling, terminal)?;
+            let Some((terminal, stacks)) = self.cheapest_terminal(spelling.stacks)? else { break };
+            self.spell_terminal(&mut spelling, terminal)?;
             spelling.stacks = stacks;
         }
         Ok(None)
@@ -106,39 +121,42 @@ impl Core {
 
     /// The thread of a lexeme under way that ends it soonest, all that follows considered, and the
     /// stacks behind it.
-    fn shortest_way(&mut self, reading: Reading) -> Result<Option<(u32, u32)>, Error> {
+    fn cheapest_lexeme(
+        &mut self,
+        configuration: Configuration,
+    ) -> Result<Option<(u32, u32)>, Error> {
         let mut best = None;
-        let mut least = NEVER - 1;
-        for &thread in &*self.lexer.lists.copy(reading.lexeme) {
+        let mut min_bytes = NEVER - 1;
+        for &thread in &*self.lexer.lists.copy(configuration.lexeme) {
             let terminal = self.lexer.terminal(thread);
-            if self.lexer.kind(thread) != Kind::Lexeme || terminal >= self.terminals {
+            if self.lexer.kind(thread) != ThreadKind::Lexeme || terminal >= self.terminals {
                 continue;
             }
-            let stacks = self.stacks_after(reading.place, terminal)?;
+            let stacks = self.stacks_after_terminal(configuration.parser_state, terminal)?;
             if stacks == NOTHING {
                 continue;
             }
-            let own = self.lexer.completion(thread)?.len() as u32;
-            let bytes = self.stacks.completion_bytes(stacks)?.saturating_add(own);
-            if bytes < least {
-                (least, best) = (bytes, Some((thread, stacks)));
+            let own = self.lexer.shortest_completion(thread)?.len() as u32;
+            let bytes = self.gss.min_completion_bytes(stacks)?.saturating_add(own);
+            if bytes < min_bytes {
+                (min_bytes, best) = (bytes, Some((thread, stacks)));
             }
         }
         Ok(best)
     }
 
     /// A terminal that leads down to the end, and the stacks behind it.
-    fn next_terminal(&mut self, stacks: u32) -> Result<Option<(u32, u32)>, Error> {
-        let allowed = self.stacks.allowed(stacks)?;
-        let allowed = self.stacks.tables.sets.copy(allowed);
+    fn cheapest_terminal(&mut self, stacks: u32) -> Result<Option<(u32, u32)>, Error> {
+        let allowed = self.gss.allowed(stacks)?;
+        let allowed = self.gss.lr0.sets.copy(allowed);
         let mut best = None;
-        let mut least = NEVER - 1;
-        for terminal in members(&allowed).filter_map(|number| number.checked_sub(1)) {
-            let next = self.stacks.shift(stacks, terminal)?;
+        let mut min_bytes = NEVER - 1;
+        for terminal in elements(&allowed).filter_map(|number| number.checked_sub(1)) {
+            let next = self.gss.shift(stacks, terminal)?;
             let own = self.shortest_text(terminal)?.len() as u32;
-            let bytes = self.stacks.completion_bytes(next)?.saturating_add(own);
-            if bytes < least {
-                (least, best) = (bytes, Some((terminal, next)));
+            let bytes = self.gss.min_completion_bytes(next)?.saturating_add(own);
+            if bytes < min_bytes {
+                (min_bytes, best) = (bytes, Some((terminal, next)));
             }
         }
         Ok(best)
@@ -146,38 +164,43 @@ impl Core {
 
     /// A shortest text of a terminal; lines and levels have none.
     fn shortest_text(&mut self, terminal: u32) -> Result<Vec<u8>, Error> {
-        let told = |one: &Layout| one.is_level(terminal) || one.newline == terminal;
-        if self.layout.as_ref().is_some_and(told) {
+        let is_textless =
+            |one: &IndentationState| one.is_level(terminal) || one.newline == terminal;
+        if self.indentation.as_ref().is_some_and(is_textless) {
             return Ok(Vec::new());
         }
-        if let Some(machine) = self.embedded.machine(terminal) {
+        if let Some(machine) = self.sublanguages.machine(terminal) {
             return machine.some_member(machine.start());
         }
         let start = self.lexer.start(std::iter::once(terminal));
         match *self.lexer.lists.copy(start) {
-            [thread] => Ok(self.lexer.completion(thread)?.to_vec()),
+            [thread] => Ok(self.lexer.shortest_completion(thread)?.to_vec()),
             _ => Ok(Vec::new()),
         }
     }
 
-    fn spell(&mut self, spelling: &mut Spelling, terminal: u32) -> Result<(), Error> {
-        if let Some(layout) = &self.layout {
-            if terminal == layout.newline {
-                spelling.line = Some(NONE);
+    fn spell_terminal(
+        &mut self,
+        spelling: &mut GreedySpelling,
+        terminal: u32,
+    ) -> Result<(), Error> {
+        if let Some(indentation) = &self.indentation {
+            if terminal == indentation.newline {
+                spelling.line_column = Some(BEFORE_LINE_BREAK);
                 return Ok(());
             }
-            if terminal == layout.indent {
+            if terminal == indentation.indent {
                 let wide = spelling.levels.last().map_or(0, |&top| widths(top).0) + 1;
                 spelling.levels.push(wide << 16 | wide);
                 return Ok(());
             }
-            if terminal == layout.dedent {
+            if terminal == indentation.dedent {
                 spelling.levels.pop();
                 return Ok(());
             }
         }
-        match spelling.line {
-            Some(_) => self.spell_line(spelling),
+        match spelling.line_column {
+            Some(_) => self.spell_line_start(spelling),
             None => spelling.text.extend_from_slice(&spelling.separator),
         }
         let text = self.shortest_text(terminal)?;
@@ -186,12 +209,15 @@ impl Core {
     }
 
     /// Blanks up to the innermost level, on a line of their own if it is too late for that.
-    fn spell_line(&self, spelling: &mut Spelling) {
+    fn spell_line_start(&self, spelling: &mut GreedySpelling) {
         let goal = widths(spelling.levels.last().copied().unwrap_or(0));
-        match spelling.line.take() {
-            Some(column) if is_column(column) && !is_free(column) && widths(column) == goal => {}
+        match spelling.line_column.take() {
             Some(column)
-                if is_column(column) && is_free(column) && is_before(widths(column), goal) =>
+                if is_column(column) && !is_extendable(column) && widths(column) == goal => {}
+            Some(column)
+                if is_column(column)
+                    && is_extendable(column)
+                    && can_reach(widths(column), goal) =>
             {
                 let more = (goal.0 - widths(column).0) as usize;
                 spelling.text.extend(std::iter::repeat_n(b' ', more));
@@ -202,34 +228,34 @@ impl Core {
                 }
                 let tab = self.lexer.columns.map_or(1, |columns| columns.tab);
                 spelling.text.push(b'\n');
-                spelling.text.extend(blanks(goal, tab));
+                spelling.text.extend(whitespace_to(goal, tab));
             }
         }
     }
 }
 
 /// Whether blanks lead from one column to another.
-fn is_before(from: (u32, u32), to: (u32, u32)) -> bool {
+fn can_reach(from: (u32, u32), to: (u32, u32)) -> bool {
     from.0 <= to.0 && from.1 <= to.1 && to.0 - from.0 == to.1 - from.1
 }
 
 /// Blanks and tabs that lead to a column: as counted, and with tabs of one blank.
-fn blanks((wide, narrow): (u32, u32), tab: u32) -> Vec<u8> {
+fn whitespace_to((wide, narrow): (u32, u32), tab: u32) -> Vec<u8> {
     for tabs in 0..=wide / tab.max(1) {
-        let behind = wide - tabs * tab;
+        let after_tabs = wide - tabs * tab;
         // Blanks in front of a tab are counted with it.
-        let Some(mut lost) = narrow.checked_sub(tabs + behind) else { continue };
-        if lost > tabs * (tab - 1) {
+        let Some(mut uncounted) = narrow.checked_sub(tabs + after_tabs) else { continue };
+        if uncounted > tabs * (tab - 1) {
             continue;
         }
         let mut text = Vec::new();
         for _ in 0..tabs {
-            let here = lost.min(tab - 1);
-            lost -= here;
+            let here = uncounted.min(tab - 1);
+            uncounted -= here;
             text.extend(std::iter::repeat_n(b' ', here as usize));
             text.push(b'\t');
         }
-        text.extend(std::iter::repeat_n(b' ', behind as usize));
+        text.extend(std::iter::repeat_n(b' ', after_tabs as usize));
         return text;
     }
     vec![b' '; wide as usize]
@@ -238,16 +264,17 @@ fn blanks((wide, narrow): (u32, u32), tab: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::indentation::{Columns, FIRST, Rules};
+    use crate::indentation::{ColumnCounter, FIRST_COLUMN, Rules};
 
     #[test]
-    fn blanks_lead_where_they_should() {
-        let columns = Columns { rules: Rules::Python, tab: 8, widest: 200 };
+    fn whitespace_reaches_its_column() {
+        let columns = ColumnCounter { rules: Rules::Python, tab: 8, widest: 200 };
         for text in ["", " ", "\t", " \t", "\t ", "  \t\t   ", "       \t \t", "         "] {
-            let column =
-                |text: &[u8]| text.iter().fold(FIRST, |column, &byte| columns.step(column, byte));
+            let column = |text: &[u8]| {
+                text.iter().fold(FIRST_COLUMN, |column, &byte| columns.step(column, byte))
+            };
             let goal = column(text.as_bytes());
-            assert_eq!(column(&blanks(widths(goal), 8)), goal, "{text:?}");
+            assert_eq!(column(&whitespace_to(widths(goal), 8)), goal, "{text:?}");
         }
     }
 }

@@ -7,110 +7,110 @@ use rustc_hash::FxHashMap;
 
 use crate::completion::stack_shortest_path::NEVER;
 use crate::interner::NOTHING;
-use crate::state::Core;
+use crate::state::GrammarState;
 
 /// Where a text is in its lines, where levels are told by indentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Line {
+pub(super) enum LinePosition {
     /// In one, or there are none.
-    Open,
+    InsideLine,
     /// Behind the end of one: levels may begin or end.
-    Ended,
+    LineEnded,
     /// Some levels ended, and others may.
-    Shallower,
+    Dedenting,
     /// In front of one, whose levels are told.
-    Begun,
+    LineStart,
     /// The same where a backslash joined the line before with it: the text cannot end here.
-    Joined,
+    JoinedLineStart,
     /// The text is over: its levels end.
-    Over,
+    AfterInput,
 }
 
 /// What goes on beside the stacks between lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Between {
+pub(super) struct BetweenLexemes {
     /// Threads that must not match, and what is asked of the text that follows.
-    pub(super) forbidden: u32,
+    pub(super) negative_threads: u32,
     /// A state of the regular language.
     pub(super) at: StateId,
-    pub(super) line: Line,
+    pub(super) line: LinePosition,
 }
 
-impl Between {
-    pub(super) fn new(forbidden: u32, at: StateId) -> Between {
-        Between { forbidden, at, line: Line::Open }
+impl BetweenLexemes {
+    pub(super) fn new(negative_threads: u32, at: StateId) -> BetweenLexemes {
+        BetweenLexemes { negative_threads, at, line: LinePosition::InsideLine }
     }
 }
 
 /// A way for a lexeme to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Exit {
+pub(super) struct LexemeExit {
     /// As endings have it: what became a terminal has a number of its own.
     pub(super) terminal: u32,
-    pub(super) behind: Between,
+    pub(super) after: BetweenLexemes,
     /// How many bytes it takes at least.
     pub(super) bytes: u32,
 }
 
 /// With so many places within lexemes, what is found out of one is found out of all.
-const MANY: usize = 200;
+const MIN_SHARED_POSITIONS: usize = 200;
 /// But not if there are more ways to end than this.
-const FEW_EXITS: usize = 16;
+const MAX_SHARED_EXITS: usize = 16;
 
 /// A place within a lexeme: a scan, and the state of the regular language.
-pub(super) type Within = (u32, StateId);
+pub(super) type LexemePosition = (u32, StateId);
 
 /// Where one byte leads from a place.
 #[derive(Debug)]
-pub(super) struct Next {
-    pub(super) on: Box<[Within]>,
+pub(super) struct LexemeSuccessors {
+    pub(super) on: Box<[LexemePosition]>,
     /// Terminals that may end, and what is behind.
-    pub(super) ends: Box<[(u32, Between)]>,
+    pub(super) ends: Box<[(u32, BetweenLexemes)]>,
 }
 
 /// Lexemes under way.
 #[derive(Debug)]
-pub(super) struct Lexemes {
+pub(super) struct LexemeExits {
     /// The language beside the grammar, if there is one.
     pub(super) regular: Option<Arc<Automaton>>,
     /// Bytes that no terminal and not the regular language tells apart: one of each class.
     pub(super) bytes: Vec<u8>,
-    nexts: FxHashMap<Within, Arc<Next>>,
-    exits: FxHashMap<Within, Arc<[Exit]>>,
+    successor_states: FxHashMap<LexemePosition, Arc<LexemeSuccessors>>,
+    exits: FxHashMap<LexemePosition, Arc<[LexemeExit]>>,
     size: usize,
 }
 
 /// The places met from one, with the ways between them.
 #[derive(Default)]
-struct Met {
-    places: Vec<(Within, u32)>,
-    numbers: FxHashMap<Within, usize>,
+struct ReachablePositions {
+    positions: Vec<(LexemePosition, u32)>,
+    numbers: FxHashMap<LexemePosition, usize>,
     /// From where each can be come to.
     before: Vec<Vec<u32>>,
     /// Exits, each with the places it is taken from by one byte, the nearest first.
-    ends: FxHashMap<(u32, Between), Vec<u32>>,
+    ends: FxHashMap<(u32, BetweenLexemes), Vec<u32>>,
 }
 
-impl Met {
-    fn add(&mut self, one: Within, bytes: u32, from: Option<usize>) {
-        let places = &mut self.places;
+impl ReachablePositions {
+    fn add(&mut self, one: LexemePosition, bytes: u32, from: Option<usize>) {
+        let positions = &mut self.positions;
         let at = *self.numbers.entry(one).or_insert_with(|| {
-            places.push((one, bytes));
-            places.len() - 1
+            positions.push((one, bytes));
+            positions.len() - 1
         });
-        self.before.resize(self.places.len(), Vec::new());
+        self.before.resize(self.positions.len(), Vec::new());
         self.before[at].extend(from.map(|from| from as u32));
     }
 }
 
-impl Lexemes {
-    pub(super) fn new(regular: Option<Arc<Automaton>>, core: &Core) -> Lexemes {
+impl LexemeExits {
+    pub(super) fn new(regular: Option<Arc<Automaton>>, core: &GrammarState) -> LexemeExits {
         let mut bytes: Vec<u8> = core.lexer.representatives().to_vec();
         bytes.extend(regular.iter().flat_map(|one| one.class_starts().to_vec()));
         bytes.sort_unstable();
         bytes.dedup();
-        let (nexts, exits) = (FxHashMap::default(), FxHashMap::default());
-        Lexemes { regular, bytes, nexts, exits, size: 0 }
+        let (successor_states, exits) = (FxHashMap::default(), FxHashMap::default());
+        LexemeExits { regular, bytes, successor_states, exits, size: 0 }
     }
 
     /// The state of the regular language after a byte.
@@ -122,25 +122,29 @@ impl Lexemes {
     }
 
     /// Where one byte leads.
-    pub(super) fn next(&mut self, (scan, at): Within, core: &mut Core) -> Result<Arc<Next>, Error> {
-        if let Some(known) = self.nexts.get(&(scan, at)) {
+    pub(super) fn successors_of(
+        &mut self,
+        (lexer_state, at): LexemePosition,
+        core: &mut GrammarState,
+    ) -> Result<Arc<LexemeSuccessors>, Error> {
+        if let Some(known) = self.successor_states.get(&(lexer_state, at)) {
             return Ok(Arc::clone(known));
         }
         let (mut on, mut ends) = (Vec::new(), Vec::new());
-        core.stacks.meter.spend(self.bytes.len())?;
+        core.gss.meter.spend(self.bytes.len())?;
         for &byte in &self.bytes {
-            let outcome = core.read_scan(scan, byte)?;
-            if outcome.on == NOTHING && outcome.endings == NOTHING {
+            let outcome = core.step_lexer_state(lexer_state, byte)?;
+            if outcome.continued == NOTHING && outcome.endings == NOTHING {
                 continue;
             }
             let Some(at) = self.step(at, byte)? else { continue };
-            let endings = core.scans.endings(outcome.endings);
+            let endings = core.lexer_states.endings(outcome.endings);
             ends.extend(endings.iter().map(|one| {
-                let behind = Between::new(one.left, at);
-                (one.terminal, behind)
+                let after = BetweenLexemes::new(one.left, at);
+                (one.terminal, after)
             }));
-            if outcome.on != NOTHING {
-                on.push((outcome.on, at));
+            if outcome.continued != NOTHING {
+                on.push((outcome.continued, at));
             }
         }
         on.sort_unstable();
@@ -148,63 +152,73 @@ impl Lexemes {
         ends.sort_unstable();
         ends.dedup();
         self.size += 64 + 8 * on.len() + 12 * ends.len();
-        let next = Arc::new(Next { on: on.into(), ends: ends.into() });
-        self.nexts.insert((scan, at), Arc::clone(&next));
-        Ok(next)
+        let successors_of = Arc::new(LexemeSuccessors { on: on.into(), ends: ends.into() });
+        self.successor_states.insert((lexer_state, at), Arc::clone(&successors_of));
+        Ok(successors_of)
     }
 
     /// How the lexeme of a scan may end.
-    pub(super) fn exits(&mut self, from: Within, core: &mut Core) -> Result<Arc<[Exit]>, Error> {
+    pub(super) fn exits(
+        &mut self,
+        from: LexemePosition,
+        core: &mut GrammarState,
+    ) -> Result<Arc<[LexemeExit]>, Error> {
         if let Some(known) = self.exits.get(&from) {
             return Ok(Arc::clone(known));
         }
-        let met = self.look(from, core)?;
-        let mut exits = Vec::with_capacity(met.ends.len());
-        let all = met.places.len() >= MANY && met.ends.len() <= FEW_EXITS;
-        let mut of_all: Vec<Vec<Exit>> = vec![Vec::new(); if all { met.places.len() } else { 0 }];
-        let mut ends: Vec<(&(u32, Between), &Vec<u32>)> = met.ends.iter().collect();
+        let reachable = self.explore(from, core)?;
+        let mut exits = Vec::with_capacity(reachable.ends.len());
+        let all = reachable.positions.len() >= MIN_SHARED_POSITIONS
+            && reachable.ends.len() <= MAX_SHARED_EXITS;
+        let mut of_all: Vec<Vec<LexemeExit>> =
+            vec![Vec::new(); if all { reachable.positions.len() } else { 0 }];
+        let mut ends: Vec<(&(u32, BetweenLexemes), &Vec<u32>)> = reachable.ends.iter().collect();
         ends.sort_unstable();
-        for (&(terminal, behind), from) in ends {
-            let bytes = met.places[from[0] as usize].1 + 1;
-            exits.push(Exit { terminal, behind, bytes });
+        for (&(terminal, after), from) in ends {
+            let bytes = reachable.positions[from[0] as usize].1 + 1;
+            exits.push(LexemeExit { terminal, after, bytes });
             if all {
-                core.stacks.meter.spend(met.places.len())?;
-                for (place, bytes) in towards(&met, from) {
-                    of_all[place].push(Exit { terminal, behind, bytes });
+                core.gss.meter.spend(reachable.positions.len())?;
+                for (position, bytes) in distances_to(&reachable, from) {
+                    of_all[position].push(LexemeExit { terminal, after, bytes });
                 }
             }
         }
-        for (&(place, _), exits) in met.places.iter().zip(of_all).skip(1) {
-            self.keep(place, exits.into());
+        for (&(position, _), exits) in reachable.positions.iter().zip(of_all).skip(1) {
+            self.keep(position, exits.into());
         }
-        let exits: Arc<[Exit]> = exits.into();
+        let exits: Arc<[LexemeExit]> = exits.into();
         self.keep(from, Arc::clone(&exits));
         Ok(exits)
     }
 
-    fn keep(&mut self, place: Within, exits: Arc<[Exit]>) {
+    fn keep(&mut self, position: LexemePosition, exits: Arc<[LexemeExit]>) {
         self.size += 48 + 20 * exits.len();
-        self.exits.insert(place, exits);
+        self.exits.insert(position, exits);
     }
 
     /// The places within a lexeme, those first that take fewer bytes.
-    fn look(&mut self, from: Within, core: &mut Core) -> Result<Met, Error> {
-        let mut met = Met::default();
-        met.add(from, 0, None);
+    fn explore(
+        &mut self,
+        from: LexemePosition,
+        core: &mut GrammarState,
+    ) -> Result<ReachablePositions, Error> {
+        let mut reachable = ReachablePositions::default();
+        reachable.add(from, 0, None);
         let mut number = 0;
-        while number < met.places.len() {
-            let (place, bytes) = met.places[number];
-            let next = self.next(place, core)?;
-            core.stacks.meter.spend(next.on.len() + next.ends.len())?;
-            for &end in &next.ends {
-                met.ends.entry(end).or_default().push(number as u32);
+        while number < reachable.positions.len() {
+            let (position, bytes) = reachable.positions[number];
+            let successors_of = self.successors_of(position, core)?;
+            core.gss.meter.spend(successors_of.on.len() + successors_of.ends.len())?;
+            for &end in &successors_of.ends {
+                reachable.ends.entry(end).or_default().push(number as u32);
             }
-            for &on in &next.on {
-                met.add(on, bytes + 1, Some(number));
+            for &on in &successors_of.on {
+                reachable.add(on, bytes + 1, Some(number));
             }
             number += 1;
         }
-        Ok(met)
+        Ok(reachable)
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -213,13 +227,13 @@ impl Lexemes {
 }
 
 /// The places that lead to some of them, with the bytes that one byte further takes.
-fn towards(met: &Met, to: &[u32]) -> Vec<(usize, u32)> {
-    let mut bytes = vec![NEVER; met.places.len()];
+fn distances_to(reachable: &ReachablePositions, to: &[u32]) -> Vec<(usize, u32)> {
+    let mut bytes = vec![NEVER; reachable.positions.len()];
     let mut open: Vec<usize> = to.iter().map(|&one| one as usize).collect();
     open.iter().for_each(|&one| bytes[one] = 1);
     let mut at = 0;
     while let Some(&one) = open.get(at) {
-        for &before in &met.before[one] {
+        for &before in &reachable.before[one] {
             let before = before as usize;
             if bytes[before] == NEVER {
                 bytes[before] = bytes[one] + 1;

@@ -7,20 +7,20 @@
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
-use crate::interner::{Lists, NOTHING};
-use crate::limits::Meter;
-use crate::lr0::{END, STOP, Tables, insert, join};
+use crate::interner::{ListInterner, NOTHING};
+use crate::limits::StepMeter;
+use crate::lr0::{END, END_OF_INPUT, Lr0Automaton, insert, join};
 
 /// Numbers of an item in the list of a kernel: a place in a production, how many symbols of it were
 /// pushed, and what may follow the production, as a set of [`Tables::sets`].
-const NUMBERS: usize = 3;
+const ITEM_LEN: usize = 3;
 
 /// A successor that was not made yet.
 const UNKNOWN: u32 = u32::MAX;
 
 /// What a kernel comes to.
 #[derive(Debug)]
-struct Closure {
+struct Lr1Closure {
     /// Terminals that may stand here, as a set of [`Tables::sets`].
     allowed: u32,
     /// Per symbol, ascending: the items behind it, and their kernel once it was asked for.
@@ -31,19 +31,19 @@ struct Closure {
 
 /// The kernels met so far.
 #[derive(Debug, Default)]
-pub(super) struct Kernels {
-    lists: Lists,
-    closures: FxHashMap<u32, Closure>,
+pub(super) struct Lr1States {
+    lists: ListInterner,
+    closures: FxHashMap<u32, Lr1Closure>,
     /// What texts of each symbol begin with, as sets of [`Tables::sets`].
     firsts: Vec<u32>,
     size: usize,
     /// Some kernel met so far can be read in more than one way.
-    pub(super) conflicts: bool,
+    pub(super) has_conflicts: bool,
 }
 
-impl Kernels {
+impl Lr1States {
     /// The number of a list of items.
-    pub(super) fn number(&mut self, mut items: Vec<[u32; NUMBERS]>) -> u32 {
+    pub(super) fn number(&mut self, mut items: Vec<[u32; ITEM_LEN]>) -> u32 {
         items.sort_unstable();
         self.lists.intern(items.as_flattened())
     }
@@ -51,31 +51,31 @@ impl Kernels {
     /// Terminals that may stand at a kernel.
     pub(super) fn allowed(
         &mut self,
-        kernel: u32,
-        tables: &mut Tables,
-        meter: &mut Meter,
+        lr1_state: u32,
+        lr0: &mut Lr0Automaton,
+        meter: &mut StepMeter,
     ) -> Result<u32, Error> {
-        Ok(self.closure(kernel, tables, meter)?.allowed)
+        Ok(self.closure(lr1_state, lr0, meter)?.allowed)
     }
 
     /// What may be complete at a kernel.
     pub(super) fn reductions(
         &mut self,
-        kernel: u32,
-        tables: &mut Tables,
-        meter: &mut Meter,
+        lr1_state: u32,
+        lr0: &mut Lr0Automaton,
+        meter: &mut StepMeter,
     ) -> Result<&[(u32, u32, u32)], Error> {
-        Ok(&self.closure(kernel, tables, meter)?.reductions)
+        Ok(&self.closure(lr1_state, lr0, meter)?.reductions)
     }
 
     /// The kernel behind a symbol; [`NOTHING`] if it cannot stand there.
     pub(super) fn goto(
         &mut self,
-        kernel: u32,
+        lr1_state: u32,
         symbol: u32,
-        (tables, meter): (&mut Tables, &mut Meter),
+        (lr0, meter): (&mut Lr0Automaton, &mut StepMeter),
     ) -> Result<u32, Error> {
-        let moves = &mut self.closure(kernel, tables, meter)?.moves;
+        let moves = &mut self.closure(lr1_state, lr0, meter)?.moves;
         let Ok(at) = moves.binary_search_by_key(&symbol, |one| one.0) else { return Ok(NOTHING) };
         let (_, items, known) = &mut moves[at];
         if *known != UNKNOWN {
@@ -83,7 +83,7 @@ impl Kernels {
         }
         let items = std::mem::take(items);
         let next = self.lists.intern(&items);
-        if let Some(closure) = self.closures.get_mut(&kernel) {
+        if let Some(closure) = self.closures.get_mut(&lr1_state) {
             closure.moves[at].2 = next;
         }
         Ok(next)
@@ -91,88 +91,88 @@ impl Kernels {
 
     fn closure(
         &mut self,
-        kernel: u32,
-        tables: &mut Tables,
-        meter: &mut Meter,
-    ) -> Result<&mut Closure, Error> {
-        if !self.closures.contains_key(&kernel) {
-            let closure = self.make(kernel, tables, meter)?;
+        lr1_state: u32,
+        lr0: &mut Lr0Automaton,
+        meter: &mut StepMeter,
+    ) -> Result<&mut Lr1Closure, Error> {
+        if !self.closures.contains_key(&lr1_state) {
+            let closure = self.build_closure(lr1_state, lr0, meter)?;
             let moves = closure.moves.iter().map(|(_, items, _)| 40 + 4 * items.len());
             self.size += 48 + moves.sum::<usize>();
-            self.closures.insert(kernel, closure);
+            self.closures.insert(lr1_state, closure);
         }
-        self.closures.get_mut(&kernel).ok_or(Error::Interrupted)
+        self.closures.get_mut(&lr1_state).ok_or(Error::Interrupted)
     }
 
-    fn make(
+    fn build_closure(
         &mut self,
-        kernel: u32,
-        tables: &mut Tables,
-        meter: &mut Meter,
-    ) -> Result<Closure, Error> {
+        lr1_state: u32,
+        lr0: &mut Lr0Automaton,
+        meter: &mut StepMeter,
+    ) -> Result<Lr1Closure, Error> {
         if self.firsts.is_empty() {
-            self.firsts = firsts(tables, meter)?;
+            self.firsts = firsts(lr0, meter)?;
         }
-        let mut items = Items::default();
-        for item in self.lists.get(kernel).chunks_exact(NUMBERS) {
-            items.add((item[0], item[1]), item[2], tables);
+        let mut items = Lr1Items::default();
+        for item in self.lists.get(lr1_state).chunks_exact(ITEM_LEN) {
+            items.add((item[0], item[1]), item[2], lr0);
         }
-        while let Some((place, pushed)) = items.open.pop() {
+        while let Some((position, pushed)) = items.open.pop() {
             meter.spend(1)?;
-            let follow = items.follow[&(place, pushed)];
-            let symbol = tables.symbol[place as usize];
-            if symbol == END || symbol < tables.terminals {
+            let follow = items.follow[&(position, pushed)];
+            let symbol = lr0.symbol_at[position as usize];
+            if symbol == END || symbol < lr0.terminals {
                 continue;
             }
-            if tables.nullable[symbol as usize] {
-                items.add((place + 1, pushed), follow, tables);
+            if lr0.nullable[symbol as usize] {
+                items.add((position + 1, pushed), follow, lr0);
             }
-            let behind = self.behind(place as usize + 1, follow, tables);
-            for first in tables.firsts[symbol as usize].clone() {
-                items.add((first, 0), behind, tables);
+            let lookahead_after = self.lookahead_after(position as usize + 1, follow, lr0);
+            for first in lr0.firsts[symbol as usize].clone() {
+                items.add((first, 0), lookahead_after, lr0);
             }
         }
-        self.closed(items, tables, meter)
+        self.finish_closure(items, lr0, meter)
     }
 
     /// What may follow a symbol in front of a place, given what follows the production.
-    fn behind(&self, place: usize, follow: u32, tables: &mut Tables) -> u32 {
+    fn lookahead_after(&self, position: usize, follow: u32, lr0: &mut Lr0Automaton) -> u32 {
         let mut all = NOTHING;
-        for at in place.. {
-            let symbol = tables.symbol[at];
+        for at in position.. {
+            let symbol = lr0.symbol_at[at];
             if symbol == END {
-                return tables.joined(all, follow);
+                return lr0.joined(all, follow);
             }
-            all = tables.joined(all, self.firsts[symbol as usize]);
-            if !tables.nullable[symbol as usize] {
+            all = lr0.joined(all, self.firsts[symbol as usize]);
+            if !lr0.nullable[symbol as usize] {
                 break;
             }
         }
         all
     }
 
-    fn closed(
+    fn finish_closure(
         &mut self,
-        items: Items,
-        tables: &mut Tables,
-        meter: &mut Meter,
-    ) -> Result<Closure, Error> {
+        items: Lr1Items,
+        lr0: &mut Lr0Automaton,
+        meter: &mut StepMeter,
+    ) -> Result<Lr1Closure, Error> {
         let mut list: Vec<((u32, u32), u32)> = items.follow.into_iter().collect();
         list.sort_unstable();
         let mut shifts: Vec<u32> = Vec::new();
         let mut reductions: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-        let mut moves: Vec<(u32, [u32; NUMBERS])> = Vec::new();
-        for ((place, pushed), follow) in list {
-            let symbol = tables.symbol[place as usize];
+        let mut moves: Vec<(u32, [u32; ITEM_LEN])> = Vec::new();
+        for ((position, pushed), follow) in list {
+            let symbol = lr0.symbol_at[position as usize];
             if symbol != END {
-                moves.push((symbol, [place + 1, pushed + 1, follow]));
-                if symbol < tables.terminals {
+                moves.push((symbol, [position + 1, pushed + 1, follow]));
+                if symbol < lr0.terminals {
                     shifts.push(symbol);
                 }
-            } else if pushed > 0 || tables.is_goal_at(place as usize) {
-                let one = (tables.left[place as usize], pushed);
+            } else if pushed > 0 || lr0.is_goal_at(position as usize) {
+                let one = (lr0.left[position as usize], pushed);
                 let before = reductions.get(&one).copied().unwrap_or(NOTHING);
-                reductions.insert(one, tables.joined(before, follow));
+                reductions.insert(one, lr0.joined(before, follow));
             }
         }
         let mut allowed: Vec<u32> = Vec::new();
@@ -181,9 +181,9 @@ impl Kernels {
             reductions.into_iter().map(|((left, pushed), follow)| (left, pushed, follow)).collect();
         reductions.sort_unstable();
         for &(_, _, follow) in &reductions {
-            let follow = tables.sets.get(follow);
+            let follow = lr0.sets.get(follow);
             meter.spend(follow.len())?;
-            self.conflicts |= allowed.iter().zip(follow).any(|(one, other)| one & other != 0);
+            self.has_conflicts |= allowed.iter().zip(follow).any(|(one, other)| one & other != 0);
             join(&mut allowed, follow);
         }
         moves.sort_unstable();
@@ -194,7 +194,7 @@ impl Kernels {
                 (group[0].0, items, UNKNOWN)
             })
             .collect();
-        Ok(Closure { allowed: tables.sets.intern(&allowed), moves, reductions })
+        Ok(Lr1Closure { allowed: lr0.sets.intern(&allowed), moves, reductions })
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -204,15 +204,15 @@ impl Kernels {
 
 /// Items in the making: what may follow each.
 #[derive(Default)]
-struct Items {
+struct Lr1Items {
     follow: FxHashMap<(u32, u32), u32>,
     open: Vec<(u32, u32)>,
 }
 
-impl Items {
-    fn add(&mut self, item: (u32, u32), follow: u32, tables: &mut Tables) {
+impl Lr1Items {
+    fn add(&mut self, item: (u32, u32), follow: u32, lr0: &mut Lr0Automaton) {
         let before = self.follow.get(&item).copied();
-        let joined = tables.joined(before.unwrap_or(NOTHING), follow);
+        let joined = lr0.joined(before.unwrap_or(NOTHING), follow);
         if before != Some(joined) {
             self.follow.insert(item, joined);
             self.open.push(item);
@@ -227,40 +227,40 @@ fn single(number: u32) -> Vec<u32> {
 }
 
 /// The set that has the end of the text alone.
-pub(super) fn stop(tables: &mut Tables) -> u32 {
-    tables.sets.intern(&single(STOP))
+pub(super) fn end_of_input_set(lr0: &mut Lr0Automaton) -> u32 {
+    lr0.sets.intern(&single(END_OF_INPUT))
 }
 
 /// What texts of each symbol that are not empty begin with.
-fn firsts(tables: &mut Tables, meter: &mut Meter) -> Result<Vec<u32>, Error> {
-    let count = tables.firsts.len();
+fn firsts(lr0: &mut Lr0Automaton, meter: &mut StepMeter) -> Result<Vec<u32>, Error> {
+    let count = lr0.firsts.len();
     let mut sets: Vec<u32> = vec![NOTHING; count];
-    for terminal in 0..tables.terminals {
+    for terminal in 0..lr0.terminals {
         let single = single(terminal + 1);
         // Sets are as long as their greatest number: of many terminals all are long.
         meter.spend(single.len())?;
-        sets[terminal as usize] = tables.sets.intern(&single);
+        sets[terminal as usize] = lr0.sets.intern(&single);
     }
     // Left sides by what their productions can begin with.
     let mut begins: Vec<Vec<u32>> = vec![Vec::new(); count];
     for symbol in 0..count {
-        for &first in &tables.firsts[symbol] {
-            for &next in tables.rest(first as usize) {
+        for &first in &lr0.firsts[symbol] {
+            for &next in lr0.rest(first as usize) {
                 meter.spend(1)?;
                 begins[next as usize].push(symbol as u32);
-                if !tables.nullable[next as usize] {
+                if !lr0.nullable[next as usize] {
                     break;
                 }
             }
         }
     }
-    let mut open: Vec<u32> = (0..tables.terminals).collect();
+    let mut open: Vec<u32> = (0..lr0.terminals).collect();
     while let Some(symbol) = open.pop() {
         for &left in &begins[symbol as usize] {
             meter.spend(1)?;
-            let joined = tables.joined(sets[left as usize], sets[symbol as usize]);
+            let joined = lr0.joined(sets[left as usize], sets[symbol as usize]);
             if joined != sets[left as usize] {
-                meter.spend(tables.sets.get(joined).len())?;
+                meter.spend(lr0.sets.get(joined).len())?;
                 sets[left as usize] = joined;
                 open.push(left);
             }

@@ -7,44 +7,46 @@
 use formalm_automata::{Completion, Error, Look};
 use rustc_hash::FxHashMap;
 
-use crate::completion::Completions;
-use crate::completion::stack_shortest_path::{self, Group, NEVER, Rests, Way};
-use crate::indentation::parser_state::{Layout, OUT_OF_SIGHT, Parts, is_closed};
-use crate::indentation::{Columns, FIRST, Rules, nearest_column, widths};
+use crate::completion::CompletionBounds;
+use crate::completion::stack_shortest_path::{self, NEVER, NodeGroup, PathEdge, ShortestPathGraph};
+use crate::indentation::parser_state::{
+    IndentationState, OUT_OF_SIGHT, ParserStateParts, is_closed,
+};
+use crate::indentation::{ColumnCounter, FIRST_COLUMN, Rules, nearest_column, widths};
 use crate::interner::NOTHING;
-use crate::lexer::Kind;
-use crate::lr0::Tables;
-use crate::state::{Core, Reading};
+use crate::lexer::ThreadKind;
+use crate::lr0::Lr0Automaton;
+use crate::state::{Configuration, GrammarState};
 
 /// In place of the column of a level that is still to begin.
-const DEEPER: u32 = u32::MAX - 1;
+const DEEPER_LEVEL: u32 = u32::MAX - 1;
 
 /// What is left to be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Rest {
+pub(crate) struct StackSuffix {
     edge: u32,
     /// Columns of the open levels, as a number of the places.
     levels: u32,
     /// Whether what comes next, if it is no level, begins a line.
-    begins: bool,
+    begins_line: bool,
 }
 
 /// Bytes by what is left.
-pub(crate) type Known = FxHashMap<Rest, u32>;
+pub(crate) type SuffixBounds = FxHashMap<StackSuffix, u32>;
 
 /// Symbols that end lines wherever they are not empty.
-pub(crate) fn ending_lines(tables: &Tables, layout: &Layout) -> Vec<bool> {
-    let mut ends = vec![true; tables.firsts.len()];
-    for terminal in 0..tables.terminals {
-        ends[terminal as usize] = terminal == layout.newline || terminal == layout.dedent;
+pub(crate) fn line_ending_symbols(lr0: &Lr0Automaton, indentation: &IndentationState) -> Vec<bool> {
+    let mut ends = vec![true; lr0.firsts.len()];
+    for terminal in 0..lr0.terminals {
+        ends[terminal as usize] = terminal == indentation.newline || terminal == indentation.dedent;
     }
     let mut changed = true;
     while changed {
         changed = false;
-        for symbol in tables.terminals as usize..ends.len() {
-            let is_ending = tables.firsts[symbol].iter().all(|&first| {
-                let symbols = tables.rest(first as usize).iter().rev().map(|&one| one as usize);
-                let mut symbols = symbols.skip_while(|&one| ends[one] && tables.nullable[one]);
+        for symbol in lr0.terminals as usize..ends.len() {
+            let is_ending = lr0.firsts[symbol].iter().all(|&first| {
+                let symbols = lr0.rest(first as usize).iter().rev().map(|&one| one as usize);
+                let mut symbols = symbols.skip_while(|&one| ends[one] && lr0.nullable[one]);
                 symbols.next().is_none_or(|one| ends[one])
             });
             changed |= ends[symbol] && !is_ending;
@@ -54,204 +56,226 @@ pub(crate) fn ending_lines(tables: &Tables, layout: &Layout) -> Vec<bool> {
     ends
 }
 
-impl Core {
+impl GrammarState {
     /// What completes a reading, as closely as it is looked.
-    pub(crate) fn completion(&mut self, reading: Reading) -> Result<Completion, Error> {
-        let Some(closely) = self.look else { return Ok(Completion::Unknown) };
-        let look = if self.layout.is_some() { Look::Loose } else { Look::Close };
+    pub(crate) fn completion(&mut self, configuration: Configuration) -> Result<Completion, Error> {
+        let Some(closely) = self.bound_precision else { return Ok(Completion::Unknown) };
+        let precision = if self.indentation.is_some() { Look::Loose } else { Look::Close };
         if closely == Look::Closest {
-            match self.told(reading, Look::Closest)? {
+            match self.bound_with_precision(configuration, Look::Closest)? {
                 // It may be too much work.
                 Completion::Unknown => {}
-                told => return Ok(told),
+                bound => return Ok(bound),
             }
         }
-        self.told(reading, look)
+        self.bound_with_precision(configuration, precision)
     }
 
-    fn told(&mut self, reading: Reading, look: Look) -> Result<Completion, Error> {
-        let alone = self.alone[look as usize].take();
-        let made = || Completions::new(None, look, self).map(Box::new);
-        let Some(mut alone) = alone.or_else(made) else { return Ok(Completion::Unknown) };
-        let completion = alone.completion(reading, None, self);
-        self.alone[look as usize] = Some(alone);
+    fn bound_with_precision(
+        &mut self,
+        configuration: Configuration,
+        precision: Look,
+    ) -> Result<Completion, Error> {
+        let completion_bounds = self.completion_bounds[precision as usize].take();
+        let made = || CompletionBounds::new(None, precision, self).map(Box::new);
+        let Some(mut completion_bounds) = completion_bounds.or_else(made) else {
+            return Ok(Completion::Unknown);
+        };
+        let completion = completion_bounds.completion(configuration, None, self);
+        self.completion_bounds[precision as usize] = Some(completion_bounds);
         completion
     }
 
     /// Bytes that a reading needs at least to become a member, [`NEVER`] if it never does; exact
     /// where lexemes are free.
-    pub(crate) fn least_bytes(&mut self, reading: Reading) -> Result<u32, Error> {
-        match self.completion(reading)? {
+    pub(crate) fn min_bytes(&mut self, configuration: Configuration) -> Result<u32, Error> {
+        match self.completion(configuration)? {
             Completion::Never => return Ok(NEVER),
             // Blanks of lines that must come are known below.
-            Completion::AtLeast(_) if self.layout.is_some() => {}
+            Completion::AtLeast(_) if self.indentation.is_some() => {}
             Completion::AtLeast(bytes) | Completion::Exactly(bytes) => return Ok(bytes as u32),
             Completion::Unknown => {}
         }
-        if reading.is_between() {
-            return self.place_bytes(reading.place);
+        if configuration.is_between() {
+            return self.parser_state_min_bytes(configuration.parser_state);
         }
-        if reading.is_embedded() {
-            return self.embedded_bytes(reading);
+        if configuration.is_in_sublanguage() {
+            return self.sublanguage_min_bytes(configuration);
         }
-        if self.may_end_within(reading)? {
+        if self.may_end_inside_lexeme(configuration)? {
             return Ok(0);
         }
-        let in_lines = self.has_lines(reading.place);
-        let mut least = None;
-        for &thread in &*self.lexer.lists.copy(reading.lexeme) {
-            if self.lexer.kind(thread) != Kind::Lexeme {
+        let in_lines = self.has_lines(configuration.parser_state);
+        let mut min_bytes = None;
+        for &thread in &*self.lexer.lists.copy(configuration.lexeme) {
+            if self.lexer.kind(thread) != ThreadKind::Lexeme {
                 continue;
             }
             let (terminal, own) = (self.lexer.terminal(thread), self.lexer.distance(thread)?);
             let bytes = match self.ends_line(terminal) {
-                true if in_lines => {
-                    self.line_bytes(reading.place, self.lexer.column(thread))?.max(own)
+                true if in_lines => self
+                    .line_min_bytes(configuration.parser_state, self.lexer.column(thread))?
+                    .max(own),
+                true => {
+                    self.parser_state_min_bytes(configuration.parser_state)?.saturating_add(own)
                 }
-                true => self.place_bytes(reading.place)?.saturating_add(own),
                 false => {
-                    let behind = self.after(reading.place, terminal)?;
-                    self.place_bytes(behind)?.saturating_add(own)
+                    let after = self.after(configuration.parser_state, terminal)?;
+                    self.parser_state_min_bytes(after)?.saturating_add(own)
                 }
             };
-            least = Some(least.unwrap_or(NEVER).min(bytes));
+            min_bytes = Some(min_bytes.unwrap_or(NEVER).min(bytes));
         }
-        Ok(least.unwrap_or(NEVER - 1))
+        Ok(min_bytes.unwrap_or(NEVER - 1))
     }
 
     /// The same of a place between lexemes.
-    pub(crate) fn place_bytes(&mut self, place: u32) -> Result<u32, Error> {
-        match &self.layout {
-            None => self.stacks.completion_bytes(place),
-            Some(layout) => {
-                let spot = layout.places.get(place);
-                self.stacks_bytes(spot.stacks, spot.levels)
+    pub(crate) fn parser_state_min_bytes(&mut self, parser_state: u32) -> Result<u32, Error> {
+        match &self.indentation {
+            None => self.gss.min_completion_bytes(parser_state),
+            Some(indentation) => {
+                let key = indentation.parser_states.get(parser_state);
+                self.stacks_min_bytes(key.stacks, key.levels)
             }
         }
     }
 
     /// The same behind the end of a line that has come to a column.
-    fn line_bytes(&mut self, place: u32, column: u32) -> Result<u32, Error> {
-        let Some(layout) = &self.layout else { return Ok(0) };
-        let Parts { mut stacks, depth, levels } = layout.parts(place);
-        let (newline, indent, dedent) = (layout.newline, layout.indent, layout.dedent);
-        let most = layout.levels as usize;
+    fn line_min_bytes(&mut self, parser_state: u32, column: u32) -> Result<u32, Error> {
+        let Some(indentation) = &self.indentation else { return Ok(0) };
+        let ParserStateParts { mut stacks, depth, levels } = indentation.parts(parser_state);
+        let (newline, indent, dedent) =
+            (indentation.newline, indentation.indent, indentation.dedent);
+        let most = indentation.levels as usize;
         let read = nearest_column(column);
         if !is_closed(depth) {
-            stacks = self.stacks.shift(stacks, newline)?;
+            stacks = self.gss.shift(stacks, newline)?;
         }
-        let mut least = NEVER;
+        let mut min_bytes = NEVER;
         if stacks != NOTHING && levels.len() < most {
-            let inner = self.stacks.shift(stacks, indent)?;
+            let inner = self.gss.shift(stacks, indent)?;
             if inner != NOTHING {
-                let within = [&levels[..], &[DEEPER]].concat();
-                least = self.level_bytes(inner, &within, read)?;
+                let inner_levels = [&levels[..], &[DEEPER_LEVEL]].concat();
+                min_bytes = self.level_min_bytes(inner, &inner_levels, read)?;
             }
         }
         for open in (1..=levels.len()).rev() {
             if stacks == NOTHING {
-                return Ok(least);
+                return Ok(min_bytes);
             }
-            least = least.min(self.level_bytes(stacks, &levels[..open], read)?);
+            min_bytes = min_bytes.min(self.level_min_bytes(stacks, &levels[..open], read)?);
             if open > 1 {
-                stacks = self.stacks.shift(stacks, dedent)?;
+                stacks = self.gss.shift(stacks, dedent)?;
             }
         }
-        Ok(least)
+        Ok(min_bytes)
     }
 
     /// Bytes up to the innermost of some levels, from a column that was read, and what follows.
-    fn level_bytes(
+    fn level_min_bytes(
         &mut self,
         stacks: u32,
         levels: &[u32],
         read: Option<u32>,
     ) -> Result<u32, Error> {
-        let Some(layout) = &mut self.layout else { return Ok(0) };
-        let blanks = layout.columns.blanks(levels, read);
-        let levels = layout.places.levels_number(levels);
-        Ok(match self.stacks_bytes(stacks, levels)? {
+        let Some(indentation) = &mut self.indentation else { return Ok(0) };
+        let min_whitespace = indentation.columns.min_whitespace(levels, read);
+        let levels = indentation.parser_states.intern_levels(levels);
+        Ok(match self.stacks_min_bytes(stacks, levels)? {
             NEVER => NEVER,
-            bytes => bytes.saturating_add(blanks).min(NEVER - 1),
+            bytes => bytes.saturating_add(min_whitespace).min(NEVER - 1),
         })
     }
 
     /// Bytes that complete stacks within levels.
-    fn stacks_bytes(&mut self, stacks: u32, levels: u32) -> Result<u32, Error> {
-        if self.layout.as_ref().is_none_or(|layout| layout.need.is_none()) {
-            return self.stacks.completion_bytes(stacks);
+    fn stacks_min_bytes(&mut self, stacks: u32, levels: u32) -> Result<u32, Error> {
+        if self.indentation.as_ref().is_none_or(|indentation| indentation.needed_levels.is_none()) {
+            return self.gss.min_completion_bytes(stacks);
         }
-        let mut least = NEVER;
-        for edge in self.stacks.tops(stacks) {
-            least =
-                least.min(stack_shortest_path::least(self, Rest { edge, levels, begins: false })?);
+        let mut min_bytes = NEVER;
+        for edge in self.gss.tops(stacks) {
+            min_bytes = min_bytes.min(stack_shortest_path::shortest_path(
+                self,
+                StackSuffix { edge, levels, begins_line: false },
+            )?);
         }
-        Ok(least)
+        Ok(min_bytes)
     }
 
     /// Bytes of what is left of a production, the levels behind it and whether a line begins there;
     /// `None` if there would be more levels than there may be.
-    fn written(&mut self, place: usize, rest: Rest) -> Option<(u32, u32, bool)> {
-        let mut bytes = self.stacks.tables.rest_bytes(place);
-        let Some(layout) = &mut self.layout else { return Some((bytes, rest.levels, false)) };
-        let (mut begins, mut columns) = (rest.begins, None);
-        for &symbol in self.stacks.tables.rest(place) {
-            let open = || layout.places.list(rest.levels).to_vec();
-            if symbol == layout.indent {
+    fn rest_of_production(
+        &mut self,
+        position: usize,
+        suffix: StackSuffix,
+    ) -> Option<(u32, u32, bool)> {
+        let mut bytes = self.gss.lr0.rest_bytes(position);
+        let Some(indentation) = &mut self.indentation else {
+            return Some((bytes, suffix.levels, false));
+        };
+        let (mut begins_line, mut columns) = (suffix.begins_line, None);
+        for &symbol in self.gss.lr0.rest(position) {
+            let open = || indentation.parser_states.levels_by_id(suffix.levels).to_vec();
+            if symbol == indentation.indent {
                 let columns = columns.get_or_insert_with(open);
-                columns.push(DEEPER);
-                if columns.len() > layout.levels as usize {
+                columns.push(DEEPER_LEVEL);
+                if columns.len() > indentation.levels as usize {
                     return None;
                 }
-            } else if symbol == layout.dedent {
+            } else if symbol == indentation.dedent {
                 let columns = columns.get_or_insert_with(open);
                 if columns.len() > 1 {
                     columns.pop();
                 }
-                begins = true;
-            } else if symbol == layout.newline {
-                begins = true;
-            } else if !self.stacks.tables.nullable[symbol as usize] {
-                if begins {
+                begins_line = true;
+            } else if symbol == indentation.newline {
+                begins_line = true;
+            } else if !self.gss.lr0.nullable[symbol as usize] {
+                if begins_line {
                     let levels = columns.as_deref();
-                    let levels = levels.unwrap_or_else(|| layout.places.list(rest.levels));
-                    bytes += layout.columns.blanks(levels, None);
+                    let levels = levels
+                        .unwrap_or_else(|| indentation.parser_states.levels_by_id(suffix.levels));
+                    bytes += indentation.columns.min_whitespace(levels, None);
                 }
-                begins = layout.ends_lines[symbol as usize];
+                begins_line = indentation.ends_lines[symbol as usize];
             }
         }
-        let levels = columns.map_or(rest.levels, |columns| layout.places.levels_number(&columns));
-        Some((bytes, levels, begins))
+        let levels = columns
+            .map_or(suffix.levels, |columns| indentation.parser_states.intern_levels(&columns));
+        Some((bytes, levels, begins_line))
     }
 }
 
-impl Rests for Core {
-    type Rest = Rest;
+impl ShortestPathGraph for GrammarState {
+    type Node = StackSuffix;
 
-    fn known(&self, rest: &Rest) -> Option<u32> {
-        self.rests.get(rest).copied()
+    fn known(&self, suffix: &StackSuffix) -> Option<u32> {
+        self.suffix_bounds.get(suffix).copied()
     }
 
-    fn keep(&mut self, rest: Rest, bytes: u32) {
-        self.rests.insert(rest, bytes);
+    fn store(&mut self, suffix: StackSuffix, bytes: u32) {
+        self.suffix_bounds.insert(suffix, bytes);
     }
 
-    fn ways(
+    fn out_edges(
         &mut self,
-        rest: Rest,
+        suffix: StackSuffix,
         from: usize,
-        group: &mut Group<Rest>,
-        ways: &mut Vec<Way<Rest>>,
+        group: &mut NodeGroup<StackSuffix>,
+        out_edges: &mut Vec<PathEdge<StackSuffix>>,
     ) -> Result<(), Error> {
-        for (place, pushed, becomes) in self.stacks.items(rest.edge)? {
-            let Some((bytes, levels, begins)) = self.written(place, rest) else { continue };
+        for (position, pushed, becomes) in self.gss.items(suffix.edge)? {
+            let Some((bytes, levels, begins_line)) = self.rest_of_production(position, suffix)
+            else {
+                continue;
+            };
             let bytes = bytes.min(NEVER - 1);
-            if self.stacks.tables.is_goal_at(place) {
-                ways.push(Way { from, bytes, to: None });
+            if self.gss.lr0.is_goal_at(position) {
+                out_edges.push(PathEdge { from, bytes, to: None });
             }
             for edge in becomes {
-                let to = Rest { edge, levels, begins };
-                ways.push(Way { from, bytes, to: Some(to) });
+                let to = StackSuffix { edge, levels, begins_line };
+                out_edges.push(PathEdge { from, bytes, to: Some(to) });
                 if pushed == 1 && self.known(&to).is_none() {
                     group.add(to);
                 }
@@ -261,28 +285,28 @@ impl Rests for Core {
     }
 
     fn spend(&mut self, steps: usize) -> Result<(), Error> {
-        self.stacks.meter.spend(steps)
+        self.gss.meter.spend(steps)
     }
 }
 
-impl Columns {
+impl ColumnCounter {
     /// Bytes at least to the column of the innermost of some levels, from a column that was read or
     /// behind the line that goes before.
-    fn blanks(&self, levels: &[u32], read: Option<u32>) -> u32 {
-        let known = levels.iter().rposition(|&level| level != DEEPER);
+    fn min_whitespace(&self, levels: &[u32], read: Option<u32>) -> u32 {
+        let known = levels.iter().rposition(|&level| level != DEEPER_LEVEL);
         let goal = known.map_or(0, |at| levels[at]);
         if goal == OUT_OF_SIGHT {
             return u32::from(read.is_none());
         }
         let deeper = (levels.len() - known.map_or(0, |at| at + 1)) as u32;
-        let anew = 1 + self.on_from(FIRST, goal, deeper).unwrap_or(0);
-        let on = read.and_then(|read| self.on_from(read, goal, deeper));
-        on.map_or(anew, |on| on.min(anew))
+        let from_new_line = 1 + self.bytes_to_column(FIRST_COLUMN, goal, deeper).unwrap_or(0);
+        let on = read.and_then(|read| self.bytes_to_column(read, goal, deeper));
+        on.map_or(from_new_line, |on| on.min(from_new_line))
     }
 
     /// Bytes at least from a column to another one, or to any that is so many levels deeper; `None`
     /// if it takes another line.
-    fn on_from(&self, read: u32, goal: u32, deeper: u32) -> Option<u32> {
+    fn bytes_to_column(&self, read: u32, goal: u32, deeper: u32) -> Option<u32> {
         let ((wide, narrow), (to_wide, to_narrow)) = (widths(read), widths(goal));
         match self.rules {
             Rules::Python if deeper > 0 => Some((to_narrow + deeper).saturating_sub(narrow)),
@@ -313,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_are_as_many_as_it_takes() {
+    fn min_whitespace_matches_exhaustive_search() {
         for (rules, tab) in [
             (Rules::Python, 8),
             (Rules::Python, 3),
@@ -322,7 +346,7 @@ mod tests {
             (Rules::Lark, 3),
             (Rules::Lark, 1),
         ] {
-            let columns = Columns { rules, tab, widest: 200 };
+            let columns = ColumnCounter { rules, tab, widest: 200 };
             // The columns that so many blanks and tabs lead to.
             let after = |from: u32| {
                 let mut all = vec![vec![from]];
@@ -337,18 +361,22 @@ mod tests {
                 }
                 all
             };
-            let begun = after(FIRST);
+            let begun = after(FIRST_COLUMN);
             let met: Vec<u32> = begun[..6].concat();
             for &read in &met {
                 let on = after(read);
                 let bytes = |goal: u32| on.iter().position(|found| found.contains(&goal));
                 for &goal in &met {
                     let wanted = bytes(goal).map(|bytes| bytes as u32);
-                    let anew =
+                    let from_new_line =
                         begun.iter().position(|found| found.contains(&goal)).unwrap() as u32 + 1;
-                    let wanted = wanted.map_or(anew, |wanted| wanted.min(anew));
-                    assert_eq!(columns.blanks(&[FIRST, goal], Some(read)), wanted, "{read} {goal}");
-                    assert_eq!(columns.blanks(&[FIRST, goal], None), anew);
+                    let wanted = wanted.map_or(from_new_line, |wanted| wanted.min(from_new_line));
+                    assert_eq!(
+                        columns.min_whitespace(&[FIRST_COLUMN, goal], Some(read)),
+                        wanted,
+                        "{read} {goal}"
+                    );
+                    assert_eq!(columns.min_whitespace(&[FIRST_COLUMN, goal], None), from_new_line);
                     // Levels are deeper however a tab is counted.
                     let is_deeper = |one: u32| {
                         let (one, goal) = (widths(one), widths(goal));
@@ -356,7 +384,10 @@ mod tests {
                     };
                     for (count, found) in on.iter().enumerate() {
                         if found.iter().any(|&one| is_deeper(one)) {
-                            assert!(columns.blanks(&[goal, DEEPER], Some(read)) <= count as u32);
+                            assert!(
+                                columns.min_whitespace(&[goal, DEEPER_LEVEL], Some(read))
+                                    <= count as u32
+                            );
                             break;
                         }
                     }

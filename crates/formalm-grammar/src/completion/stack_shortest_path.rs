@@ -14,54 +14,54 @@ use rustc_hash::FxHashMap;
 pub(crate) const NEVER: u32 = u32::MAX;
 
 /// A way on.
-pub(crate) struct Way<T> {
+pub(crate) struct PathEdge<N> {
     /// Where it begins, in the list of things that are settled together.
     pub(crate) from: usize,
     pub(crate) bytes: u32,
     /// What it leads to; `None` completes the text.
-    pub(crate) to: Option<T>,
+    pub(crate) to: Option<N>,
 }
 
 /// Things that are settled together, each once.
-pub(crate) struct Group<T> {
-    things: Vec<T>,
-    places: FxHashMap<T, usize>,
+pub(crate) struct NodeGroup<N> {
+    nodes: Vec<N>,
+    numbers: FxHashMap<N, usize>,
 }
 
-impl<T: Copy + Eq + Hash> Group<T> {
-    fn new(first: T) -> Group<T> {
-        Group { things: vec![first], places: FxHashMap::from_iter([(first, 0)]) }
+impl<N: Copy + Eq + Hash> NodeGroup<N> {
+    fn new(first: N) -> NodeGroup<N> {
+        NodeGroup { nodes: vec![first], numbers: FxHashMap::from_iter([(first, 0)]) }
     }
 
     /// Adds a thing, if it is not among them.
-    pub(crate) fn add(&mut self, thing: T) {
-        let things = &mut self.things;
-        self.places.entry(thing).or_insert_with(|| {
-            things.push(thing);
-            things.len() - 1
+    pub(crate) fn add(&mut self, node: N) {
+        let nodes = &mut self.nodes;
+        self.numbers.entry(node).or_insert_with(|| {
+            nodes.push(node);
+            nodes.len() - 1
         });
     }
 }
 
 /// Things that are left to be completed.
-pub(crate) trait Rests {
+pub(crate) trait ShortestPathGraph {
     /// One of them.
-    type Rest: Copy + Eq + Hash;
+    type Node: Copy + Eq + Hash;
 
     /// The bytes that complete one, if they were found out.
-    fn known(&self, rest: &Self::Rest) -> Option<u32>;
+    fn known(&self, node: &Self::Node) -> Option<u32>;
 
     /// Keeps what was found out.
-    fn keep(&mut self, rest: Self::Rest, bytes: u32);
+    fn store(&mut self, node: Self::Node, bytes: u32);
 
     /// Appends the ways on from one, which is at place `from`, and adds to the group what lies
     /// above the same node and is not known.
-    fn ways(
+    fn out_edges(
         &mut self,
-        rest: Self::Rest,
+        node: Self::Node,
         from: usize,
-        group: &mut Group<Self::Rest>,
-        ways: &mut Vec<Way<Self::Rest>>,
+        group: &mut NodeGroup<Self::Node>,
+        out_edges: &mut Vec<PathEdge<Self::Node>>,
     ) -> Result<(), Error>;
 
     /// Counts steps of work.
@@ -69,60 +69,63 @@ pub(crate) trait Rests {
 }
 
 /// Bytes that complete what is left, at most `NEVER - 1` if something does.
-pub(crate) fn least<R: Rests>(rests: &mut R, rest: R::Rest) -> Result<u32, Error> {
-    let mut path = vec![rest];
-    while let Some(&top) = path.last() {
-        if rests.known(&top).is_some() {
-            path.pop();
+pub(crate) fn shortest_path<G: ShortestPathGraph>(
+    graph: &mut G,
+    node: G::Node,
+) -> Result<u32, Error> {
+    let mut stack = vec![node];
+    while let Some(&top) = stack.last() {
+        if graph.known(&top).is_some() {
+            stack.pop();
             continue;
         }
-        let (mut group, mut ways) = (Group::new(top), Vec::new());
+        let (mut group, mut out_edges) = (NodeGroup::new(top), Vec::new());
         let mut at = 0;
-        while let Some(&thing) = group.things.get(at) {
-            rests.ways(thing, at, &mut group, &mut ways)?;
+        while let Some(&node) = group.nodes.get(at) {
+            graph.out_edges(node, at, &mut group, &mut out_edges)?;
             at += 1;
         }
-        let before = path.len();
-        let targets = ways.iter().filter_map(|way| way.to);
-        path.extend(
-            targets.filter(|to| !group.places.contains_key(to) && rests.known(to).is_none()),
+        let before = stack.len();
+        let targets = out_edges.iter().filter_map(|edge| edge.to);
+        stack.extend(
+            targets.filter(|to| !group.numbers.contains_key(to) && graph.known(to).is_none()),
         );
-        if path.len() == before {
-            settle(rests, group, &ways)?;
+        if stack.len() == before {
+            settle_group(graph, group, &out_edges)?;
         }
     }
-    Ok(rests.known(&rest).unwrap_or(NEVER))
+    Ok(graph.known(&node).unwrap_or(NEVER))
 }
 
 /// Settles a group all of whose ways lead into it or to what is known.
-fn settle<R: Rests>(
-    rests: &mut R,
-    group: Group<R::Rest>,
-    ways: &[Way<R::Rest>],
+fn settle_group<G: ShortestPathGraph>(
+    graph: &mut G,
+    group: NodeGroup<G::Node>,
+    out_edges: &[PathEdge<G::Node>],
 ) -> Result<(), Error> {
-    let mut bytes = vec![NEVER; group.things.len()];
+    let mut bytes = vec![NEVER; group.nodes.len()];
     let mut changed = true;
     while changed {
         changed = false;
-        rests.spend(ways.len())?;
-        for way in ways {
-            let more = match way.to {
+        graph.spend(out_edges.len())?;
+        for edge in out_edges {
+            let more = match edge.to {
                 None => 0,
-                Some(to) => match group.places.get(&to) {
+                Some(to) => match group.numbers.get(&to) {
                     Some(&at) => bytes[at],
-                    None => rests.known(&to).unwrap_or(NEVER),
+                    None => graph.known(&to).unwrap_or(NEVER),
                 },
             };
-            if way.bytes == NEVER || more == NEVER {
+            if edge.bytes == NEVER || more == NEVER {
                 continue;
             }
-            let all = way.bytes.saturating_add(more).min(NEVER - 1);
-            changed |= all < bytes[way.from];
-            bytes[way.from] = bytes[way.from].min(all);
+            let all = edge.bytes.saturating_add(more).min(NEVER - 1);
+            changed |= all < bytes[edge.from];
+            bytes[edge.from] = bytes[edge.from].min(all);
         }
     }
-    for (thing, bytes) in group.things.into_iter().zip(bytes) {
-        rests.keep(thing, bytes);
+    for (node, bytes) in group.nodes.into_iter().zip(bytes) {
+        graph.store(node, bytes);
     }
     Ok(())
 }

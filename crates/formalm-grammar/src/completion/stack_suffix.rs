@@ -2,49 +2,49 @@
 
 use formalm_automata::Error;
 
-use super::Completions;
-use super::cfl_reachability::{Asked, Control, done};
-use crate::completion::stack_shortest_path::{Group, Rests, Way};
-use crate::state::Core;
+use super::CompletionBounds;
+use super::cfl_reachability::{ControlState, ReachabilityGoal, end_of_input};
+use crate::completion::stack_shortest_path::{NodeGroup, PathEdge, ShortestPathGraph};
+use crate::state::GrammarState;
 
 /// What is left of an edge of the stacks and all below it.
-pub(super) type Left = (u32, Control);
+pub(super) type SuffixNode = (u32, ControlState);
 
 /// What is left of stacks, beside a control.
-pub(super) struct Stacked<'a> {
-    pub(super) beside: &'a mut Completions,
-    pub(super) core: &'a mut Core,
+pub(super) struct StackSuffixGraph<'a> {
+    pub(super) bounds: &'a mut CompletionBounds,
+    pub(super) core: &'a mut GrammarState,
 }
 
-impl Rests for Stacked<'_> {
-    type Rest = Left;
+impl ShortestPathGraph for StackSuffixGraph<'_> {
+    type Node = SuffixNode;
 
-    fn known(&self, rest: &Left) -> Option<u32> {
-        self.beside.rests.get(rest).copied()
+    fn known(&self, node: &SuffixNode) -> Option<u32> {
+        self.bounds.suffix_bounds.get(node).copied()
     }
 
-    fn keep(&mut self, rest: Left, bytes: u32) {
-        self.beside.rests.insert(rest, bytes);
+    fn store(&mut self, node: SuffixNode, bytes: u32) {
+        self.bounds.suffix_bounds.insert(node, bytes);
     }
 
-    fn ways(
+    fn out_edges(
         &mut self,
-        (edge, control): Left,
+        (edge, control): SuffixNode,
         from: usize,
-        group: &mut Group<Left>,
-        ways: &mut Vec<Way<Left>>,
+        group: &mut NodeGroup<SuffixNode>,
+        out_edges: &mut Vec<PathEdge<SuffixNode>>,
     ) -> Result<(), Error> {
-        let kernel = self.beside.top(edge, self.core)?;
-        for (place, pushed, becomes) in self.core.stacks.items(edge)? {
-            let asked = Asked::Rest(place as u32, pushed > 0);
-            for (behind, bytes) in self.beside.ends((kernel, asked, control), self.core)? {
-                if behind == done() {
-                    ways.push(Way { from, bytes, to: None });
+        let lr1_state = self.bounds.top_state(edge, self.core)?;
+        for (position, pushed, becomes) in self.core.gss.items(edge)? {
+            let goal = ReachabilityGoal::Rest(position as u32, pushed > 0);
+            for (after, bytes) in self.bounds.answers_of((lr1_state, goal, control), self.core)? {
+                if after == end_of_input() {
+                    out_edges.push(PathEdge { from, bytes, to: None });
                     continue;
                 }
                 for &edge in &becomes {
-                    let to = (edge, behind);
-                    ways.push(Way { from, bytes, to: Some(to) });
+                    let to = (edge, after);
+                    out_edges.push(PathEdge { from, bytes, to: Some(to) });
                     if pushed == 1 && self.known(&to).is_none() {
                         group.add(to);
                     }
@@ -55,6 +55,6 @@ impl Rests for Stacked<'_> {
     }
 
     fn spend(&mut self, steps: usize) -> Result<(), Error> {
-        self.core.stacks.meter.spend(steps)
+        self.core.gss.meter.spend(steps)
     }
 }

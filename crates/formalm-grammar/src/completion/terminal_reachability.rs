@@ -5,35 +5,35 @@ use std::sync::Arc;
 use formalm_automata::{Automaton, Error, Look, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::lexeme_exits::{Between, Exit, Lexemes, Line, Within};
+use super::lexeme_exits::{BetweenLexemes, LexemeExit, LexemeExits, LexemePosition, LinePosition};
 use crate::completion::stack_shortest_path::NEVER;
 use crate::grammar::Lexing;
 use crate::indentation::parser_state::{is_closed, is_joined};
 use crate::interner::NOTHING;
-use crate::state::Core;
+use crate::state::GrammarState;
 
 /// Where lexemes begin.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct From {
+pub(super) struct SpellingStart {
     pub(super) context: u32,
-    pub(super) between: Between,
+    pub(super) between: BetweenLexemes,
     /// The one asked for, where lexemes do not compete.
     pub(super) terminal: Option<u32>,
-    pub(super) look: Look,
+    pub(super) precision: Look,
 }
 
 /// What can be spelled from a place between lexemes.
 #[derive(Debug)]
-pub(super) struct Spelled {
+pub(super) struct SpellableTerminals {
     /// Terminals that the stacks shift, ascending, with what is ignored in front of them.
-    exits: Box<[Exit]>,
+    exits: Box<[LexemeExit]>,
     /// Bytes to where the text may end, all of them ignored.
     pub(super) end: u32,
 }
 
-impl Spelled {
+impl SpellableTerminals {
     /// The ways to spell a terminal.
-    pub(super) fn of(&self, terminal: u32) -> &[Exit] {
+    pub(super) fn of(&self, terminal: u32) -> &[LexemeExit] {
         let first = self.exits.partition_point(|one| one.terminal < terminal);
         let count = self.exits[first..].partition_point(|one| one.terminal == terminal);
         &self.exits[first..first + count]
@@ -42,177 +42,205 @@ impl Spelled {
 
 /// What was found out.
 #[derive(Debug)]
-pub(super) struct Spelling {
-    pub(super) lexemes: Lexemes,
-    spelled: FxHashMap<(u32, Between), Arc<Spelled>>,
+pub(super) struct TerminalReachability {
+    pub(super) lexeme_exits: LexemeExits,
+    spellable_terminals: FxHashMap<(u32, BetweenLexemes), Arc<SpellableTerminals>>,
     /// What has no lexemes of its own, by its terminal and the state of the regular language.
-    others: FxHashMap<(u32, Between), Arc<Spelled>>,
+    without_lexeme: FxHashMap<(u32, BetweenLexemes), Arc<SpellableTerminals>>,
     size: usize,
 }
 
 /// What is read from a place, those places first that take fewer bytes.
-struct Reached {
-    open: Vec<Within>,
-    seen: FxHashSet<Within>,
-    nearest: FxHashMap<(u32, Between), u32>,
+struct SpellingFrontier {
+    open: Vec<LexemePosition>,
+    seen: FxHashSet<LexemePosition>,
+    nearest: FxHashMap<(u32, BetweenLexemes), u32>,
     end: u32,
 }
 
-impl Spelling {
-    pub(super) fn new(regular: Option<Arc<Automaton>>, core: &Core) -> Spelling {
-        Spelling {
-            lexemes: Lexemes::new(regular, core),
-            spelled: FxHashMap::default(),
-            others: FxHashMap::default(),
+impl TerminalReachability {
+    pub(super) fn new(
+        regular: Option<Arc<Automaton>>,
+        core: &GrammarState,
+    ) -> TerminalReachability {
+        TerminalReachability {
+            lexeme_exits: LexemeExits::new(regular, core),
+            spellable_terminals: FxHashMap::default(),
+            without_lexeme: FxHashMap::default(),
             size: 0,
         }
     }
 
     /// Where the regular language begins.
     pub(super) fn start(&self) -> StateId {
-        self.lexemes.regular.as_ref().map_or(StateId::from_number(0), |one| one.start())
+        self.lexeme_exits.regular.as_ref().map_or(StateId::from_number(0), |one| one.start())
     }
 
     /// Whether the text may end between lexemes, as far as the stacks do not matter.
-    fn may_end(&self, between: Between, core: &Core) -> bool {
-        let regular = self.lexemes.regular.as_ref();
-        core.lexer.may_end(between.forbidden)
+    fn may_end(&self, between: BetweenLexemes, core: &GrammarState) -> bool {
+        let regular = self.lexeme_exits.regular.as_ref();
+        core.lexer.may_end(between.negative_threads)
             && regular.is_none_or(|one| one.is_accepting(between.at))
     }
 
     /// What can be spelled from a place between lexemes.
-    pub(super) fn spelled(&mut self, from: From, core: &mut Core) -> Result<Arc<Spelled>, Error> {
+    pub(super) fn spellable_terminals(
+        &mut self,
+        from: SpellingStart,
+        core: &mut GrammarState,
+    ) -> Result<Arc<SpellableTerminals>, Error> {
         if let Some(terminal) = from.terminal
-            && (core.embedded.has(terminal) || core.is_level(terminal))
+            && (core.sublanguages.has(terminal) || core.is_level(terminal))
         {
-            return self.other(terminal, from.between, core);
+            return self.exits_without_lexeme(terminal, from.between, core);
         }
         let key = (from.context, from.between);
-        if let Some(known) = self.spelled.get(&key) {
+        if let Some(known) = self.spellable_terminals.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let Reached { mut nearest, end, .. } = self.read_on(from, core)?;
-        if let Some(layout) = core.layout.as_ref().filter(|layout| layout.is_python())
-            && from.between.line == Line::Open
+        let SpellingFrontier { mut nearest, end, .. } = self.explore(from, core)?;
+        if let Some(indentation) =
+            core.indentation.as_ref().filter(|indentation| indentation.is_python())
+            && from.between.line == LinePosition::InsideLine
         {
             // The end of the text ends a line.
-            let over = Between { line: Line::Over, ..from.between };
-            nearest.insert((layout.newline, over), 0);
+            let over = BetweenLexemes { line: LinePosition::AfterInput, ..from.between };
+            nearest.insert((indentation.newline, over), 0);
         }
-        let spelled = self.made(nearest, end);
-        self.spelled.insert(key, Arc::clone(&spelled));
-        Ok(spelled)
+        let spellable_terminals = self.interned_exits(nearest, end);
+        self.spellable_terminals.insert(key, Arc::clone(&spellable_terminals));
+        Ok(spellable_terminals)
     }
 
     /// Reads up to the end of a lexeme that is not ignored.
-    fn read_on(&mut self, from: From, core: &mut Core) -> Result<Reached, Error> {
-        let mut reached = Reached {
+    fn explore(
+        &mut self,
+        from: SpellingStart,
+        core: &mut GrammarState,
+    ) -> Result<SpellingFrontier, Error> {
+        let mut frontier = SpellingFrontier {
             open: Vec::new(),
             seen: FxHashSet::default(),
             nearest: FxHashMap::default(),
             end: NEVER,
         };
-        self.begin((from.context, from.between), 0, &mut reached, core);
-        if from.between.line == Line::Over {
-            return Ok(reached);
+        self.add_start((from.context, from.between), 0, &mut frontier, core);
+        if from.between.line == LinePosition::AfterInput {
+            return Ok(frontier);
         }
         for bytes in 1.. {
-            for place in std::mem::take(&mut reached.open) {
-                let next = self.lexemes.next(place, core)?;
-                core.stacks.meter.spend(next.on.len() + next.ends.len())?;
+            for position in std::mem::take(&mut frontier.open) {
+                let next = self.lexeme_exits.successors_of(position, core)?;
+                core.gss.meter.spend(next.on.len() + next.ends.len())?;
                 for &on in &next.on {
-                    if reached.seen.insert(on) {
-                        reached.open.push(on);
+                    if frontier.seen.insert(on) {
+                        frontier.open.push(on);
                     }
                 }
-                for &(terminal, mut behind) in &next.ends {
-                    if from.look == Look::Loose && !core.ends_line(terminal) {
-                        behind.forbidden = NOTHING;
+                for &(terminal, mut after) in &next.ends {
+                    if from.precision == Look::Loose && !core.ends_line(terminal) {
+                        after.negative_threads = NOTHING;
                     }
-                    let (skipped, read) = core.is_read(terminal, from.between.line);
+                    let (skipped, read) = core.skip_or_shift(terminal, from.between.line);
                     if skipped {
                         let line = match from.between.line {
-                            Line::Joined => Line::Begun,
+                            LinePosition::JoinedLineStart => LinePosition::LineStart,
                             line => line,
                         };
-                        let behind = Between { line, ..behind };
-                        self.begin((from.context, behind), bytes, &mut reached, core);
+                        let after = BetweenLexemes { line, ..after };
+                        self.add_start((from.context, after), bytes, &mut frontier, core);
                     }
                     if read {
-                        behind.line = core.line_behind(terminal);
-                        reached.nearest.entry((core.shifted(terminal), behind)).or_insert(bytes);
+                        after.line = core.line_after(terminal);
+                        frontier
+                            .nearest
+                            .entry((core.shifted_terminal(terminal), after))
+                            .or_insert(bytes);
                     }
                 }
             }
-            if reached.open.is_empty() {
+            if frontier.open.is_empty() {
                 break;
             }
         }
-        Ok(reached)
+        Ok(frontier)
     }
 
     /// A place between lexemes that is come to with some bytes.
-    fn begin(
+    fn add_start(
         &self,
-        (context, between): (u32, Between),
+        (context, between): (u32, BetweenLexemes),
         bytes: u32,
-        reached: &mut Reached,
-        core: &mut Core,
+        frontier: &mut SpellingFrontier,
+        core: &mut GrammarState,
     ) {
-        if between.line != Line::Joined && self.may_end(between, core) {
-            reached.end = reached.end.min(bytes);
+        if between.line != LinePosition::JoinedLineStart && self.may_end(between, core) {
+            frontier.end = frontier.end.min(bytes);
         }
-        let place = (core.scans.number(context, between.forbidden), between.at);
-        if reached.seen.insert(place) {
-            reached.open.push(place);
+        let position = (core.lexer_states.intern(context, between.negative_threads), between.at);
+        if frontier.seen.insert(position) {
+            frontier.open.push(position);
         }
     }
 
-    fn made(&mut self, nearest: FxHashMap<(u32, Between), u32>, end: u32) -> Arc<Spelled> {
-        let mut exits: Vec<Exit> = nearest
+    fn interned_exits(
+        &mut self,
+        nearest: FxHashMap<(u32, BetweenLexemes), u32>,
+        end: u32,
+    ) -> Arc<SpellableTerminals> {
+        let mut exits: Vec<LexemeExit> = nearest
             .into_iter()
-            .map(|((terminal, behind), bytes)| Exit { terminal, behind, bytes })
+            .map(|((terminal, after), bytes)| LexemeExit { terminal, after, bytes })
             .collect();
         exits.sort_unstable();
         self.size += 64 + 20 * exits.len();
-        Arc::new(Spelled { exits: exits.into(), end })
+        Arc::new(SpellableTerminals { exits: exits.into(), end })
     }
 
     /// What is read without a lexeme, loosely: levels are told by columns and have no text, and
     /// embedded languages have any.
-    fn other(&mut self, terminal: u32, from: Between, core: &Core) -> Result<Arc<Spelled>, Error> {
-        if let Some(known) = self.others.get(&(terminal, from)) {
+    fn exits_without_lexeme(
+        &mut self,
+        terminal: u32,
+        from: BetweenLexemes,
+        core: &GrammarState,
+    ) -> Result<Arc<SpellableTerminals>, Error> {
+        if let Some(known) = self.without_lexeme.get(&(terminal, from)) {
             return Ok(Arc::clone(known));
         }
-        let exits = match &core.layout {
-            Some(layout) if layout.is_level(terminal) => {
-                let lines = from.line.levels(terminal == layout.indent);
-                let behind = lines.iter().map(|&line| Between { line, ..from });
-                behind.map(|behind| Exit { terminal, behind, bytes: 0 }).collect()
+        let exits = match &core.indentation {
+            Some(indentation) if indentation.is_level(terminal) => {
+                let lines = from.line.levels(terminal == indentation.indent);
+                let after = lines.iter().map(|&line| BetweenLexemes { line, ..from });
+                after.map(|after| LexemeExit { terminal, after, bytes: 0 }).collect()
             }
-            _ if from.line == Line::Over => Vec::new(),
-            _ => self.any_text(terminal, from.at)?,
+            _ if from.line == LinePosition::AfterInput => Vec::new(),
+            _ => self.any_string_exits(terminal, from.at)?,
         };
         self.size += 64 + 20 * exits.len();
-        let spelled = Arc::new(Spelled { exits: exits.into(), end: NEVER });
-        self.others.insert((terminal, from), Arc::clone(&spelled));
-        Ok(spelled)
+        let spellable_terminals = Arc::new(SpellableTerminals { exits: exits.into(), end: NEVER });
+        self.without_lexeme.insert((terminal, from), Arc::clone(&spellable_terminals));
+        Ok(spellable_terminals)
     }
 
     /// All states that texts which are not empty lead to.
-    pub(super) fn any_text(&self, terminal: u32, at: StateId) -> Result<Vec<Exit>, Error> {
-        let mut exits: Vec<Exit> = Vec::new();
+    pub(super) fn any_string_exits(
+        &self,
+        terminal: u32,
+        at: StateId,
+    ) -> Result<Vec<LexemeExit>, Error> {
+        let mut exits: Vec<LexemeExit> = Vec::new();
         let mut seen: FxHashSet<StateId> = FxHashSet::default();
         let mut last = vec![at];
         for bytes in 1.. {
             let mut next = Vec::new();
             for &at in &last {
-                for &byte in &self.lexemes.bytes {
-                    if let Some(at) = self.lexemes.step(at, byte)?
+                for &byte in &self.lexeme_exits.bytes {
+                    if let Some(at) = self.lexeme_exits.step(at, byte)?
                         && seen.insert(at)
                     {
-                        let behind = Between::new(NOTHING, at);
-                        exits.push(Exit { terminal, behind, bytes });
+                        let after = BetweenLexemes::new(NOTHING, at);
+                        exits.push(LexemeExit { terminal, after, bytes });
                         next.push(at);
                     }
                 }
@@ -226,51 +254,59 @@ impl Spelling {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.size + self.lexemes.memory_bytes()
+        self.size + self.lexeme_exits.memory_bytes()
     }
 }
 
-impl Line {
+impl LinePosition {
     /// Where a level that begins, or ends, leads to. It is told where a line begins, and at the end
     /// of the text all end.
-    fn levels(self, begins: bool) -> &'static [Line] {
+    fn levels(self, begins: bool) -> &'static [LinePosition] {
         match (self, begins) {
-            (Line::Ended, true) => &[Line::Begun],
-            (_, true) | (Line::Joined, false) => &[],
-            (Line::Ended | Line::Shallower, false) => &[Line::Shallower, Line::Over],
-            (_, false) => &[Line::Over],
+            (LinePosition::LineEnded, true) => &[LinePosition::LineStart],
+            (_, true) | (LinePosition::JoinedLineStart, false) => &[],
+            (LinePosition::LineEnded | LinePosition::Dedenting, false) => {
+                &[LinePosition::Dedenting, LinePosition::AfterInput]
+            }
+            (_, false) => &[LinePosition::AfterInput],
         }
     }
 }
 
-impl Core {
+impl GrammarState {
     /// Whether a terminal is told by columns.
     fn is_level(&self, terminal: u32) -> bool {
-        self.layout.as_ref().is_some_and(|layout| layout.is_level(terminal))
+        self.indentation.as_ref().is_some_and(|indentation| indentation.is_level(terminal))
     }
 
     /// Whether a lexeme may be ignored, and whether the stacks may shift it.
-    fn is_read(&self, terminal: u32, line: Line) -> (bool, bool) {
-        if let Some(layout) = self.layout.as_ref().filter(|layout| layout.newline == terminal) {
+    fn skip_or_shift(&self, terminal: u32, line: LinePosition) -> (bool, bool) {
+        if let Some(indentation) =
+            self.indentation.as_ref().filter(|indentation| indentation.newline == terminal)
+        {
             // Python ends a line once, and in brackets no line ends.
-            let closed = layout.is_python() && line != Line::Open;
-            return (closed || layout.has_brackets(), !closed);
+            let outside_line = indentation.is_python() && line != LinePosition::InsideLine;
+            return (outside_line || indentation.has_brackets(), !outside_line);
         }
         let ignored = terminal < self.terminals && self.is_ignored(terminal);
         (ignored, !ignored || self.lexing == Lexing::Any)
     }
 
     /// Where a text is in its lines behind a lexeme that the stacks shift.
-    pub(super) fn line_behind(&self, terminal: u32) -> Line {
-        if self.ends_line(terminal) { Line::Ended } else { Line::Open }
+    pub(super) fn line_after(&self, terminal: u32) -> LinePosition {
+        if self.ends_line(terminal) { LinePosition::LineEnded } else { LinePosition::InsideLine }
     }
 
     /// The same of a place between lexemes.
-    pub(super) fn line_of(&self, place: u32) -> Line {
-        match &self.layout {
-            Some(layout) if is_joined(layout.parts(place).depth) => Line::Joined,
-            Some(layout) if is_closed(layout.parts(place).depth) => Line::Begun,
-            _ => Line::Open,
+    pub(super) fn line_of(&self, parser_state: u32) -> LinePosition {
+        match &self.indentation {
+            Some(indentation) if is_joined(indentation.parts(parser_state).depth) => {
+                LinePosition::JoinedLineStart
+            }
+            Some(indentation) if is_closed(indentation.parts(parser_state).depth) => {
+                LinePosition::LineStart
+            }
+            _ => LinePosition::InsideLine,
         }
     }
 }

@@ -7,61 +7,62 @@
 use formalm_automata::Error;
 
 use crate::interner::NOTHING;
-use crate::lr0::members;
-use crate::state::Core;
+use crate::lr0::elements;
+use crate::state::GrammarState;
 
 /// Terminals in a row that are looked at.
-const DEPTH: usize = 4;
+const MAX_LOOKAHEAD_TERMINALS: usize = 4;
 
-impl Core {
+impl GrammarState {
     /// Whether the stacks of a place are settled, and limits of indentation do not matter.
-    pub(crate) fn is_settled_at(&mut self, place: u32) -> Result<bool, Error> {
-        let stacks = self.stacks_of(place);
-        Ok(self.has_room(place) && self.is_settled(stacks)?)
+    pub(crate) fn is_completable_at(&mut self, parser_state: u32) -> Result<bool, Error> {
+        let stacks = self.stacks_of(parser_state);
+        Ok(self.fits_limits(parser_state) && self.is_completable(stacks)?)
     }
 
     /// Whether some stacks are settled; `false` may also mean that it was not found out.
-    pub(crate) fn is_settled(&mut self, stacks: u32) -> Result<bool, Error> {
-        self.settles_within(stacks, DEPTH)
+    pub(crate) fn is_completable(&mut self, stacks: u32) -> Result<bool, Error> {
+        self.is_completable_within(stacks, MAX_LOOKAHEAD_TERMINALS)
     }
 
-    fn settles_within(&mut self, stacks: u32, depth: usize) -> Result<bool, Error> {
-        if self.certificate.fragile().is_empty() || stacks == NOTHING || depth == 0 {
-            return Ok(self.certificate.fragile().is_empty() && stacks != NOTHING);
+    fn is_completable_within(&mut self, stacks: u32, depth: usize) -> Result<bool, Error> {
+        if self.dead_end_proof.unproven().is_empty() || stacks == NOTHING || depth == 0 {
+            return Ok(self.dead_end_proof.unproven().is_empty() && stacks != NOTHING);
         }
-        if let Some(&known) = self.settled.get(&stacks) {
+        if let Some(&known) = self.completable.get(&stacks) {
             return Ok(known);
         }
-        let sound = !self.stacks.is_fragile(stacks);
-        let allowed = self.stacks.allowed(stacks)?;
-        let allowed = self.stacks.tables.sets.copy(allowed);
-        let fragile = |one: &u32| self.certificate.fragile().binary_search(one).is_ok();
-        let doubted: Vec<u32> = members(&allowed)
+        let proven = !self.gss.is_unproven(stacks);
+        let allowed = self.gss.allowed(stacks)?;
+        let allowed = self.gss.lr0.sets.copy(allowed);
+        let unproven = |one: &u32| self.dead_end_proof.unproven().binary_search(one).is_ok();
+        let unproven_terminals: Vec<u32> = elements(&allowed)
             .filter_map(|number| number.checked_sub(1))
-            .filter(|one| !sound || fragile(one))
+            .filter(|one| !proven || unproven(one))
             .collect();
-        let mut settled = sound || !doubted.is_empty();
-        for &terminal in &doubted {
-            let next = self.stacks.shift(stacks, terminal)?;
-            let good = !self.stacks.is_fragile(next) || self.settles_within(next, depth - 1)?;
-            settled &= good;
-            if !settled {
+        let mut completable = proven || !unproven_terminals.is_empty();
+        for &terminal in &unproven_terminals {
+            let next = self.gss.shift(stacks, terminal)?;
+            let good =
+                !self.gss.is_unproven(next) || self.is_completable_within(next, depth - 1)?;
+            completable &= good;
+            if !completable {
                 break;
             }
         }
-        if settled && !sound {
-            settled = self.spells_one(stacks, &doubted)?;
+        if completable && !proven {
+            completable = self.can_spell_one(stacks, &unproven_terminals)?;
         }
-        self.note_settled(stacks, settled);
-        Ok(settled)
+        self.record_completable(stacks, completable);
+        Ok(completable)
     }
 
     /// Whether one of the terminals can be spelled behind a separator where they alone may stand.
-    fn spells_one(&mut self, stacks: u32, terminals: &[u32]) -> Result<bool, Error> {
-        let context = self.context_on(stacks, self.layout.is_some())?;
+    fn can_spell_one(&mut self, stacks: u32, terminals: &[u32]) -> Result<bool, Error> {
+        let context = self.context_on(stacks, self.indentation.is_some())?;
         for &terminal in terminals {
-            for wanted in [terminal, self.became(terminal)] {
-                if self.is_spelled_in(context, wanted)? {
+            for wanted in [terminal, self.replacement_terminal(terminal)] {
+                if self.is_spellable_in(context, wanted)? {
                     return Ok(true);
                 }
             }

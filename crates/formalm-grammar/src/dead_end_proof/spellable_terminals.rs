@@ -16,17 +16,17 @@ use std::sync::Arc;
 use formalm_automata::{ByteSet, Error};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::indentation::PLAIN;
+use crate::indentation::NO_COLUMN;
 use crate::interner::NOTHING;
-use crate::lexer::Kind;
-use crate::state::Core;
+use crate::lexer::ThreadKind;
+use crate::state::GrammarState;
 
 /// Pairs of lexer states looked at before a lexeme is given up.
-const PAIRS: usize = 20_000;
+const MAX_STATES: usize = 20_000;
 /// The same for one terminal among all others.
-const TRIALS: usize = 2_000;
+const MAX_STATES_PER_TERMINAL: usize = 2_000;
 /// Ignored terminals, and bytes behind them, of which separators are made.
-const TEXTS: usize = 4;
+const MAX_SEPARATOR_PARTS: usize = 4;
 
 /// Texts that are always read as ignored lexemes.
 #[derive(Clone, Debug)]
@@ -38,54 +38,54 @@ struct Separator {
     /// nevertheless.
     left: u32,
     /// Those of them that separators leave, and not the end of a line.
-    own: u32,
+    unignored_threads: u32,
     /// Those of them that are ignored, so that they are left wherever it stands.
     ignored: u32,
 }
 
 /// What was proved.
 #[derive(Debug, Default)]
-pub(crate) struct Certificate {
+pub(crate) struct DeadEndProof {
     separator: Option<Separator>,
     /// Terminals behind which stacks may not be sound, ascending.
-    fragile: Vec<u32>,
+    unproven: Vec<u32>,
     /// Pairs (lexeme under way, forbidden): it can be ended in front of a separator.
-    settles: FxHashMap<(u32, u32), bool>,
+    lexeme_verdicts: FxHashMap<(u32, u32), bool>,
     /// What a separator leaves, per context.
-    leaves: FxHashMap<u32, u32>,
+    separator_threads: FxHashMap<u32, u32>,
 }
 
-impl Certificate {
+impl DeadEndProof {
     /// Terminals behind which stacks may not be sound, ascending.
-    pub(crate) fn fragile(&self) -> &[u32] {
-        &self.fragile
+    pub(crate) fn unproven(&self) -> &[u32] {
+        &self.unproven
     }
 
     /// Whether there is one.
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         self.separator.is_some()
     }
 
     /// A text that separates lexemes; empty if none is known.
-    pub(crate) fn separator_text(&self) -> Vec<u8> {
+    pub(crate) fn separator_bytes(&self) -> Vec<u8> {
         let texts = self.separator.as_ref().map(|one| Arc::clone(&one.texts));
         texts.and_then(|texts| texts.first().cloned()).unwrap_or_default()
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.settles.len() * 20 + self.leaves.len() * 12
+        self.lexeme_verdicts.len() * 20 + self.separator_threads.len() * 12
     }
 }
 
-impl Core {
+impl GrammarState {
     /// Looks for a separator that works for all of these terminals.
-    pub(crate) fn certify(&mut self, terminals: &[u32]) -> Result<(), Error> {
-        let lines = match &self.layout {
-            Some(layout) if layout.need.is_none() => return Ok(()),
-            Some(layout) => layout.left,
+    pub(crate) fn prove_no_dead_ends(&mut self, terminals: &[u32]) -> Result<(), Error> {
+        let lines = match &self.indentation {
+            Some(indentation) if indentation.needed_levels.is_none() => return Ok(()),
+            Some(indentation) => indentation.line_end_threads,
             None => NOTHING,
         };
-        let candidates = self.ignored_texts(terminals)?;
+        let candidates = self.separator_candidates(terminals)?;
         let mut tried: FxHashSet<u32> = FxHashSet::default();
         for left in candidates.iter().map(|one| one.1) {
             if !tried.insert(left) {
@@ -100,21 +100,21 @@ impl Core {
             let is_ignored = |one: &u32| self.is_ignored(self.lexer.terminal(*one));
             let ignored: Vec<u32> = all.iter().copied().filter(is_ignored).collect();
             let ignored = self.lexer.lists.intern(&ignored);
-            let own = left;
-            let left = self.union_of(own, lines);
-            let separator = Separator { texts, left, own, ignored };
-            let mut brittle = Vec::new();
+            let unignored_threads = left;
+            let left = self.union_threads(unignored_threads, lines);
+            let separator = Separator { texts, left, unignored_threads, ignored };
+            let mut context_dependent = Vec::new();
             let start = self.start_of_all(terminals, &[]);
             for &terminal in terminals {
-                self.stacks.meter.reset();
-                if !self.is_spelled((terminals, start), terminal, &separator)? {
-                    brittle.push(terminal);
+                self.gss.meter.reset();
+                if !self.is_always_spellable((terminals, start), terminal, &separator)? {
+                    context_dependent.push(terminal);
                 }
             }
-            self.stacks.meter.reset();
-            if let Some(fragile) = self.stacks.tables.mark_firm(&brittle) {
-                self.certificate.fragile = fragile;
-                self.certificate.separator = Some(separator);
+            self.gss.meter.reset();
+            if let Some(unproven) = self.gss.lr0.mark_always_spellable(&context_dependent) {
+                self.dead_end_proof.unproven = unproven;
+                self.dead_end_proof.separator = Some(separator);
                 break;
             }
         }
@@ -124,7 +124,7 @@ impl Core {
     /// Texts that are read as ignored lexemes whatever may stand there, blanks first, with the
     /// threads that could go on: single bytes, one of each class, and the shortest text of each
     /// ignored terminal with one of those bytes behind.
-    fn ignored_texts(&mut self, terminals: &[u32]) -> Result<Vec<(Vec<u8>, u32)>, Error> {
+    fn separator_candidates(&mut self, terminals: &[u32]) -> Result<Vec<(Vec<u8>, u32)>, Error> {
         let start = self.start_of_all(terminals, &[]);
         let common = [b' ', b'\n', b'\t'];
         let bytes = common.into_iter().chain(self.lexer.representatives().to_vec());
@@ -136,20 +136,21 @@ impl Core {
                 continue;
             }
             // Where none of them matches, nothing else has to be read.
-            if self.lexer.step(alone, byte, &mut self.stacks.meter)?.is_match() {
-                let left = self.ignored_leaves(start, &[byte])?;
+            if self.lexer.step(alone, byte, &mut self.gss.meter)?.is_match() {
+                let left = self.threads_after_ignored(start, &[byte])?;
                 found.extend(left.map(|left| (vec![byte], left)));
             }
         }
         let single = found.clone();
-        for at in 0..self.ignored.len().min(TEXTS) {
+        for at in 0..self.ignored.len().min(MAX_SEPARATOR_PARTS) {
             let one = self.lexer.start(std::iter::once(self.ignored[at]));
             let threads = self.lexer.lists.copy(one);
             let Some(&thread) = threads.first() else { continue };
-            let shortest = self.lexer.completion(thread)?;
-            for (byte, _) in single.iter().take(TEXTS).filter(|_| shortest.len() > 1) {
+            let shortest = self.lexer.shortest_completion(thread)?;
+            for (byte, _) in single.iter().take(MAX_SEPARATOR_PARTS).filter(|_| shortest.len() > 1)
+            {
                 let text = [&shortest, &byte[..]].concat();
-                let left = self.ignored_leaves(start, &text)?;
+                let left = self.threads_after_ignored(start, &text)?;
                 found.extend(left.map(|left| (text, left)));
             }
         }
@@ -159,26 +160,26 @@ impl Core {
     }
 
     /// What a text leaves in a context where it is read as ignored lexemes; `None` if it is not.
-    fn ignored_leaves(&mut self, context: u32, text: &[u8]) -> Result<Option<u32>, Error> {
-        let mut scans = vec![self.scans.number(context, NOTHING)];
+    fn threads_after_ignored(&mut self, context: u32, text: &[u8]) -> Result<Option<u32>, Error> {
+        let mut lexer_states = vec![self.lexer_states.intern(context, NOTHING)];
         for (at, &byte) in text.iter().enumerate() {
             let mut next = Vec::new();
-            for scan in scans {
-                let outcome = self.outcome(scan, byte)?;
-                next.extend(Some(outcome.on).filter(|&on| on != NOTHING));
-                for one in &*self.scans.endings(outcome.endings) {
+            for lexer_state in lexer_states {
+                let outcome = self.outcome(lexer_state, byte)?;
+                next.extend(Some(outcome.continued).filter(|&on| on != NOTHING));
+                for one in &*self.lexer_states.endings(outcome.endings) {
                     if !self.is_ignored(one.terminal) {
                         continue;
                     }
                     if at + 1 == text.len() {
                         return Ok(Some(one.left));
                     }
-                    next.push(self.scans.number(context, one.left));
+                    next.push(self.lexer_states.intern(context, one.left));
                 }
             }
             next.sort_unstable();
             next.dedup();
-            scans = next;
+            lexer_states = next;
         }
         Ok(None)
     }
@@ -187,33 +188,33 @@ impl Core {
     ///
     /// A terminal that other lexemes become has to be spelled as itself where none of them may
     /// stand, and as the first of them that may wherever some may.
-    fn is_spelled(
+    fn is_always_spellable(
         &mut self,
         (terminals, start): (&[u32], u32),
-        wanted: u32,
+        target: u32,
         separator: &Separator,
     ) -> Result<bool, Error> {
-        if self.embedded.has(wanted) {
-            return self.outlives(wanted, separator.left);
+        if self.sublanguages.has(target) {
+            return self.can_outlive(target, separator.left);
         }
-        let layout = self.layout.as_ref();
-        if layout.is_some_and(|layout| layout.is_level(wanted)) {
+        let indentation = self.indentation.as_ref();
+        if indentation.is_some_and(|indentation| indentation.is_level(target)) {
             // Columns tell it.
             return Ok(true);
         }
         // No line ends directly behind another one.
-        let is_newline = layout.is_some_and(|layout| layout.newline == wanted);
-        let left = if is_newline { separator.own } else { separator.left };
-        let of_it = self.replaced.iter().filter(|one| one.text as u32 == wanted);
+        let is_newline = indentation.is_some_and(|indentation| indentation.newline == target);
+        let left = if is_newline { separator.unignored_threads } else { separator.left };
+        let of_it = self.replaced.iter().filter(|one| one.text as u32 == target);
         let mut patterns: Vec<u32> = of_it
             .map(|one| one.pattern as u32)
             .filter(|one| terminals.contains(one) || self.is_ignored(*one))
             .collect();
         patterns.sort_unstable();
         for at in 0..patterns.len() {
-            let without = [&patterns[..at], &[wanted]].concat();
+            let without = [&patterns[..at], &[target]].concat();
             let start = self.start_of_all(terminals, &without);
-            if !self.ends((start, left), separator, Some(self.became(wanted)))? {
+            if !self.can_end((start, left), separator, Some(self.replacement_terminal(target)))? {
                 return Ok(false);
             }
         }
@@ -221,97 +222,119 @@ impl Core {
             true => start,
             false => self.start_of_all(terminals, &patterns),
         };
-        self.ends((start, left), separator, Some(wanted))
+        self.can_end((start, left), separator, Some(target))
     }
 
     /// Whether a terminal can be spelled between two separators in a context, behind what
     /// [`Core::fits`] there.
-    pub(crate) fn is_spelled_in(&mut self, context: u32, wanted: u32) -> Result<bool, Error> {
-        let Some(separator) = self.certificate.separator.clone() else { return Ok(false) };
-        let left = self.separator_leaves(context, &separator)?;
-        self.ends((context, left), &separator, Some(wanted))
+    pub(crate) fn is_spellable_in(&mut self, context: u32, target: u32) -> Result<bool, Error> {
+        let Some(separator) = self.dead_end_proof.separator.clone() else { return Ok(false) };
+        let left = self.threads_after_separator(context, &separator)?;
+        self.can_end((context, left), &separator, Some(target))
     }
 
     /// Whether what must not match is gone behind a separator, or is what one leaves in this
     /// context: then settled stacks can be completed.
-    pub(crate) fn fits(&mut self, context: u32, forbidden: u32) -> Result<bool, Error> {
-        if forbidden == NOTHING || self.certificate.fragile.is_empty() {
+    pub(crate) fn fits_separator(
+        &mut self,
+        context: u32,
+        negative_threads: u32,
+    ) -> Result<bool, Error> {
+        if negative_threads == NOTHING || self.dead_end_proof.unproven.is_empty() {
             return Ok(true);
         }
-        let Some(separator) = self.certificate.separator.clone() else { return Ok(false) };
-        if self.is_gone(forbidden, &separator)? {
+        let Some(separator) = self.dead_end_proof.separator.clone() else { return Ok(false) };
+        if self.dies_with_separator(negative_threads, &separator)? {
             return Ok(true);
         }
-        let left = self.separator_leaves(context, &separator)?;
-        Ok(self.is_within(forbidden, left))
+        let left = self.threads_after_separator(context, &separator)?;
+        Ok(self.is_subset(negative_threads, left))
     }
 
     /// Threads that could go on after a separator in a context.
-    fn separator_leaves(&mut self, context: u32, separator: &Separator) -> Result<u32, Error> {
-        if let Some(&known) = self.certificate.leaves.get(&context) {
+    fn threads_after_separator(
+        &mut self,
+        context: u32,
+        separator: &Separator,
+    ) -> Result<u32, Error> {
+        if let Some(&known) = self.dead_end_proof.separator_threads.get(&context) {
             return Ok(known);
         }
-        let lines = self.layout.as_ref().map_or(NOTHING, |layout| layout.left);
-        let mut left = self.union_of(separator.ignored, lines);
+        let lines =
+            self.indentation.as_ref().map_or(NOTHING, |indentation| indentation.line_end_threads);
+        let mut left = self.union_threads(separator.ignored, lines);
         for text in &*separator.texts {
-            let more = self.ignored_leaves(context, text)?;
-            left = self.union_of(left, more.unwrap_or(separator.left));
+            let more = self.threads_after_ignored(context, text)?;
+            left = self.union_threads(left, more.unwrap_or(separator.left));
         }
-        self.certificate.leaves.insert(context, left);
+        self.dead_end_proof.separator_threads.insert(context, left);
         Ok(left)
     }
 
-    fn is_within(&self, set: u32, other: u32) -> bool {
+    fn is_subset(&self, set: u32, other: u32) -> bool {
         let other = self.lexer.lists.get(other);
         self.lexer.lists.get(set).iter().all(|one| other.binary_search(one).is_ok())
     }
 
     /// Whether what a lexeme leaves is gone behind a separator.
-    pub(crate) fn leaves_nothing(&mut self, left: u32) -> Result<bool, Error> {
-        let Some(separator) = self.certificate.separator.clone() else { return Ok(false) };
-        self.is_gone(left, &separator)
+    pub(crate) fn dies_at_separator(&mut self, left: u32) -> Result<bool, Error> {
+        let Some(separator) = self.dead_end_proof.separator.clone() else { return Ok(false) };
+        self.dies_with_separator(left, &separator)
     }
 
     /// Whether the certificate shows that nothing stands in the way of a lexeme, on stacks that
     /// are settled; between lexemes, if what must not match [`Core::fits`] there.
-    pub(crate) fn is_certified(&mut self, lexeme: u32, forbidden: u32) -> Result<bool, Error> {
-        if let Some(&settles) = self.certificate.settles.get(&(lexeme, forbidden)) {
-            return Ok(settles);
+    pub(crate) fn is_lexeme_safe(
+        &mut self,
+        lexeme: u32,
+        negative_threads: u32,
+    ) -> Result<bool, Error> {
+        if let Some(&lexeme_verdicts) =
+            self.dead_end_proof.lexeme_verdicts.get(&(lexeme, negative_threads))
+        {
+            return Ok(lexeme_verdicts);
         }
-        let Some(separator) = self.certificate.separator.clone() else { return Ok(false) };
-        let settles = match lexeme {
-            NOTHING => self.is_harmless(forbidden, &separator)?,
-            _ => self.ends((lexeme, forbidden), &separator, None)?,
+        let Some(separator) = self.dead_end_proof.separator.clone() else { return Ok(false) };
+        let lexeme_verdicts = match lexeme {
+            NOTHING => self.is_harmless(negative_threads, &separator)?,
+            _ => self.can_end((lexeme, negative_threads), &separator, None)?,
         };
-        self.certificate.settles.insert((lexeme, forbidden), settles);
-        Ok(settles)
+        self.dead_end_proof.lexeme_verdicts.insert((lexeme, negative_threads), lexeme_verdicts);
+        Ok(lexeme_verdicts)
     }
 
     /// Whether any robust terminal can be spelled although some threads must not match: because
     /// they die with a separator, or because a separator leaves them too.
-    fn is_harmless(&mut self, forbidden: u32, separator: &Separator) -> Result<bool, Error> {
-        Ok(self.is_within(forbidden, separator.left) || self.is_gone(forbidden, separator)?)
+    fn is_harmless(&mut self, negative_threads: u32, separator: &Separator) -> Result<bool, Error> {
+        Ok(self.is_subset(negative_threads, separator.left)
+            || self.dies_with_separator(negative_threads, separator)?)
     }
 
     /// Whether some threads that must not match die with a separator, or are what all leave.
-    fn is_gone(&mut self, forbidden: u32, separator: &Separator) -> Result<bool, Error> {
-        if self.is_within(forbidden, separator.ignored) {
+    fn dies_with_separator(
+        &mut self,
+        negative_threads: u32,
+        separator: &Separator,
+    ) -> Result<bool, Error> {
+        if self.is_subset(negative_threads, separator.ignored) {
             return Ok(true);
         }
         // Where a comment was read, the end of a line may follow.
-        let threads = self.lexer.lists.get(forbidden);
+        let threads = self.lexer.lists.get(negative_threads);
         let is_comment = |one: &u32| {
             let terminal = self.lexer.terminal(*one);
-            self.layout.as_ref().is_some_and(|layout| layout.comments.contains(&terminal))
+            self.indentation
+                .as_ref()
+                .is_some_and(|indentation| indentation.line_comments.contains(&terminal))
         };
         let line: &[Vec<u8>] = if threads.iter().any(is_comment) { &[vec![b'\n']] } else { &[] };
         for text in separator.texts.iter().chain(line) {
-            let mut forbidden = forbidden;
+            let mut negative_threads = negative_threads;
             for &byte in text {
-                match self.pending(forbidden, byte)? {
+                match self.step_negative_threads(negative_threads, byte)? {
                     None => break,
                     Some(NOTHING) => return Ok(true),
-                    Some(left) => forbidden = left,
+                    Some(left) => negative_threads = left,
                 }
             }
         }
@@ -320,28 +343,30 @@ impl Core {
 
     /// Whether some text ends the lexeme, as this terminal if one is asked for, so that any
     /// terminal may follow, behind a separator or at once.
-    fn ends(
+    fn can_end(
         &mut self,
         from: (u32, u32),
         separator: &Separator,
-        wanted: Option<u32>,
+        target: Option<u32>,
     ) -> Result<bool, Error> {
-        if self.is_open_line(from, wanted) || self.ends_shortly(from, separator, wanted)? {
+        if self.is_open_line_end(from, target)
+            || self.ends_on_shortest_path(from, separator, target)?
+        {
             return Ok(true);
         }
         let mut seen: FxHashSet<(u32, u32)> = FxHashSet::from_iter([from]);
         let mut queue = vec![from];
         let mut at = 0;
-        let most = if wanted.is_some() { TRIALS } else { PAIRS };
+        let most = if target.is_some() { MAX_STATES_PER_TERMINAL } else { MAX_STATES };
         while at < queue.len() && queue.len() < most {
-            for byte in self.bytes_towards(queue[at].0, wanted)? {
-                let Some((ended, next)) = self.trial(queue[at], byte, separator, wanted)? else {
+            for byte in self.bytes_towards(queue[at].0, target)? {
+                let Some((ended, next)) = self.try_byte(queue[at], byte, separator, target)? else {
                     continue;
                 };
                 if ended {
                     return Ok(true);
                 }
-                if next.0 != NOTHING && self.may_be(next.0, wanted) && seen.insert(next) {
+                if next.0 != NOTHING && self.may_become(next.0, target) && seen.insert(next) {
                     queue.push(next);
                 }
             }
@@ -351,20 +376,22 @@ impl Core {
     }
 
     /// Whether a lexeme under way may become a terminal.
-    fn may_be(&self, lexeme: u32, wanted: Option<u32>) -> bool {
+    fn may_become(&self, lexeme: u32, target: Option<u32>) -> bool {
         let mut threads = self.lexer.lists.get(lexeme).iter();
-        wanted.is_none_or(|wanted| threads.any(|&one| self.lexer.terminal(one) == wanted))
+        target.is_none_or(|target| threads.any(|&one| self.lexer.terminal(one) == target))
     }
 
     /// Bytes, one of each class, that a thread of the terminal asked for reads; all of them if none
     /// is asked for.
-    fn bytes_towards(&self, lexeme: u32, wanted: Option<u32>) -> Result<Vec<u8>, Error> {
+    fn bytes_towards(&self, lexeme: u32, target: Option<u32>) -> Result<Vec<u8>, Error> {
         let mut bytes = self.lexer.representatives().to_vec();
-        let Some(wanted) = wanted else { return Ok(bytes) };
+        let Some(target) = target else { return Ok(bytes) };
         let mut read = ByteSet::default();
         for &thread in self.lexer.lists.get(lexeme) {
-            if self.lexer.terminal(thread) == wanted && self.lexer.kind(thread) == Kind::Lexeme {
-                read = read.union(self.lexer.bytes_read(thread)?);
+            if self.lexer.terminal(thread) == target
+                && self.lexer.kind(thread) == ThreadKind::Lexeme
+            {
+                read = read.union(self.lexer.readable_bytes(thread)?);
             }
         }
         bytes.retain(|&byte| read.contains(byte));
@@ -372,20 +399,20 @@ impl Core {
     }
 
     /// The same along the shortest texts of the threads: nearly always enough.
-    fn ends_shortly(
+    fn ends_on_shortest_path(
         &mut self,
         from: (u32, u32),
         separator: &Separator,
-        wanted: Option<u32>,
+        target: Option<u32>,
     ) -> Result<bool, Error> {
         for &thread in &*self.lexer.lists.copy(from.0) {
-            let is_other = |wanted| self.lexer.terminal(thread) != wanted;
-            if self.lexer.kind(thread) != Kind::Lexeme || wanted.is_some_and(is_other) {
+            let is_other = |target| self.lexer.terminal(thread) != target;
+            if self.lexer.kind(thread) != ThreadKind::Lexeme || target.is_some_and(is_other) {
                 continue;
             }
             let mut pair = from;
-            for &byte in &*self.lexer.completion(thread)? {
-                match self.trial(pair, byte, separator, wanted)? {
+            for &byte in &*self.lexer.shortest_completion(thread)? {
+                match self.try_byte(pair, byte, separator, target)? {
                     Some((true, _)) => return Ok(true),
                     Some((false, next)) => pair = next,
                     None => break,
@@ -397,40 +424,46 @@ impl Core {
 
     /// Whether a lexeme is the end of a line and nothing stands in its way: then it can be brought
     /// to any column.
-    fn is_open_line(&self, (lexeme, forbidden): (u32, u32), wanted: Option<u32>) -> bool {
-        let Some(layout) = &self.layout else { return false };
-        let one = match (self.lexer.lists.get(lexeme), forbidden) {
-            (&[one], NOTHING) if self.lexer.column(one) != PLAIN => one,
+    fn is_open_line_end(
+        &self,
+        (lexeme, negative_threads): (u32, u32),
+        target: Option<u32>,
+    ) -> bool {
+        let Some(indentation) = &self.indentation else { return false };
+        let one = match (self.lexer.lists.get(lexeme), negative_threads) {
+            (&[one], NOTHING) if self.lexer.column(one) != NO_COLUMN => one,
             _ => return false,
         };
-        let is_newline = |wanted: u32| wanted == layout.newline;
-        is_newline(self.lexer.terminal(one)) && wanted.is_none_or(is_newline)
+        let is_newline = |target: u32| target == indentation.newline;
+        is_newline(self.lexer.terminal(one)) && target.is_none_or(is_newline)
     }
 
     /// One byte: whether the lexeme may end there, and the pair if it goes on.
     #[expect(clippy::type_complexity, reason = "a pair of lexer states, twice")]
-    fn trial(
+    fn try_byte(
         &mut self,
-        (lexeme, forbidden): (u32, u32),
+        (lexeme, negative_threads): (u32, u32),
         byte: u8,
         separator: &Separator,
-        wanted: Option<u32>,
+        target: Option<u32>,
     ) -> Result<Option<(bool, (u32, u32))>, Error> {
-        let scan = self.scans.number(lexeme, forbidden);
-        let outcome = self.outcome(scan, byte)?;
+        let lexer_state = self.lexer_states.intern(lexeme, negative_threads);
+        let outcome = self.outcome(lexer_state, byte)?;
         let mut ended = false;
-        for one in &*self.scans.endings(outcome.endings) {
-            let fits = match wanted {
-                Some(wanted) => wanted == one.terminal,
-                None => !self.is_lost(one.terminal),
+        for one in &*self.lexer_states.endings(outcome.endings) {
+            let fits_separator = match target {
+                Some(target) => target == one.terminal,
+                None => !self.is_lost_replacement(one.terminal),
             };
             // What the end of a line leaves hinders nothing that can be spelled.
-            let line = self.layout.as_ref().filter(|layout| layout.newline == one.terminal);
-            let line = line.is_some_and(|layout| self.is_within(one.left, layout.left));
-            ended |= fits && (line || self.is_gone(one.left, separator)?);
+            let line =
+                self.indentation.as_ref().filter(|indentation| indentation.newline == one.terminal);
+            let line = line
+                .is_some_and(|indentation| self.is_subset(one.left, indentation.line_end_threads));
+            ended |= fits_separator && (line || self.dies_with_separator(one.left, separator)?);
         }
-        let alive = outcome.on != NOTHING || outcome.endings != NOTHING;
-        let next = self.scans.pair(outcome.on);
-        Ok(alive.then(|| (ended || self.is_open_line(next, wanted), next)))
+        let alive = outcome.continued != NOTHING || outcome.endings != NOTHING;
+        let next = self.lexer_states.pair(outcome.continued);
+        Ok(alive.then(|| (ended || self.is_open_line_end(next, target), next)))
     }
 }

@@ -17,18 +17,18 @@ use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
 use crate::interner::NOTHING;
-use crate::limits::Meter;
-use crate::lr0::{self, STOP, Tables};
-use node_sets::{Members, Sets};
-use rollback::{Log, Mark};
-use unit_reductions::Chains;
+use crate::limits::StepMeter;
+use crate::lr0::{self, END_OF_INPUT, Lr0Automaton};
+use node_sets::{NodeSets, SetElements};
+use rollback::{GssCheckpoint, RollbackLog};
+use unit_reductions::UnitReductionChains;
 
 const UNKNOWN: u32 = u32::MAX;
 /// What lies below the first state.
 const BOTTOM: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Edge {
+struct GssEdge {
     state: u32,
     below: u32,
     /// What its reductions can shift, as a set of [`Tables::sets`].
@@ -43,60 +43,60 @@ struct Edge {
 
 /// What is known of a node.
 #[derive(Clone, Copy, Debug)]
-struct Marks {
+struct NodeFlags {
     /// Its state is not sound, or one that completing its items comes back to.
-    fragile: bool,
+    unproven: bool,
     /// There is more than one stack below it.
     branched: bool,
 }
 
 /// The stacks built so far.
 #[derive(Debug)]
-pub(crate) struct Stacks {
-    pub(crate) tables: Tables,
-    pub(crate) meter: Meter,
+pub(crate) struct Gss {
+    pub(crate) lr0: Lr0Automaton,
+    pub(crate) meter: StepMeter,
     /// State and set of nodes below.
     nodes: Vec<(u32, u32)>,
-    marks: Vec<Marks>,
+    flags: Vec<NodeFlags>,
     node_ids: FxHashMap<(u32, u32), u32>,
-    edges: Vec<Edge>,
+    edges: Vec<GssEdge>,
     edge_ids: FxHashMap<(u32, u32), u32>,
-    chains: Chains,
+    chains: UnitReductionChains,
     /// Sets of nodes and of edges. A set of stacks is that of its topmost nodes.
-    sets: Sets,
+    sets: NodeSets,
     /// Where reductions that nothing can come before lead from some of the edges on long ways.
     forced: FxHashMap<u32, u32>,
     /// Edges above or equal to an edge that shift a terminal.
-    fronts: FxHashMap<(u32, u32), u32>,
+    shifting_edges: FxHashMap<(u32, u32), u32>,
     shifts: FxHashMap<(u32, u32), u32>,
     /// The terminals that sets of stacks can shift.
     allowed: FxHashMap<u32, u32>,
     start: u32,
-    mark: Option<(Mark, Log)>,
+    checkpoint: Option<(GssCheckpoint, RollbackLog)>,
     epoch: u64,
     bytes_allowed: u64,
     /// Memory that is used again.
     spare: Vec<u32>,
 }
 
-impl Stacks {
-    pub(crate) fn new(tables: Tables, meter: Meter, bytes_allowed: u64) -> Stacks {
-        let mut stacks = Stacks {
-            tables,
+impl Gss {
+    pub(crate) fn new(lr0: Lr0Automaton, meter: StepMeter, bytes_allowed: u64) -> Gss {
+        let mut stacks = Gss {
+            lr0,
             meter,
             nodes: Vec::new(),
-            marks: Vec::new(),
+            flags: Vec::new(),
             node_ids: FxHashMap::default(),
             edges: Vec::new(),
             edge_ids: FxHashMap::default(),
-            chains: Chains::default(),
-            sets: Sets::default(),
+            chains: UnitReductionChains::default(),
+            sets: NodeSets::default(),
             forced: FxHashMap::default(),
-            fronts: FxHashMap::default(),
+            shifting_edges: FxHashMap::default(),
             shifts: FxHashMap::default(),
             allowed: FxHashMap::default(),
             start: 0,
-            mark: None,
+            checkpoint: None,
             epoch: 0,
             bytes_allowed,
             spare: Vec::new(),
@@ -120,44 +120,44 @@ impl Stacks {
             fresh
         });
         if node == fresh {
-            let fragile = self.exposes_fragile(state, below);
-            let branched = self.branches(below);
-            self.marks.push(Marks { fragile, branched });
+            let unproven = self.exposes_unproven(state, below);
+            let branched = self.has_branches(below);
+            self.flags.push(NodeFlags { unproven, branched });
         }
         node
     }
 
     /// Whether there is more than one stack in some nodes.
-    fn branches(&self, nodes: &[u32]) -> bool {
+    fn has_branches(&self, nodes: &[u32]) -> bool {
         match *nodes {
             [BOTTOM] => false,
-            [one] => self.marks[one as usize].branched,
+            [one] => self.flags[one as usize].branched,
             _ => true,
         }
     }
 
     /// Whether a state is not sound, or one below that its items come back to when they are
     /// complete: what lies in between never matters again.
-    fn exposes_fragile(&self, state: u32, below: &[u32]) -> bool {
-        if !self.tables.has_fragile() {
+    fn exposes_unproven(&self, state: u32, below: &[u32]) -> bool {
+        if !self.lr0.has_unproven() {
             return false;
         }
-        if self.tables.is_fragile(state) {
+        if self.lr0.is_unproven(state) {
             return true;
         }
         if below.first() == Some(&BOTTOM) {
             return false;
         }
-        let pops = self.tables.pops(state);
+        let pops = self.lr0.pops(state);
         let most = pops.last().copied().unwrap_or(0);
         let mut reached = below.to_vec();
         for popped in 1..=most {
-            let fragile = |&one: &u32| self.marks[one as usize].fragile;
-            if pops.binary_search(&popped).is_ok() && reached.iter().any(fragile) {
+            let unproven = |&one: &u32| self.flags[one as usize].unproven;
+            if pops.binary_search(&popped).is_ok() && reached.iter().any(unproven) {
                 return true;
             }
             if popped < most {
-                if reached.iter().any(|&one| self.is_cut(one)) {
+                if reached.iter().any(|&one| self.is_cut_off(one)) {
                     // What is out of sight may be.
                     return true;
                 }
@@ -178,29 +178,29 @@ impl Stacks {
         *self.edge_ids.entry((state, below)).or_insert_with(|| {
             let unknown = UNKNOWN;
             let (allowed, chain, children, bytes) = (unknown, unknown, unknown, unknown);
-            edges.push(Edge { state, below, allowed, chain, children, bytes });
+            edges.push(GssEdge { state, below, allowed, chain, children, bytes });
             edges.len() as u32 - 1
         })
     }
 
     /// Nodes `count` below a node, itself for none.
-    fn pop(&mut self, mut node: u32, mut count: u32) -> Result<Members, Error> {
+    fn nodes_below(&mut self, mut node: u32, mut count: u32) -> Result<SetElements, Error> {
         while count > 0
-            && let Some(below) = Sets::single(self.nodes[node as usize].1)
+            && let Some(below) = NodeSets::single(self.nodes[node as usize].1)
         {
             self.meter.spend(1)?;
-            self.seen(node)?;
+            self.require_visible(node)?;
             (node, count) = (below, count - 1);
         }
         if count == 0 {
-            self.seen(node)?;
-            return Ok(Members::One(node));
+            self.require_visible(node)?;
+            return Ok(SetElements::One(node));
         }
         let mut reached = vec![node];
         for _ in 0..count {
             let mut below: Vec<u32> = Vec::new();
             for &node in &reached {
-                self.seen(node)?;
+                self.require_visible(node)?;
                 below.extend_from_slice(&self.sets.get(self.nodes[node as usize].1));
             }
             self.meter.spend(below.len())?;
@@ -208,21 +208,21 @@ impl Stacks {
             below.dedup();
             reached = below;
         }
-        reached.iter().try_for_each(|&node| self.seen(node))?;
-        Ok(Members::Several(reached.into()))
+        reached.iter().try_for_each(|&node| self.require_visible(node))?;
+        Ok(SetElements::Several(reached.into()))
     }
 
     /// Appends the edges that take the place of `popped` symbols above a node once they are a
     /// `symbol`.
-    fn reduced(
+    fn push_reduced_edges(
         &mut self,
         below: u32,
         (symbol, popped): (u32, u32),
         list: &mut Vec<u32>,
     ) -> Result<(), Error> {
-        for &node in &*self.pop(below, popped - 1)? {
+        for &node in &*self.nodes_below(below, popped - 1)? {
             let state = self.nodes[node as usize].0;
-            if let Some(next) = self.tables.goto(state, symbol, &mut self.meter)? {
+            if let Some(next) = self.lr0.goto(state, symbol, &mut self.meter)? {
                 list.push(self.edge(next, node));
             }
         }
@@ -231,10 +231,10 @@ impl Stacks {
 
     /// Edges that one reduction of an edge leads to.
     fn reductions(&mut self, edge: u32) -> Result<Vec<u32>, Error> {
-        let Edge { state, below, .. } = self.edges[edge as usize];
+        let GssEdge { state, below, .. } = self.edges[edge as usize];
         let mut list = Vec::new();
-        for at in 0..self.tables.reductions(state).len() {
-            self.reduced(below, self.tables.reductions(state)[at], &mut list)?;
+        for at in 0..self.lr0.reductions(state).len() {
+            self.push_reduced_edges(below, self.lr0.reductions(state)[at], &mut list)?;
         }
         self.meter.spend(list.len() + 1)?;
         list.retain(|&child| child != edge);
@@ -244,8 +244,8 @@ impl Stacks {
     }
 
     /// Edges that the reductions of an edge and its chain lead to, where they pop several symbols.
-    fn children(&mut self, edge: u32) -> Result<Members, Error> {
-        let Edge { below, children, .. } = self.edges[edge as usize];
+    fn children(&mut self, edge: u32) -> Result<SetElements, Error> {
+        let GssEdge { below, children, .. } = self.edges[edge as usize];
         if children != UNKNOWN {
             return Ok(self.sets.get(children));
         }
@@ -253,7 +253,7 @@ impl Stacks {
         let mut list = std::mem::take(&mut self.spare);
         list.clear();
         for at in 0..self.chain_reductions(chain).len() {
-            self.reduced(below, self.chain_reductions(chain)[at], &mut list)?;
+            self.push_reduced_edges(below, self.chain_reductions(chain)[at], &mut list)?;
         }
         self.meter.spend(list.len() + 1)?;
         list.sort_unstable();
@@ -261,8 +261,8 @@ impl Stacks {
         let set = self.sets.intern(&list);
         self.spare = list;
         self.edges[edge as usize].children = set;
-        if let Some((mark, log)) = &mut self.mark
-            && (edge as usize) < mark.edges
+        if let Some((checkpoint, log)) = &mut self.checkpoint
+            && (edge as usize) < checkpoint.edges
         {
             log.children.push(edge);
         }
@@ -273,7 +273,7 @@ impl Stacks {
     pub(crate) fn allowed_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
         let (mut path, mut at) = (Vec::new(), edge);
         while self.edges[edge as usize].allowed == UNKNOWN {
-            match self.settle(at)? {
+            match self.compute_allowed(at)? {
                 Some(open) => path.push(std::mem::replace(&mut at, open)),
                 None => at = path.pop().unwrap_or(edge),
             }
@@ -283,7 +283,7 @@ impl Stacks {
 
     /// Finds out what an edge can shift, if that is known of all it reduces to; else one of which
     /// it is not.
-    fn settle(&mut self, edge: u32) -> Result<Option<u32>, Error> {
+    fn compute_allowed(&mut self, edge: u32) -> Result<Option<u32>, Error> {
         let children = self.children(edge)?;
         let open = |one: &u32| self.edges[*one as usize].allowed == UNKNOWN;
         if let Some(at) = children.iter().position(open) {
@@ -293,7 +293,7 @@ impl Stacks {
         let chain = self.chain(edge)?;
         let mut allowed = self.chain_shifts(chain);
         for &child in &*children {
-            allowed = self.tables.joined(allowed, self.edges[child as usize].allowed);
+            allowed = self.lr0.joined(allowed, self.edges[child as usize].allowed);
         }
         self.meter.spend(children.len() + 1)?;
         self.edges[edge as usize].allowed = allowed;
@@ -302,7 +302,7 @@ impl Stacks {
 
     fn shifts_terminal(&mut self, edge: u32, terminal: u32) -> Result<bool, Error> {
         let allowed = self.allowed_of_edge(edge)?;
-        Ok(lr0::contains(self.tables.sets.get(allowed), terminal + 1))
+        Ok(lr0::contains(self.lr0.sets.get(allowed), terminal + 1))
     }
 
     /// The edges at the top of a set of stacks.
@@ -320,21 +320,21 @@ impl Stacks {
     /// The edge below an edge, if there is one and it is known.
     pub(crate) fn only_below(&mut self, edge: u32) -> Option<u32> {
         let below = self.edges[edge as usize].below;
-        if below == BOTTOM || self.is_cut(below) {
+        if below == BOTTOM || self.is_cut_off(below) {
             return None;
         }
         let (state, below) = self.nodes[below as usize];
-        Some(self.edge(state, Sets::single(below)?))
+        Some(self.edge(state, NodeSets::single(below)?))
     }
 
     /// Whether some state on the stacks is not sound.
-    pub(crate) fn is_fragile(&self, stacks: u32) -> bool {
-        self.sets.get(stacks).iter().any(|&node| self.marks[node as usize].fragile)
+    pub(crate) fn is_unproven(&self, stacks: u32) -> bool {
+        self.sets.get(stacks).iter().any(|&node| self.flags[node as usize].unproven)
     }
 
     /// Whether there is more than one stack.
     pub(crate) fn is_branched(&self, stacks: u32) -> bool {
-        self.branches(&self.sets.get(stacks))
+        self.has_branches(&self.sets.get(stacks))
     }
 
     /// What a set of stacks can shift: a set of [`Tables::sets`], with [`STOP`] in it if the text
@@ -348,7 +348,7 @@ impl Stacks {
             None => self.allowed_of_all(stacks)?,
         };
         self.allowed.insert(stacks, allowed);
-        if let Some((_, log)) = &mut self.mark {
+        if let Some((_, log)) = &mut self.checkpoint {
             log.allowed.push(stacks);
         }
         Ok(allowed)
@@ -358,7 +358,7 @@ impl Stacks {
         let mut joined = NOTHING;
         for edge in self.tops(stacks) {
             let allowed = self.allowed_of_edge(edge)?;
-            joined = self.tables.joined(joined, allowed);
+            joined = self.lr0.joined(joined, allowed);
         }
         Ok(joined)
     }
@@ -366,25 +366,25 @@ impl Stacks {
     /// Whether the text may end here.
     pub(crate) fn is_accepting(&mut self, stacks: u32) -> Result<bool, Error> {
         let allowed = self.allowed(stacks)?;
-        Ok(lr0::contains(self.tables.sets.get(allowed), STOP))
+        Ok(lr0::contains(self.lr0.sets.get(allowed), END_OF_INPUT))
     }
 
     /// The union of two sets of stacks.
-    pub(crate) fn united(&mut self, left: u32, right: u32) -> u32 {
+    pub(crate) fn union(&mut self, left: u32, right: u32) -> u32 {
         if left == right {
             return left;
         }
         let edges = [self.tops(left), self.tops(right)].concat();
-        self.united_edges(edges)
+        self.stacks_of_edges(edges)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         self.nodes.len() * 34
             + self.edges.len() * 44
-            + (self.fronts.len() + self.shifts.len()) * 20
+            + (self.shifting_edges.len() + self.shifts.len()) * 20
             + (self.allowed.len() + self.forced.len()) * 12
             + self.sets.memory_bytes()
             + self.chains.memory_bytes()
-            + self.tables.memory_bytes()
+            + self.lr0.memory_bytes()
     }
 }

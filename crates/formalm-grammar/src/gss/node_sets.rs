@@ -2,35 +2,35 @@
 
 use std::ops::Deref;
 
-use crate::interner::Lists;
+use crate::interner::ListInterner;
 
 /// Marks the number of a set of one.
 const SINGLE: u32 = 1 << 31;
 
 /// Sets by number; 0 is the empty one.
 #[derive(Debug, Default)]
-pub(super) struct Sets {
-    several: Lists,
+pub(super) struct NodeSets {
+    several: ListInterner,
 }
 
 /// The members of a set, to be kept while others are made.
-pub(super) enum Members {
+pub(super) enum SetElements {
     One(u32),
     Several(Box<[u32]>),
 }
 
-impl Deref for Members {
+impl Deref for SetElements {
     type Target = [u32];
 
     fn deref(&self) -> &[u32] {
         match self {
-            Members::One(one) => std::slice::from_ref(one),
-            Members::Several(list) => list,
+            SetElements::One(one) => std::slice::from_ref(one),
+            SetElements::Several(list) => list,
         }
     }
 }
 
-impl Sets {
+impl NodeSets {
     /// The number of a set, given as a sorted list.
     pub(super) fn intern(&mut self, list: &[u32]) -> u32 {
         match list {
@@ -51,10 +51,10 @@ impl Sets {
         self.intern(&[one])
     }
 
-    pub(super) fn get(&self, set: u32) -> Members {
-        match Sets::single(set) {
-            Some(one) => Members::One(one),
-            None => Members::Several(self.several.copy(set)),
+    pub(super) fn get(&self, set: u32) -> SetElements {
+        match NodeSets::single(set) {
+            Some(one) => SetElements::One(one),
+            None => SetElements::Several(self.several.copy(set)),
         }
     }
 

@@ -1,10 +1,10 @@
 //! Dropping what was only looked at.
 
-use super::{Stacks, UNKNOWN};
+use super::{Gss, UNKNOWN};
 
 /// How far the arenas reach: what comes after can be dropped again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct GssCheckpoint {
     pub(super) nodes: usize,
     pub(super) edges: usize,
     pub(super) sets: usize,
@@ -12,24 +12,28 @@ pub(super) struct Mark {
 
 /// What was remembered since the mark.
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(super) struct RollbackLog {
     pub(super) children: Vec<u32>,
     pub(super) forced: Vec<u32>,
-    pub(super) fronts: Vec<(u32, u32)>,
+    pub(super) shifting_edges: Vec<(u32, u32)>,
     pub(super) shifts: Vec<(u32, u32)>,
     pub(super) allowed: Vec<u32>,
 }
 
-impl Stacks {
+impl Gss {
     /// Begins to note what is made, so that [`Stacks::forget`] can drop it.
-    pub(crate) fn remember(&mut self) {
-        let mark = Mark { nodes: self.nodes.len(), edges: self.edges.len(), sets: self.sets.len() };
-        self.mark = Some((mark, Log::default()));
+    pub(crate) fn checkpoint(&mut self) {
+        let checkpoint = GssCheckpoint {
+            nodes: self.nodes.len(),
+            edges: self.edges.len(),
+            sets: self.sets.len(),
+        };
+        self.checkpoint = Some((checkpoint, RollbackLog::default()));
     }
 
     /// Keeps what was made since [`Stacks::remember`].
-    pub(crate) fn keep(&mut self) {
-        self.mark = None;
+    pub(crate) fn commit(&mut self) {
+        self.checkpoint = None;
     }
 
     /// How often stacks were dropped: with the same number, edges have the numbers they had.
@@ -38,8 +42,8 @@ impl Stacks {
     }
 
     /// Drops what was made since [`Stacks::remember`].
-    pub(crate) fn forget(&mut self) {
-        let Some((mark, log)) = self.mark.take() else { return };
+    pub(crate) fn rollback(&mut self) {
+        let Some((checkpoint, log)) = self.checkpoint.take() else { return };
         for edge in log.children {
             if let Some(edge) = self.edges.get_mut(edge as usize) {
                 edge.children = UNKNOWN;
@@ -48,8 +52,8 @@ impl Stacks {
         for edge in log.forced {
             self.forced.remove(&edge);
         }
-        for key in log.fronts {
-            self.fronts.remove(&key);
+        for key in log.shifting_edges {
+            self.shifting_edges.remove(&key);
         }
         for key in log.shifts {
             self.shifts.remove(&key);
@@ -57,14 +61,14 @@ impl Stacks {
         for stacks in log.allowed {
             self.allowed.remove(&stacks);
         }
-        for (state, below) in self.nodes.drain(mark.nodes..) {
+        for (state, below) in self.nodes.drain(checkpoint.nodes..) {
             self.node_ids.remove(&(state, below));
         }
-        self.marks.truncate(mark.nodes);
-        for edge in self.edges.drain(mark.edges..) {
+        self.flags.truncate(checkpoint.nodes);
+        for edge in self.edges.drain(checkpoint.edges..) {
             self.edge_ids.remove(&(edge.state, edge.below));
         }
-        self.sets.truncate(mark.sets);
+        self.sets.truncate(checkpoint.sets);
         self.epoch += 1;
     }
 }

@@ -2,15 +2,17 @@
 
 use formalm_automata::Error;
 
-use super::{Edge, Stacks, UNKNOWN};
-use crate::completion::stack_shortest_path::{Group, NEVER, Rests, Way, least};
+use super::{Gss, GssEdge, UNKNOWN};
+use crate::completion::stack_shortest_path::{
+    NEVER, NodeGroup, PathEdge, ShortestPathGraph, shortest_path,
+};
 
-impl Stacks {
+impl Gss {
     /// Bytes of a shortest completion, lexemes being read in any way.
-    pub(crate) fn completion_bytes(&mut self, stacks: u32) -> Result<u32, Error> {
+    pub(crate) fn min_completion_bytes(&mut self, stacks: u32) -> Result<u32, Error> {
         let mut bytes = NEVER;
         for edge in self.tops(stacks) {
-            bytes = bytes.min(least(self, edge)?);
+            bytes = bytes.min(shortest_path(self, edge)?);
         }
         Ok(bytes)
     }
@@ -19,47 +21,47 @@ impl Stacks {
     /// complete; none of the whole text.
     pub(crate) fn items(&mut self, edge: u32) -> Result<Vec<(usize, u32, Vec<u32>)>, Error> {
         self.meter.spend(1)?;
-        let Edge { state, below, .. } = self.edges[edge as usize];
-        let kernel: Vec<(u32, u32)> = self.tables.kernel(state).collect();
+        let GssEdge { state, below, .. } = self.edges[edge as usize];
+        let kernel: Vec<(u32, u32)> = self.lr0.kernel(state).collect();
         let mut items = Vec::with_capacity(kernel.len());
-        for (place, pushed) in kernel {
-            let place = place as usize;
+        for (position, pushed) in kernel {
+            let position = position as usize;
             let mut becomes = Vec::new();
-            if !self.tables.is_goal_at(place) {
-                self.reduced(below, (self.tables.left[place], pushed), &mut becomes)?;
+            if !self.lr0.is_goal_at(position) {
+                self.push_reduced_edges(below, (self.lr0.left[position], pushed), &mut becomes)?;
             }
-            items.push((place, pushed, becomes));
+            items.push((position, pushed, becomes));
         }
         Ok(items)
     }
 }
 
-impl Rests for Stacks {
+impl ShortestPathGraph for Gss {
     /// An edge: what is left of an item, then the completion of what it becomes.
-    type Rest = u32;
+    type Node = u32;
 
     fn known(&self, edge: &u32) -> Option<u32> {
         Some(self.edges[*edge as usize].bytes).filter(|&bytes| bytes != UNKNOWN)
     }
 
-    fn keep(&mut self, edge: u32, bytes: u32) {
+    fn store(&mut self, edge: u32, bytes: u32) {
         self.edges[edge as usize].bytes = bytes.min(NEVER - 1);
     }
 
-    fn ways(
+    fn out_edges(
         &mut self,
         edge: u32,
         from: usize,
-        group: &mut Group<u32>,
-        ways: &mut Vec<Way<u32>>,
+        group: &mut NodeGroup<u32>,
+        out_edges: &mut Vec<PathEdge<u32>>,
     ) -> Result<(), Error> {
-        for (place, pushed, becomes) in self.items(edge)? {
-            let bytes = self.tables.rest_bytes(place).min(NEVER - 1);
-            if self.tables.is_goal_at(place) {
-                ways.push(Way { from, bytes, to: None });
+        for (position, pushed, becomes) in self.items(edge)? {
+            let bytes = self.lr0.rest_bytes(position).min(NEVER - 1);
+            if self.lr0.is_goal_at(position) {
+                out_edges.push(PathEdge { from, bytes, to: None });
             }
             for to in becomes {
-                ways.push(Way { from, bytes, to: Some(to) });
+                out_edges.push(PathEdge { from, bytes, to: Some(to) });
                 if pushed == 1 && self.known(&to).is_none() {
                     group.add(to);
                 }

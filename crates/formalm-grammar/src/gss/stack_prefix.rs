@@ -2,20 +2,20 @@
 
 use formalm_automata::{BEYOND, Error};
 
-use super::{BOTTOM, Marks, Stacks};
+use super::{BOTTOM, Gss, NodeFlags};
 
 /// The state in place of all that is out of sight.
-const CUT: u32 = u32::MAX;
+const CUT_OFF: u32 = u32::MAX;
 /// In place of the number of nodes below.
-const NONE_SEEN: u32 = u32::MAX;
+const BELOW_CUT: u32 = u32::MAX;
 /// Words that the outline of stacks takes at most.
-const WORDS: usize = 200;
+const MAX_PREFIX_WORDS: usize = 200;
 
-impl Stacks {
+impl Gss {
     /// Appends the nodes of stacks from their tops down to a depth: of each its state, whether it
     /// is fragile, and how many nodes lie below it. `false` if they are too many.
-    pub(crate) fn outline(&self, stacks: u32, depth: u32, list: &mut Vec<u32>) -> bool {
-        let most = list.len() + WORDS;
+    pub(crate) fn push_prefix(&self, stacks: u32, depth: u32, list: &mut Vec<u32>) -> bool {
+        let most = list.len() + MAX_PREFIX_WORDS;
         let mut open: Vec<(u32, u32)> = Vec::new();
         // Nearly always one node lies below the other, and nothing else is open.
         let mut next = None;
@@ -25,17 +25,17 @@ impl Stacks {
         }
         while let Some((node, depth)) = next.take().or_else(|| open.pop()) {
             let (state, below) = self.nodes[node as usize];
-            let fragile = u32::from(self.marks[node as usize].fragile);
+            let unproven = u32::from(self.flags[node as usize].unproven);
             if depth == 0 {
-                list.extend([fragile, NONE_SEEN]);
+                list.extend([unproven, BELOW_CUT]);
                 continue;
             }
-            if list.len() > most || self.is_cut(node) {
+            if list.len() > most || self.is_cut_off(node) {
                 return false;
             }
             let below = self.sets.get(below);
             let is_last = below.first() == Some(&BOTTOM);
-            list.extend([2 * state + fragile, if is_last { 0 } else { below.len() as u32 }]);
+            list.extend([2 * state + unproven, if is_last { 0 } else { below.len() as u32 }]);
             if let (false, &[node]) = (is_last, &below[..]) {
                 next = Some((node, depth - 1));
             } else if !is_last {
@@ -46,23 +46,23 @@ impl Stacks {
     }
 
     /// The stacks of an outline, with nothing in sight below; `number` is the outline's own.
-    pub(crate) fn drawn(&mut self, outline: &[u32], number: u32) -> u32 {
+    pub(crate) fn stacks_of_prefix(&mut self, push_prefix: &[u32], number: u32) -> u32 {
         let mut nodes: Vec<u32> = Vec::new();
         // Backwards, what lies below comes first.
-        for pair in outline.rchunks_exact(2) {
+        for pair in push_prefix.rchunks_exact(2) {
             let (word, count) = (pair[0], pair[1]);
-            let (state, fragile) = (word / 2, word % 2 != 0);
+            let (state, unproven) = (word / 2, word % 2 != 0);
             let node = match count {
                 // Whether nodes are fragile may depend on what is out of sight, so they are not
                 // shared with those of other outlines.
-                NONE_SEEN => self.node_of(CUT, self.variant(number), fragile),
+                BELOW_CUT => self.node_with_flags(CUT_OFF, self.prefix_tag(number), unproven),
                 0 => self.node(state, &[BOTTOM]),
                 _ => {
                     let mut below = nodes.split_off(nodes.len() - count as usize);
                     below.sort_unstable();
                     below.dedup();
                     let below = self.sets.intern(&below);
-                    self.node_of(state, below, fragile)
+                    self.node_with_flags(state, below, unproven)
                 }
             };
             nodes.push(node);
@@ -72,33 +72,33 @@ impl Stacks {
         self.sets.intern(&nodes)
     }
 
-    fn variant(&self, number: u32) -> u32 {
-        if self.tables.has_fragile() { number } else { 0 }
+    fn prefix_tag(&self, number: u32) -> u32 {
+        if self.lr0.has_unproven() { number } else { 0 }
     }
 
     /// A node that is said to be fragile or not.
-    fn node_of(&mut self, state: u32, below: u32, fragile: bool) -> u32 {
+    fn node_with_flags(&mut self, state: u32, below: u32, unproven: bool) -> u32 {
         let fresh = self.nodes.len() as u32;
         let node = *self.node_ids.entry((state, below)).or_insert(fresh);
         if node == fresh {
-            let branched = state == CUT || self.branches(&self.sets.get(below));
+            let branched = state == CUT_OFF || self.has_branches(&self.sets.get(below));
             self.nodes.push((state, below));
-            self.marks.push(Marks { fragile, branched });
+            self.flags.push(NodeFlags { unproven, branched });
         } else {
-            self.marks[node as usize].fragile |= fragile;
+            self.flags[node as usize].unproven |= unproven;
         }
         node
     }
 
     /// Whether a node stands for what is out of sight.
     #[inline]
-    pub(super) fn is_cut(&self, node: u32) -> bool {
-        self.nodes[node as usize].0 == CUT
+    pub(super) fn is_cut_off(&self, node: u32) -> bool {
+        self.nodes[node as usize].0 == CUT_OFF
     }
 
     /// Refuses to go on at what is out of sight.
     #[inline]
-    pub(super) fn seen(&self, node: u32) -> Result<(), Error> {
-        if self.is_cut(node) { Err(BEYOND) } else { Ok(()) }
+    pub(super) fn require_visible(&self, node: u32) -> Result<(), Error> {
+        if self.is_cut_off(node) { Err(BEYOND) } else { Ok(()) }
     }
 }

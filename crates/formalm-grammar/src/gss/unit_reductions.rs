@@ -7,17 +7,17 @@
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Stacks, UNKNOWN};
+use super::{Gss, UNKNOWN};
 use crate::interner::NOTHING;
-use crate::limits::Meter;
-use crate::lr0::{self, Tables};
+use crate::limits::StepMeter;
+use crate::lr0::{self, Lr0Automaton};
 
 /// In place of the state below, where nothing is reduced.
-const NONE: u32 = u32::MAX;
+const NO_STATE_BELOW: u32 = u32::MAX;
 
 /// What a state comes to above another one by reductions of one symbol.
 #[derive(Debug)]
-struct Chain {
+struct UnitReductionChain {
     /// Itself and the states that take its place, those that shift something.
     states: Box<[u32]>,
     /// What these shift, as a set of [`Tables::sets`].
@@ -28,50 +28,54 @@ struct Chain {
 
 /// The chains met so far; they are kept, as there are few.
 #[derive(Debug, Default)]
-pub(super) struct Chains {
-    list: Vec<Chain>,
+pub(super) struct UnitReductionChains {
+    list: Vec<UnitReductionChain>,
     ids: FxHashMap<(u32, u32), u32>,
     bytes: usize,
 }
 
-impl Chains {
+impl UnitReductionChains {
     fn number(
         &mut self,
         (state, below): (u32, u32),
-        tables: &mut Tables,
-        meter: &mut Meter,
+        lr0: &mut Lr0Automaton,
+        meter: &mut StepMeter,
     ) -> Result<u32, Error> {
         if let Some(&known) = self.ids.get(&(state, below)) {
             return Ok(known);
         }
-        let mut met = vec![state];
-        let mut seen = FxHashSet::from_iter([state]);
-        let (mut shifts, mut deep) = (Vec::new(), Vec::new());
+        let mut visited = vec![state];
+        let mut require_visible = FxHashSet::from_iter([state]);
+        let (mut shifts, mut long_reductions) = (Vec::new(), Vec::new());
         let mut at = 0;
-        while let Some(&state) = met.get(at) {
-            lr0::join(&mut shifts, tables.sets.get(tables.shifts(state)));
-            for number in 0..tables.reductions(state).len() {
+        while let Some(&state) = visited.get(at) {
+            lr0::join(&mut shifts, lr0.sets.get(lr0.shifts(state)));
+            for number in 0..lr0.reductions(state).len() {
                 meter.spend(1)?;
-                let (symbol, popped) = tables.reductions(state)[number];
+                let (symbol, popped) = lr0.reductions(state)[number];
                 if popped > 1 {
-                    deep.push((symbol, popped));
-                } else if let Some(next) = tables.goto(below, symbol, meter)?
-                    && seen.insert(next)
+                    long_reductions.push((symbol, popped));
+                } else if let Some(next) = lr0.goto(below, symbol, meter)?
+                    && require_visible.insert(next)
                 {
-                    met.push(next);
+                    visited.push(next);
                 }
             }
             at += 1;
         }
-        met.retain(|&state| tables.shifts(state) != NOTHING);
-        met.sort_unstable();
-        deep.sort_unstable();
-        deep.dedup();
+        visited.retain(|&state| lr0.shifts(state) != NOTHING);
+        visited.sort_unstable();
+        long_reductions.sort_unstable();
+        long_reductions.dedup();
         let number = self.list.len() as u32;
-        self.bytes += 80 + 4 * met.len() + 8 * deep.len();
+        self.bytes += 80 + 4 * visited.len() + 8 * long_reductions.len();
         self.ids.insert((state, below), number);
-        let shifts = tables.sets.intern(&shifts);
-        self.list.push(Chain { states: met.into(), shifts, reductions: deep.into() });
+        let shifts = lr0.sets.intern(&shifts);
+        self.list.push(UnitReductionChain {
+            states: visited.into(),
+            shifts,
+            reductions: long_reductions.into(),
+        });
         Ok(number)
     }
 
@@ -80,20 +84,20 @@ impl Chains {
     }
 }
 
-impl Stacks {
+impl Gss {
     /// The number of an edge's chain.
     pub(super) fn chain(&mut self, edge: u32) -> Result<u32, Error> {
-        let super::Edge { state, below, chain, .. } = self.edges[edge as usize];
+        let super::GssEdge { state, below, chain, .. } = self.edges[edge as usize];
         if chain != UNKNOWN {
             return Ok(chain);
         }
-        let under = if self.tables.reductions(state).is_empty() {
-            NONE
+        let state_below = if self.lr0.reductions(state).is_empty() {
+            NO_STATE_BELOW
         } else {
-            self.seen(below)?;
+            self.require_visible(below)?;
             self.nodes[below as usize].0
         };
-        let chain = self.chains.number((state, under), &mut self.tables, &mut self.meter)?;
+        let chain = self.chains.number((state, state_below), &mut self.lr0, &mut self.meter)?;
         self.edges[edge as usize].chain = chain;
         Ok(chain)
     }
@@ -109,7 +113,7 @@ impl Stacks {
     }
 
     /// The edges of an edge's chain that shift a terminal.
-    pub(super) fn chain_front(
+    pub(super) fn push_shifting_edges(
         &mut self,
         edge: u32,
         terminal: u32,
@@ -120,7 +124,7 @@ impl Stacks {
         self.meter.spend(self.chains.list[chain].states.len())?;
         for at in 0..self.chains.list[chain].states.len() {
             let state = self.chains.list[chain].states[at];
-            let shifts = self.tables.sets.get(self.tables.shifts(state));
+            let shifts = self.lr0.sets.get(self.lr0.shifts(state));
             if lr0::contains(shifts, terminal + 1) {
                 list.push(self.edge(state, below));
             }

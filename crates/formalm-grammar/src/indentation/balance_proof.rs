@@ -10,19 +10,19 @@
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::indentation::parser_state::Layout;
-use crate::indentation::{Columns, FIRST, NONE, is_column, joins_next};
+use crate::indentation::parser_state::IndentationState;
+use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, FIRST_COLUMN, is_column, joins_next};
 use crate::interner::NOTHING;
 use crate::lexer::DEAD;
-use crate::normal_form::Prepared;
+use crate::normal_form::NormalizedGrammar;
 use crate::normal_form::lowering::Production;
-use crate::state::Core;
+use crate::state::GrammarState;
 
 /// Lexer states of the end of a line that are looked at.
-const STATES: usize = 1_000;
+const MAX_LEXER_STATES: usize = 1_000;
 
 /// Bytes that an indentation is made of.
-const BLANKS: [u8; 3] = *b" \t\x0c";
+const INDENT_BYTES: [u8; 3] = *b" \t\x0c";
 
 /// Kinds of terminals as levels see them.
 const NEWLINE: u8 = 1;
@@ -31,28 +31,28 @@ const DEDENT: u8 = 4;
 const OTHER: u8 = 8;
 
 /// A count that rises and falls along what symbols derive.
-struct Balance {
+struct SymbolBalance {
     /// Per symbol: by how much it changes; every derivation by as much.
     net: Vec<Option<i64>>,
     /// Per symbol: how low it comes.
     low: Vec<i64>,
 }
 
-impl Balance {
+impl SymbolBalance {
     /// The balance of a count; `None` if derivations differ, or if the start does not come back to
     /// nothing without going below it.
-    fn new(prepared: &Prepared, change: impl Fn(u32) -> i64) -> Option<Balance> {
-        let size = prepared.symbols as usize;
+    fn new(normalized: &NormalizedGrammar, change: impl Fn(u32) -> i64) -> Option<SymbolBalance> {
+        let size = normalized.symbols as usize;
         // What may be empty changes nothing.
         let empty = |&empty: &bool| empty.then_some(0);
-        let net = prepared.nullable.iter().map(empty).collect();
-        let mut balance = Balance { net, low: vec![0; size] };
-        for terminal in 0..prepared.terminals {
+        let net = normalized.nullable.iter().map(empty).collect();
+        let mut balance = SymbolBalance { net, low: vec![0; size] };
+        for terminal in 0..normalized.terminals {
             balance.net[terminal as usize] = Some(change(terminal));
             balance.low[terminal as usize] = change(terminal).min(0);
         }
         let (net, mut differs) = (&mut balance.net, false);
-        until_stable(prepared, |one| {
+        until_fixpoint(normalized, |one| {
             let all = one.right.iter().map(|&symbol| net[symbol as usize]).sum::<Option<i64>>();
             let known = &mut net[one.left as usize];
             differs |= known.is_some() && all.is_some() && *known != all;
@@ -63,16 +63,16 @@ impl Balance {
         if differs {
             return None;
         }
-        balance.lower(prepared)?;
-        let start = prepared.start as usize;
+        balance.compute_lows(normalized)?;
+        let start = normalized.start as usize;
         (balance.net[start] == Some(0) && balance.low[start] == 0).then_some(balance)
     }
 
     /// Finds how low symbols come; `None` if there is no end of it.
-    fn lower(&mut self, prepared: &Prepared) -> Option<()> {
+    fn compute_lows(&mut self, normalized: &NormalizedGrammar) -> Option<()> {
         for _ in 0..=self.low.len() {
             let mut changed = false;
-            for one in &prepared.productions {
+            for one in &normalized.productions {
                 let (mut level, mut low) = (0, 0);
                 for &symbol in &one.right {
                     low = low.min(level + self.low[symbol as usize]);
@@ -95,19 +95,25 @@ impl Balance {
 
 /// Levels that completing anything takes at most; `None` if levels, lines and brackets need not
 /// fit together.
-fn need(prepared: &Prepared, layout: &Layout) -> Option<u32> {
-    let level = |one: u32| i64::from(one == layout.indent) - i64::from(one == layout.dedent);
-    let levels = Balance::new(prepared, level)?;
-    let brackets = Balance::new(prepared, |one| layout.bracket(one))?;
-    let told = |one: u32| one == layout.newline || layout.is_level(one);
-    (no_lines_inside(prepared, &brackets, told) && neighbours_fit(prepared, layout))
-        .then(|| deepest(prepared, &levels))
+fn needed_levels(normalized: &NormalizedGrammar, indentation: &IndentationState) -> Option<u32> {
+    let level =
+        |one: u32| i64::from(one == indentation.indent) - i64::from(one == indentation.dedent);
+    let levels = SymbolBalance::new(normalized, level)?;
+    let brackets = SymbolBalance::new(normalized, |one| indentation.bracket(one))?;
+    let ends_or_indents = |one: u32| one == indentation.newline || indentation.is_level(one);
+    (no_line_ends_in_brackets(normalized, &brackets, ends_or_indents)
+        && adjacent_terminals_fit(normalized, indentation))
+    .then(|| max_needed_levels(normalized, &levels))
 }
 
 /// Whether no line ends within brackets.
-fn no_lines_inside(prepared: &Prepared, brackets: &Balance, told: impl Fn(u32) -> bool) -> bool {
-    let mut inside = vec![false; prepared.symbols as usize];
-    until_stable(prepared, |one| {
+fn no_line_ends_in_brackets(
+    normalized: &NormalizedGrammar,
+    brackets: &SymbolBalance,
+    ends_or_indents: impl Fn(u32) -> bool,
+) -> bool {
+    let mut inside = vec![false; normalized.symbols as usize];
+    until_fixpoint(normalized, |one| {
         let mut changed = false;
         let mut depth = i64::from(inside[one.left as usize]);
         for &symbol in &one.right {
@@ -116,38 +122,38 @@ fn no_lines_inside(prepared: &Prepared, brackets: &Balance, told: impl Fn(u32) -
         }
         changed
     });
-    (0..prepared.terminals).all(|one| !told(one) || !inside[one as usize])
+    (0..normalized.terminals).all(|one| !ends_or_indents(one) || !inside[one as usize])
 }
 
 /// Whether kinds of terminals follow each other as the ends of lines tell them.
-fn neighbours_fit(prepared: &Prepared, layout: &Layout) -> bool {
+fn adjacent_terminals_fit(normalized: &NormalizedGrammar, indentation: &IndentationState) -> bool {
     let kind = |one: u32| match one {
-        one if one == layout.newline => NEWLINE,
-        one if one == layout.indent => INDENT,
-        one if one == layout.dedent => DEDENT,
+        one if one == indentation.newline => NEWLINE,
+        one if one == indentation.indent => INDENT,
+        one if one == indentation.dedent => DEDENT,
         _ => OTHER,
     };
-    let first = ends(prepared, kind, false);
-    let last = ends(prepared, kind, true);
+    let first = kinds_at_edge(normalized, kind, false);
+    let last = kinds_at_edge(normalized, kind, true);
     // A text begins as a line does, with Python's rules.
-    let begins = first[prepared.start as usize];
-    let may_begin = if layout.is_python() { OTHER } else { OTHER | NEWLINE };
+    let begins = first[normalized.start as usize];
+    let may_begin = if indentation.is_python() { OTHER } else { OTHER | NEWLINE };
     begins & !may_begin == 0
-        && prepared.productions.iter().all(|one| {
+        && normalized.productions.iter().all(|one| {
             let pairs = (0..one.right.len()).flat_map(|at| {
-                let behind = &one.right[at + 1..];
-                let near = behind.iter().position(|&next| !prepared.nullable[next as usize]);
-                let near = near.map_or(behind.len(), |near| near + 1);
-                behind[..near].iter().map(move |&next| (one.right[at], next))
+                let after = &one.right[at + 1..];
+                let near = after.iter().position(|&next| !normalized.nullable[next as usize]);
+                let near = near.map_or(after.len(), |near| near + 1);
+                after[..near].iter().map(move |&next| (one.right[at], next))
             });
-            pairs
-                .into_iter()
-                .all(|(left, right)| follows(last[left as usize], first[right as usize]))
+            pairs.into_iter().all(|(line_end_threads, right)| {
+                may_follow(last[line_end_threads as usize], first[right as usize])
+            })
         })
 }
 
 /// Whether terminals of these kinds may follow each other.
-fn follows(before: u8, after: u8) -> bool {
+fn may_follow(before: u8, after: u8) -> bool {
     let indented = after & INDENT == 0 || before & !NEWLINE == 0;
     let dedented = after & DEDENT == 0 || before & !(NEWLINE | DEDENT) == 0;
     let ended = after & NEWLINE == 0 || before & !OTHER == 0;
@@ -155,17 +161,21 @@ fn follows(before: u8, after: u8) -> bool {
 }
 
 /// Kinds of terminals at one end of what symbols derive.
-fn ends(prepared: &Prepared, kind: impl Fn(u32) -> u8, is_last: bool) -> Vec<u8> {
-    let mut kinds: Vec<u8> = (0..prepared.symbols)
-        .map(|one| if one < prepared.terminals { kind(one) } else { 0 })
+fn kinds_at_edge(
+    normalized: &NormalizedGrammar,
+    kind: impl Fn(u32) -> u8,
+    is_last: bool,
+) -> Vec<u8> {
+    let mut kinds: Vec<u8> = (0..normalized.symbols)
+        .map(|one| if one < normalized.terminals { kind(one) } else { 0 })
         .collect();
-    until_stable(prepared, |one| {
+    until_fixpoint(normalized, |one| {
         let mut all = kinds[one.left as usize];
         let count = one.right.len();
         for at in 0..count {
             let symbol = one.right[if is_last { count - 1 - at } else { at }];
             all |= kinds[symbol as usize];
-            if !prepared.nullable[symbol as usize] {
+            if !normalized.nullable[symbol as usize] {
                 break;
             }
         }
@@ -175,27 +185,28 @@ fn ends(prepared: &Prepared, kind: impl Fn(u32) -> u8, is_last: bool) -> Vec<u8>
 }
 
 /// Levels that completing any part of a rule takes at most, each in the flattest way.
-fn deepest(prepared: &Prepared, levels: &Balance) -> u32 {
+fn max_needed_levels(normalized: &NormalizedGrammar, levels: &SymbolBalance) -> u32 {
     const UNKNOWN: i64 = i64::MAX;
-    let flat =
-        |symbol: u32| if symbol < prepared.terminals { levels.of(symbol).max(0) } else { UNKNOWN };
-    let mut peaks: Vec<i64> = (0..prepared.symbols).map(flat).collect();
+    let flat = |symbol: u32| {
+        if symbol < normalized.terminals { levels.of(symbol).max(0) } else { UNKNOWN }
+    };
+    let mut peaks: Vec<i64> = (0..normalized.symbols).map(flat).collect();
     let peak = |right: &[u32], peaks: &[i64]| {
         let (mut level, mut peak) = (0i64, 0);
         for &symbol in right {
-            if !prepared.nullable[symbol as usize] {
+            if !normalized.nullable[symbol as usize] {
                 peak = peak.max(peaks[symbol as usize].saturating_add(level.max(0)));
             }
             level += levels.of(symbol);
         }
         peak
     };
-    until_stable(prepared, |one| {
+    until_fixpoint(normalized, |one| {
         let (found, known) = (peak(&one.right, &peaks), peaks[one.left as usize]);
         peaks[one.left as usize] = found.min(known);
         found < known
     });
-    let rests = prepared
+    let rests = normalized
         .productions
         .iter()
         .flat_map(|one| (0..one.right.len()).map(|at| peak(&one.right[at..], &peaks)));
@@ -204,8 +215,8 @@ fn deepest(prepared: &Prepared, levels: &Balance) -> u32 {
 
 /// Looks at all productions again and again until that changes nothing: from the first to the last
 /// and back, since what one is made of may be on either side.
-fn until_stable(prepared: &Prepared, mut look: impl FnMut(&Production) -> bool) {
-    let all = &prepared.productions;
+fn until_fixpoint(normalized: &NormalizedGrammar, mut look: impl FnMut(&Production) -> bool) {
+    let all = &normalized.productions;
     loop {
         if !all.iter().fold(false, |changed, one| look(one) | changed)
             || !all.iter().rev().fold(false, |changed, one| look(one) | changed)
@@ -215,23 +226,31 @@ fn until_stable(prepared: &Prepared, mut look: impl FnMut(&Production) -> bool) 
     }
 }
 
-impl Core {
+impl GrammarState {
     /// Notes what the certificate needs to know of lines.
-    pub(crate) fn look_at_lines(&mut self, prepared: &Prepared) -> Result<(), Error> {
-        let Some(need) = self.layout.as_ref().and_then(|layout| need(prepared, layout)) else {
+    pub(crate) fn prove_line_balance(
+        &mut self,
+        normalized: &NormalizedGrammar,
+    ) -> Result<(), Error> {
+        let Some(needed_levels) = self
+            .indentation
+            .as_ref()
+            .and_then(|indentation| needed_levels(normalized, indentation))
+        else {
             return Ok(());
         };
-        let left = self.ended_lines()?;
+        let line_end_threads = self.threads_after_line_end()?;
         let all = self.lexer.start(0..self.terminals);
-        if let Some(layout) = &mut self.layout {
-            (layout.need, layout.left) = (left.map(|_| need), left.unwrap_or(NOTHING));
-            layout.in_brackets = layout.need.map(|_| (layout.newline, all));
+        if let Some(indentation) = &mut self.indentation {
+            (indentation.needed_levels, indentation.line_end_threads) =
+                (line_end_threads.map(|_| needed_levels), line_end_threads.unwrap_or(NOTHING));
+            indentation.in_brackets = indentation.needed_levels.map(|_| (indentation.newline, all));
         }
         for terminal in self.ignored.clone() {
-            if self.is_comment(terminal)?
-                && let Some(layout) = &mut self.layout
+            if self.is_line_comment(terminal)?
+                && let Some(indentation) = &mut self.indentation
             {
-                layout.comments.push(terminal);
+                indentation.line_comments.push(terminal);
             }
         }
         Ok(())
@@ -239,49 +258,51 @@ impl Core {
 
     /// Whether an ignored terminal reads to the end of the line: nothing else can follow it than
     /// line breaks, which begin no other terminal, and the end of a line reads it too.
-    fn is_comment(&mut self, terminal: u32) -> Result<bool, Error> {
-        let Some(Layout { newline, left, need: Some(_), .. }) = self.layout else {
+    fn is_line_comment(&mut self, terminal: u32) -> Result<bool, Error> {
+        let Some(IndentationState { newline, line_end_threads, needed_levels: Some(_), .. }) =
+            self.indentation
+        else {
             return Ok(false);
         };
         let others = (0..self.terminals).filter(|&one| one != newline);
         let others = self.lexer.start(others);
         let start = self.lexer.start(std::iter::once(terminal));
-        let (mut met, mut at) = (vec![start], 0);
+        let (mut visited, mut at) = (vec![start], 0);
         // Threads that were found to read to the end; those of most bytes are the same.
         let mut found: FxHashSet<u32> = FxHashSet::default();
-        while at < met.len() && at < STATES {
+        while at < visited.len() && at < MAX_LEXER_STATES {
             for byte in self.lexer.representatives().to_vec() {
-                let read = self.lexer.step(met[at], byte, &mut self.stacks.meter)?;
+                let read = self.lexer.step(visited[at], byte, &mut self.gss.meter)?;
                 if at == 0 && read != DEAD {
-                    let line = self.lexer.step(left, byte, &mut self.stacks.meter)?;
+                    let line = self.lexer.step(line_end_threads, byte, &mut self.gss.meter)?;
                     if line.matches == NOTHING {
                         return Ok(false);
                     }
                 }
                 if read.matches != NOTHING
                     && found.insert(read.next)
-                    && !self.reads_to_the_end(read.next, others)?
+                    && !self.reads_to_line_end(read.next, others)?
                 {
                     return Ok(false);
                 }
-                if read.next != NOTHING && !met.contains(&read.next) {
-                    met.push(read.next);
+                if read.next != NOTHING && !visited.contains(&read.next) {
+                    visited.push(read.next);
                 }
             }
             at += 1;
         }
-        Ok(at == met.len())
+        Ok(at == visited.len())
     }
 
     /// Whether a line break ends what some threads can go on with, and nothing that others begin
     /// with does.
-    fn reads_to_the_end(&mut self, threads: u32, others: u32) -> Result<bool, Error> {
-        if threads == NOTHING || self.lexer.step(threads, b'\n', &mut self.stacks.meter)? != DEAD {
+    fn reads_to_line_end(&mut self, threads: u32, others: u32) -> Result<bool, Error> {
+        if threads == NOTHING || self.lexer.step(threads, b'\n', &mut self.gss.meter)? != DEAD {
             return Ok(false);
         }
         for byte in self.lexer.representatives().to_vec() {
-            let ended = self.lexer.step(threads, byte, &mut self.stacks.meter)? == DEAD;
-            if ended && self.lexer.step(others, byte, &mut self.stacks.meter)? != DEAD {
+            let ended = self.lexer.step(threads, byte, &mut self.gss.meter)? == DEAD;
+            if ended && self.lexer.step(others, byte, &mut self.gss.meter)? != DEAD {
                 return Ok(false);
             }
         }
@@ -290,26 +311,28 @@ impl Core {
 
     /// Threads of the end of a line where one may begin; `None` if it does not go on over blank
     /// lines to any column, wherever it is.
-    fn ended_lines(&mut self) -> Result<Option<u32>, Error> {
-        let Some(newline) = self.layout.as_ref().map(|layout| layout.newline) else {
+    fn threads_after_line_end(&mut self) -> Result<Option<u32>, Error> {
+        let Some(newline) = self.indentation.as_ref().map(|indentation| indentation.newline) else {
             return Ok(None);
         };
         let Some(columns) = self.lexer.columns else { return Ok(None) };
         // Only whether there is a column counts.
-        let columns = Columns { widest: 0, ..columns };
+        let columns = ColumnCounter { widest: 0, ..columns };
         let step = |column: u32, byte: u8| match columns.step(column, byte) {
-            column if is_column(column) || column == columns.step(FIRST, b' ') => FIRST,
+            column if is_column(column) || column == columns.step(FIRST_COLUMN, b' ') => {
+                FIRST_COLUMN
+            }
             other => other,
         };
-        let start = (self.lexer.start(std::iter::once(newline)), NONE);
+        let start = (self.lexer.start(std::iter::once(newline)), BEFORE_LINE_BREAK);
         let mut nodes = vec![start];
         let mut numbers: FxHashMap<(u32, u32), usize> = FxHashMap::from_iter([(start, 0)]);
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<LexerEdge> = Vec::new();
         let mut at = 0;
-        while at < nodes.len() && nodes.len() < STATES {
+        while at < nodes.len() && nodes.len() < MAX_LEXER_STATES {
             let (set, column) = nodes[at];
             for byte in self.lexer.representatives().to_vec() {
-                let read = self.lexer.step(set, byte, &mut self.stacks.meter)?;
+                let read = self.lexer.step(set, byte, &mut self.gss.meter)?;
                 if read.next == NOTHING && read.matches == NOTHING {
                     continue;
                 }
@@ -323,58 +346,62 @@ impl Core {
             at += 1;
         }
         // A line break behind a backslash begins no line.
-        let begins = |step: &Step| step.1 == b'\n' && !joins_next(nodes[step.0].1);
-        if at < nodes.len() || !goes_on_everywhere(&steps, nodes.len(), begins) {
+        let begins = |step: &LexerEdge| step.1 == b'\n' && !joins_next(nodes[step.0].1);
+        if at < nodes.len() || !continues_everywhere(&steps, nodes.len(), begins) {
             return Ok(None);
         }
-        let mut left = NOTHING;
+        let mut line_end_threads = NOTHING;
         for &(from, _, to, matches) in &steps {
             if (matches || joins_next(nodes[from].1)) && is_column(nodes[to].1) {
-                left = self.union_of(left, nodes[to].0);
+                line_end_threads = self.union_threads(line_end_threads, nodes[to].0);
             }
         }
-        Ok(Some(left))
+        Ok(Some(line_end_threads))
     }
 }
 
 /// A step from a state by a byte to a state, with whether it matches.
-type Step = (usize, u8, usize, bool);
+type LexerEdge = (usize, u8, usize, bool);
 
 /// Whether line breaks can be read from everywhere, and behind each the same blanks in any number,
 /// all of which match. `is_break` tells which steps begin a line.
-fn goes_on_everywhere(steps: &[Step], states: usize, is_break: impl Fn(&Step) -> bool) -> bool {
+fn continues_everywhere(
+    steps: &[LexerEdge],
+    states: usize,
+    is_break: impl Fn(&LexerEdge) -> bool,
+) -> bool {
     let mut begins = vec![false; states];
     let mut stack: Vec<usize> =
         steps.iter().filter(|step| is_break(step)).map(|step| step.2).collect();
     if steps.iter().any(|step| is_break(step) && !step.3) {
         return false;
     }
-    let mut blanks: Option<Vec<u8>> = None;
+    let mut whitespace: Option<Vec<u8>> = None;
     while let Some(at) = stack.pop() {
         if std::mem::replace(&mut begins[at], true) {
             continue;
         }
-        let here = steps.iter().filter(|step| step.0 == at && BLANKS.contains(&step.1));
+        let here = steps.iter().filter(|step| step.0 == at && INDENT_BYTES.contains(&step.1));
         let mut read: Vec<u8> = here.clone().map(|step| step.1).collect();
         read.sort_unstable();
         if here.clone().any(|step| !step.3) || !read.contains(&b' ') {
             return false;
         }
-        if blanks.get_or_insert_with(|| read.clone()) != &read {
+        if whitespace.get_or_insert_with(|| read.clone()) != &read {
             return false;
         }
         stack.extend(here.map(|step| step.2));
     }
     // Every state comes to a line break.
-    let mut comes = vec![false; states];
+    let mut reaches_break = vec![false; states];
     let mut changed = true;
     while changed {
         changed = false;
         for step @ &(from, _, to, _) in steps {
-            if !comes[from] && (is_break(step) || comes[to]) {
-                (comes[from], changed) = (true, true);
+            if !reaches_break[from] && (is_break(step) || reaches_break[to]) {
+                (reaches_break[from], changed) = (true, true);
             }
         }
     }
-    comes.into_iter().all(|comes| comes)
+    reaches_break.into_iter().all(|reaches_break| reaches_break)
 }

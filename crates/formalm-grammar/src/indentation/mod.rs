@@ -44,118 +44,124 @@ pub struct Indentation {
 }
 
 /// The widest indentation that can be asked for.
-pub(crate) const WIDEST: u32 = 0xfff;
+pub(crate) const MAX_COLUMN: u32 = 0xfff;
 
 /// Of threads whose column does not matter.
-pub(crate) const PLAIN: u32 = u32::MAX;
+pub(crate) const NO_COLUMN: u32 = u32::MAX;
 /// Before the first line break.
-pub(crate) const NONE: u32 = u32::MAX - 1;
+pub(crate) const BEFORE_LINE_BREAK: u32 = u32::MAX - 1;
 /// Behind something that is no blank.
-pub(crate) const OFF: u32 = u32::MAX - 2;
+pub(crate) const NOT_WHITESPACE: u32 = u32::MAX - 2;
 /// Where lines begin.
-pub(crate) const FIRST: u32 = 0;
+pub(crate) const FIRST_COLUMN: u32 = 0;
 
 /// In place of a width: more than [`WIDEST`], and as much as fits below a [`Join`].
-const WIDE: u32 = 0x1fff;
+const TOO_WIDE: u32 = 0x1fff;
 /// The bits of a column that hold its widths. Those above hold a [`Join`].
-const WIDTHS: u32 = (1 << JOIN) - 1;
-const JOIN: u32 = 29;
+const WIDTH_BITS: u32 = (1 << JOIN_SHIFT) - 1;
+const JOIN_SHIFT: u32 = 29;
 
 /// A backslash in the indentation of a line, as Python reads it: the next line goes on with this
 /// one, and the column of the first backslash that has blanks before it is that of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-enum Join {
+enum LineJoin {
     /// There is none, or only such without blanks before them.
-    Open = 0,
+    None = 0,
     /// The backslash was read, and a line break has to follow.
-    Pending = 1,
+    Backslash = 1,
     /// A carriage return followed it. A line feed belongs to the same line break.
-    Return = 2,
+    CarriageReturn = 2,
     /// The line break was read. The text cannot end here.
     Joined = 3,
     /// Blanks were read behind it, and do not count.
-    Fixed = 4,
+    ColumnFixed = 4,
 }
 
 /// Counts columns. A column is a pair: as counted, and with tabs of one blank.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Columns {
+pub(crate) struct ColumnCounter {
     pub(crate) rules: Rules,
     pub(crate) tab: u32,
     pub(crate) widest: u32,
 }
 
 fn is_counted(column: u32) -> bool {
-    column >> JOIN <= Join::Fixed as u32
+    column >> JOIN_SHIFT <= LineJoin::ColumnFixed as u32
 }
 
-fn join(column: u32) -> Join {
-    match column >> JOIN {
-        1 => Join::Pending,
-        2 => Join::Return,
-        3 => Join::Joined,
-        4 => Join::Fixed,
-        _ => Join::Open,
+fn join(column: u32) -> LineJoin {
+    match column >> JOIN_SHIFT {
+        1 => LineJoin::Backslash,
+        2 => LineJoin::CarriageReturn,
+        3 => LineJoin::Joined,
+        4 => LineJoin::ColumnFixed,
+        _ => LineJoin::None,
     }
 }
 
-fn joined(column: u32, join: Join) -> u32 {
-    column & WIDTHS | (join as u32) << JOIN
+fn with_join(column: u32, join: LineJoin) -> u32 {
+    column & WIDTH_BITS | (join as u32) << JOIN_SHIFT
 }
 
 /// Returns `true` if a column is one, and not something else that is known instead.
 pub(crate) fn is_column(column: u32) -> bool {
-    is_counted(column) && join(column) != Join::Pending && widths(column).0 != WIDE
+    is_counted(column) && join(column) != LineJoin::Backslash && widths(column).0 != TOO_WIDE
 }
 
 /// A column as counted, and with tabs of one blank.
 pub(crate) fn widths(column: u32) -> (u32, u32) {
-    ((column & WIDTHS) >> 16, column & 0xffff)
+    ((column & WIDTH_BITS) >> 16, column & 0xffff)
 }
 
 /// The column of a line that is fewest bytes away, if one was counted.
 pub(crate) fn nearest_column(column: u32) -> Option<u32> {
-    let nearest = is_counted(column).then_some(column & WIDTHS);
+    let nearest = is_counted(column).then_some(column & WIDTH_BITS);
     nearest.filter(|&column| is_column(column))
 }
 
 /// Returns `true` if blanks lead on from a column, which a backslash did not fix.
-pub(crate) fn is_free(column: u32) -> bool {
-    join(column) == Join::Open || column & WIDTHS == FIRST && join(column) == Join::Joined
+pub(crate) fn is_extendable(column: u32) -> bool {
+    join(column) == LineJoin::None
+        || column & WIDTH_BITS == FIRST_COLUMN && join(column) == LineJoin::Joined
 }
 
 /// Returns `true` if a line break at a column only joins the line with the next one.
 pub(crate) fn joins_next(column: u32) -> bool {
-    is_counted(column) && matches!(join(column), Join::Pending | Join::Return)
+    is_counted(column) && matches!(join(column), LineJoin::Backslash | LineJoin::CarriageReturn)
 }
 
 /// Returns `true` if the text may end at a column: not directly behind a line that is joined.
 pub(crate) fn may_end_at(column: u32) -> bool {
-    !is_counted(column) || matches!(join(column), Join::Open | Join::Fixed)
+    !is_counted(column) || matches!(join(column), LineJoin::None | LineJoin::ColumnFixed)
 }
 
-impl Columns {
+impl ColumnCounter {
     /// Bytes that change columns; others do so alike.
-    pub(crate) const BYTES: [u8; 6] = *b" \t\n\x0c\r\\";
+    pub(crate) const COLUMN_BYTES: [u8; 6] = *b" \t\n\x0c\r\\";
 
     /// The column after a byte.
     pub(crate) fn step(&self, column: u32, byte: u8) -> u32 {
         if self.rules == Rules::Python && is_counted(column) {
             match (byte, join(column)) {
-                (b'\\', Join::Pending) => return OFF,
-                (b'\\', _) => return joined(column, Join::Pending),
-                (b'\r', Join::Pending) => return joined(column, Join::Return),
-                (b'\n', Join::Pending) => return joined(column, Join::Joined),
+                (b'\\', LineJoin::Backslash) => return NOT_WHITESPACE,
+                (b'\\', _) => return with_join(column, LineJoin::Backslash),
+                (b'\r', LineJoin::Backslash) => return with_join(column, LineJoin::CarriageReturn),
+                (b'\n', LineJoin::Backslash) => return with_join(column, LineJoin::Joined),
                 // CPython appends a line break to a text that ends with these two.
-                (b'\n', Join::Return) if column & WIDTHS == FIRST => return FIRST,
-                (b'\n', Join::Return) => return joined(column, Join::Fixed),
-                (b' ' | b'\t' | 0xc, Join::Return | Join::Joined | Join::Fixed)
-                    if column & WIDTHS != FIRST =>
-                {
-                    return joined(column, Join::Fixed);
+                (b'\n', LineJoin::CarriageReturn) if column & WIDTH_BITS == FIRST_COLUMN => {
+                    return FIRST_COLUMN;
                 }
-                (_, Join::Pending) => return OFF,
+                (b'\n', LineJoin::CarriageReturn) => {
+                    return with_join(column, LineJoin::ColumnFixed);
+                }
+                (
+                    b' ' | b'\t' | 0xc,
+                    LineJoin::CarriageReturn | LineJoin::Joined | LineJoin::ColumnFixed,
+                ) if column & WIDTH_BITS != FIRST_COLUMN => {
+                    return with_join(column, LineJoin::ColumnFixed);
+                }
+                (_, LineJoin::Backslash) => return NOT_WHITESPACE,
                 _ => {}
             }
         }
@@ -165,21 +171,21 @@ impl Columns {
             (b'\t', Rules::Lark) => (self.tab, self.tab),
             (b'\t', Rules::Python) => (self.tab - widths(column).0 % self.tab, 1),
             (_, Rules::Lark) => return column,
-            (_, Rules::Python) if column == NONE => return NONE,
-            (_, Rules::Python) => return OFF,
+            (_, Rules::Python) if column == BEFORE_LINE_BREAK => return BEFORE_LINE_BREAK,
+            (_, Rules::Python) => return NOT_WHITESPACE,
         };
-        if !is_counted(column) || widths(column).0 == WIDE {
+        if !is_counted(column) || widths(column).0 == TOO_WIDE {
             return column;
         }
         let (wide, narrow) = widths(column);
         match wide + blanks.0 {
-            wide if wide > self.widest => WIDE << 16,
+            wide if wide > self.widest => TOO_WIDE << 16,
             wide => wide << 16 | (narrow + blanks.1),
         }
     }
 
     fn reset(&self, column: u32, byte: u8) -> u32 {
-        let in_line = column == NONE || column == OFF;
-        if byte == 0xc && in_line { column } else { FIRST }
+        let in_line = column == BEFORE_LINE_BREAK || column == NOT_WHITESPACE;
+        if byte == 0xc && in_line { column } else { FIRST_COLUMN }
     }
 }

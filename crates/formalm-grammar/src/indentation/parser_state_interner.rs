@@ -2,11 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::interner::{Lists, NOTHING};
+use crate::interner::{ListInterner, NOTHING};
 
 /// A place between lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Spot {
+pub(crate) struct ParserStateKey {
     pub(crate) stacks: u32,
     /// How many brackets are open.
     pub(crate) depth: u32,
@@ -16,65 +16,69 @@ pub(crate) struct Spot {
 
 /// Places by number; 0 is none.
 #[derive(Debug)]
-pub(crate) struct Places {
-    spots: Vec<Spot>,
-    ids: FxHashMap<Spot, u32>,
+pub(crate) struct ParserStates {
+    keys: Vec<ParserStateKey>,
+    ids: FxHashMap<ParserStateKey, u32>,
     /// Lists of columns, the innermost level last; kept, as there are few.
-    levels: Lists,
+    levels: ListInterner,
 }
 
-impl Default for Places {
-    fn default() -> Places {
-        let none = Spot { stacks: NOTHING, depth: 0, levels: NOTHING };
-        Places { spots: vec![none], ids: FxHashMap::default(), levels: Lists::default() }
+impl Default for ParserStates {
+    fn default() -> ParserStates {
+        let none = ParserStateKey { stacks: NOTHING, depth: 0, levels: NOTHING };
+        ParserStates {
+            keys: vec![none],
+            ids: FxHashMap::default(),
+            levels: ListInterner::default(),
+        }
     }
 }
 
-impl Places {
+impl ParserStates {
     /// The number of a place; [`NOTHING`] without stacks.
-    pub(crate) fn number(&mut self, spot: Spot) -> u32 {
-        if spot.stacks == NOTHING {
+    pub(crate) fn number(&mut self, key: ParserStateKey) -> u32 {
+        if key.stacks == NOTHING {
             return NOTHING;
         }
-        let spots = &mut self.spots;
-        *self.ids.entry(spot).or_insert_with(|| {
-            spots.push(spot);
-            spots.len() as u32 - 1
+        let keys = &mut self.keys;
+        *self.ids.entry(key).or_insert_with(|| {
+            keys.push(key);
+            keys.len() as u32 - 1
         })
     }
 
     #[inline]
-    pub(crate) fn get(&self, place: u32) -> Spot {
-        self.spots[place as usize]
+    pub(crate) fn get(&self, parser_state: u32) -> ParserStateKey {
+        self.keys[parser_state as usize]
     }
 
     /// The columns of the open levels of a place.
-    pub(crate) fn levels(&self, place: u32) -> &[u32] {
-        self.levels.get(self.get(place).levels)
+    pub(crate) fn levels(&self, parser_state: u32) -> &[u32] {
+        self.levels.get(self.get(parser_state).levels)
     }
 
     /// Columns by their number.
-    pub(crate) fn list(&self, levels: u32) -> &[u32] {
+    pub(crate) fn levels_by_id(&self, levels: u32) -> &[u32] {
         self.levels.get(levels)
     }
 
     /// The number of some columns.
-    pub(crate) fn levels_number(&mut self, columns: &[u32]) -> u32 {
+    pub(crate) fn intern_levels(&mut self, columns: &[u32]) -> u32 {
         self.levels.intern(columns)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.spots.len()
+        self.keys.len()
     }
 
     /// Forgets places from number `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
-        for spot in self.spots.drain(len..) {
-            self.ids.remove(&spot);
+        for key in self.keys.drain(len..) {
+            self.ids.remove(&key);
         }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.spots.len() * 40 + self.levels.memory_bytes()
+        self.keys.len() * 40 + self.levels.memory_bytes()
     }
 }

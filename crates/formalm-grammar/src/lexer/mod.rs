@@ -17,15 +17,15 @@ use std::sync::Arc;
 use formalm_automata::{ByteSet, EDGE, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
-use crate::indentation::{Columns, NONE, PLAIN};
-use crate::interner::{Lists, NOTHING};
-use crate::lexer::terminal_automata::Readers;
-use crate::limits::Meter;
-pub(crate) use lookahead::behind;
+use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, NO_COLUMN};
+use crate::interner::{ListInterner, NOTHING};
+use crate::lexer::terminal_automata::TerminalAutomata;
+use crate::limits::StepMeter;
+pub(crate) use lookahead::as_lookahead_byte;
 
 /// What one byte does to a set of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Outcome {
+pub(crate) struct LexerStep {
     /// Threads that can read more; a set.
     pub(crate) next: u32,
     /// Terminals that match here, in order of preference; a list of the same arena.
@@ -34,13 +34,13 @@ pub(crate) struct Outcome {
     pub(crate) conditions: u32,
     /// The first terminal whose match was in question and is none any more: those behind it are
     /// beaten. [`UNSETTLED`] if there is none.
-    pub(crate) settled: u32,
+    pub(crate) confirmed: u32,
     /// The column at which a line begins, if the terminal of line breaks matches where lines
     /// matter; [`PLAIN`] otherwise.
     pub(crate) column: u32,
 }
 
-impl Outcome {
+impl LexerStep {
     /// Whether some terminal matches here, perhaps only if something follows.
     pub(crate) fn is_match(self) -> bool {
         self.matches != NOTHING || self.conditions != NOTHING
@@ -48,61 +48,61 @@ impl Outcome {
 }
 
 /// No terminal's match was settled.
-pub(crate) const UNSETTLED: u32 = u32::MAX;
+pub(crate) const NONE_CONFIRMED: u32 = u32::MAX;
 
 /// Matches instead of a terminal where what follows a lexeme is not what it asked for.
-const BROKEN: u32 = u32::MAX;
+const VIOLATED: u32 = u32::MAX;
 
 /// The outcome of a byte that no thread reads.
-pub(crate) const DEAD: Outcome = Outcome {
+pub(crate) const DEAD: LexerStep = LexerStep {
     next: NOTHING,
     matches: NOTHING,
     conditions: NOTHING,
-    settled: UNSETTLED,
-    column: PLAIN,
+    confirmed: NONE_CONFIRMED,
+    column: NO_COLUMN,
 };
 
 /// What a thread reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum ThreadKind {
     /// A lexeme.
     Lexeme,
     /// What follows a lexeme, which must be read to a member.
-    Must,
+    MustMatch,
     /// What follows a match that is no lexeme, and must not be read to a member.
-    MustNot,
+    MustNotMatch,
     /// The same, while it is open: if it is a member, terminals behind this one are beaten.
     Guard,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Thread {
+struct LexerThread {
     terminal: u32,
     state: StateId,
-    kind: Kind,
+    kind: ThreadKind,
     /// Of the terminal of line breaks, where lines matter; [`PLAIN`] otherwise.
     column: u32,
     accepting: bool,
     /// Whether its machine can read more, once it was asked.
-    goes_on: Option<bool>,
+    can_continue: Option<bool>,
 }
 
 /// What the threads of a set come to with a byte.
 #[derive(Debug, Default)]
-struct Found {
+struct StepResults {
     next: Vec<u32>,
     matches: Vec<u32>,
     conditions: Vec<[u32; 2]>,
-    settled: Option<u32>,
+    confirmed: Option<u32>,
     column: Option<u32>,
 }
 
-impl Found {
+impl StepResults {
     fn clear(&mut self) {
         self.next.clear();
         self.matches.clear();
         self.conditions.clear();
-        (self.settled, self.column) = (None, None);
+        (self.confirmed, self.column) = (None, None);
     }
 }
 
@@ -110,37 +110,41 @@ impl Found {
 #[derive(Debug)]
 pub(crate) struct Lexer {
     /// `None` for terminals without a text.
-    automata: Readers,
+    automata: TerminalAutomata,
     /// Whether a terminal looks ahead.
-    ahead: Vec<bool>,
-    threads: Vec<Thread>,
-    thread_ids: FxHashMap<(u32, u32, u32, Kind), u32>,
+    has_lookahead: Vec<bool>,
+    threads: Vec<LexerThread>,
+    thread_ids: FxHashMap<(u32, u32, u32, ThreadKind), u32>,
     /// Whether every text may follow, per terminal and state of what follows a lexeme.
-    full: FxHashMap<(u32, u32), bool>,
+    universal_states: FxHashMap<(u32, u32), bool>,
     /// How columns are counted.
-    pub(crate) columns: Option<Columns>,
+    pub(crate) columns: Option<ColumnCounter>,
     /// Sets of threads and lists of terminals.
-    pub(crate) lists: Lists,
+    pub(crate) lists: ListInterner,
     /// Classes of bytes that no terminal tells apart.
     classes: [u8; 256],
     representatives: Vec<u8>,
     /// Per set and class an outcome plus one.
     rows: Vec<Option<Box<[u32]>>>,
-    outcomes: Vec<Outcome>,
-    outcome_ids: FxHashMap<Outcome, u32>,
+    outcomes: Vec<LexerStep>,
+    outcome_ids: FxHashMap<LexerStep, u32>,
     /// Bytes to the end of the shortest text, per thread; zero until asked for.
     distances: Vec<u32>,
     /// Shortest texts, not empty, that threads read to a match.
     completions: FxHashMap<u32, Arc<[u8]>>,
     /// Empty between steps.
-    found: Found,
+    results: StepResults,
 }
 
 impl Lexer {
     /// A lexer of some machines, given which of them look ahead, and how columns are counted.
-    pub(crate) fn new(automata: Readers, ahead: Vec<bool>, columns: Option<Columns>) -> Lexer {
+    pub(crate) fn new(
+        automata: TerminalAutomata,
+        has_lookahead: Vec<bool>,
+        columns: Option<ColumnCounter>,
+    ) -> Lexer {
         let mut starts = [false; 256];
-        for byte in Columns::BYTES.iter().filter(|_| columns.is_some()) {
+        for byte in ColumnCounter::COLUMN_BYTES.iter().filter(|_| columns.is_some()) {
             starts[usize::from(*byte)] = true;
             starts[usize::from(*byte) + 1] = true;
         }
@@ -159,12 +163,12 @@ impl Lexer {
         }
         Lexer {
             automata,
-            ahead,
+            has_lookahead,
             threads: Vec::new(),
             thread_ids: FxHashMap::default(),
-            full: FxHashMap::default(),
+            universal_states: FxHashMap::default(),
             columns,
-            lists: Lists::default(),
+            lists: ListInterner::default(),
             classes,
             representatives,
             rows: Vec::new(),
@@ -172,7 +176,7 @@ impl Lexer {
             outcome_ids: FxHashMap::default(),
             distances: Vec::new(),
             completions: FxHashMap::default(),
-            found: Found::default(),
+            results: StepResults::default(),
         }
     }
 
@@ -186,36 +190,48 @@ impl Lexer {
     }
 
     /// Makes every byte a class of its own; before anything is read.
-    pub(crate) fn tell_all_bytes_apart(&mut self) {
+    pub(crate) fn separate_all_bytes(&mut self) {
         self.representatives = (0..=255).collect();
         self.classes = std::array::from_fn(|byte| byte as u8);
     }
 
     fn thread(&mut self, terminal: u32, state: StateId, column: u32) -> u32 {
-        self.thread_of(terminal, state, (column, Kind::Lexeme))
+        self.thread_of(terminal, state, (column, ThreadKind::Lexeme))
     }
 
-    fn thread_of(&mut self, terminal: u32, state: StateId, (column, kind): (u32, Kind)) -> u32 {
+    fn thread_of(
+        &mut self,
+        terminal: u32,
+        state: StateId,
+        (column, kind): (u32, ThreadKind),
+    ) -> u32 {
         let (threads, automata) = (&mut self.threads, &self.automata);
         *self.thread_ids.entry((terminal, state.number(), column, kind)).or_insert_with(|| {
             let automaton = automata[terminal as usize].as_ref();
             let accepting = automaton.is_some_and(|one| one.is_accepting(state));
-            threads.push(Thread { terminal, state, kind, column, accepting, goes_on: None });
+            threads.push(LexerThread {
+                terminal,
+                state,
+                kind,
+                column,
+                accepting,
+                can_continue: None,
+            });
             threads.len() as u32 - 1
         })
     }
 
-    pub(crate) fn kind(&self, thread: u32) -> Kind {
+    pub(crate) fn kind(&self, thread: u32) -> ThreadKind {
         self.threads[thread as usize].kind
     }
 
     /// The lexer state in front of a lexeme of one of these terminals.
     pub(crate) fn start(&mut self, terminals: impl Iterator<Item = u32>) -> u32 {
-        self.start_of_lines(terminals, None)
+        self.start_with_columns(terminals, None)
     }
 
     /// The same, with columns counted by one of them.
-    pub(crate) fn start_of_lines(
+    pub(crate) fn start_with_columns(
         &mut self,
         terminals: impl Iterator<Item = u32>,
         newline: Option<u32>,
@@ -224,7 +240,7 @@ impl Lexer {
         for terminal in terminals {
             let automaton = self.automata[terminal as usize].as_ref();
             if let Some(start) = automaton.map(|automaton| automaton.start()) {
-                let column = if newline == Some(terminal) { NONE } else { PLAIN };
+                let column = if newline == Some(terminal) { BEFORE_LINE_BREAK } else { NO_COLUMN };
                 threads.push(self.thread(terminal, start, column));
             }
         }
@@ -234,7 +250,12 @@ impl Lexer {
 
     /// Reads a byte.
     #[inline]
-    pub(crate) fn step(&mut self, set: u32, byte: u8, meter: &mut Meter) -> Result<Outcome, Error> {
+    pub(crate) fn step(
+        &mut self,
+        set: u32,
+        byte: u8,
+        meter: &mut StepMeter,
+    ) -> Result<LexerStep, Error> {
         if set == NOTHING {
             return Ok(DEAD);
         }
@@ -244,22 +265,27 @@ impl Lexer {
         {
             return Ok(self.outcomes[row[class] as usize - 1]);
         }
-        self.fill(set, class, meter)
+        self.compute_step(set, class, meter)
     }
 
-    fn fill(&mut self, set: u32, class: usize, meter: &mut Meter) -> Result<Outcome, Error> {
+    fn compute_step(
+        &mut self,
+        set: u32,
+        class: usize,
+        meter: &mut StepMeter,
+    ) -> Result<LexerStep, Error> {
         let byte = self.representatives[class];
-        let mut found = std::mem::take(&mut self.found);
-        found.clear();
+        let mut results = std::mem::take(&mut self.results);
+        results.clear();
         for &thread in &*self.lists.copy(set) {
             meter.spend(1)?;
             match self.kind(thread) {
-                Kind::Lexeme => self.read_lexeme(thread, byte, &mut found)?,
-                _ => self.read_behind(thread, byte, &mut found)?,
+                ThreadKind::Lexeme => self.read_lexeme(thread, byte, &mut results)?,
+                _ => self.read_lookahead(thread, byte, &mut results)?,
             }
         }
-        let outcome = self.outcome(&mut found);
-        self.found = found;
+        let outcome = self.outcome(&mut results);
+        self.results = results;
         let outcomes = &mut self.outcomes;
         let id = *self.outcome_ids.entry(outcome).or_insert_with(|| {
             outcomes.push(outcome);
@@ -274,65 +300,71 @@ impl Lexer {
         Ok(outcome)
     }
 
-    fn outcome(&mut self, found: &mut Found) -> Outcome {
-        found.next.sort_unstable();
-        found.matches.sort_unstable();
-        found.matches.dedup();
-        found.conditions.sort_unstable();
-        Outcome {
-            next: self.lists.intern(&found.next),
-            matches: self.lists.intern(&found.matches),
-            conditions: self.lists.intern(found.conditions.as_flattened()),
-            settled: found.settled.unwrap_or(UNSETTLED),
-            column: found.column.unwrap_or(PLAIN),
+    fn outcome(&mut self, results: &mut StepResults) -> LexerStep {
+        results.next.sort_unstable();
+        results.matches.sort_unstable();
+        results.matches.dedup();
+        results.conditions.sort_unstable();
+        LexerStep {
+            next: self.lists.intern(&results.next),
+            matches: self.lists.intern(&results.matches),
+            conditions: self.lists.intern(results.conditions.as_flattened()),
+            confirmed: results.confirmed.unwrap_or(NONE_CONFIRMED),
+            column: results.column.unwrap_or(NO_COLUMN),
         }
     }
 
-    fn read_lexeme(&mut self, thread: u32, byte: u8, found: &mut Found) -> Result<(), Error> {
+    fn read_lexeme(
+        &mut self,
+        thread: u32,
+        byte: u8,
+        results: &mut StepResults,
+    ) -> Result<(), Error> {
         let Some(next) = self.step_thread(thread, byte)? else { return Ok(()) };
-        let Thread { terminal, state, column, accepting, .. } = self.threads[next as usize];
-        if !self.ahead[terminal as usize] {
+        let LexerThread { terminal, state, column, accepting, .. } = self.threads[next as usize];
+        if !self.has_lookahead[terminal as usize] {
             if accepting {
-                found.matches.push(terminal);
-                found.column = Some(found.column.unwrap_or(PLAIN).min(column));
+                results.matches.push(terminal);
+                results.column = Some(results.column.unwrap_or(NO_COLUMN).min(column));
             }
         } else if let Some(automaton) = &self.automata[terminal as usize]
             && let Some(rest) = automaton.step(state, EDGE)?
         {
-            match self.is_full(terminal, rest)? {
-                true => found.matches.push(terminal),
-                false => found.conditions.push([terminal, rest.number()]),
+            match self.is_universal(terminal, rest)? {
+                true => results.matches.push(terminal),
+                false => results.conditions.push([terminal, rest.number()]),
             }
         }
-        if self.goes_on(next)? {
-            found.next.push(next);
+        if self.can_continue(next)? {
+            results.next.push(next);
         }
         Ok(())
     }
 
-    fn counted(&self, column: u32, byte: u8) -> u32 {
+    fn step_column(&self, column: u32, byte: u8) -> u32 {
         match self.columns {
-            Some(columns) if column != PLAIN => columns.step(column, byte),
-            _ => PLAIN,
+            Some(columns) if column != NO_COLUMN => columns.step(column, byte),
+            _ => NO_COLUMN,
         }
     }
 
     /// The threads of a set, their columns forgotten.
-    pub(crate) fn plain(&mut self, set: u32) -> u32 {
+    pub(crate) fn without_columns(&mut self, set: u32) -> u32 {
         let threads = self.lists.copy(set);
-        if threads.iter().all(|&one| self.column(one) == PLAIN) {
+        if threads.iter().all(|&one| self.column(one) == NO_COLUMN) {
             return set;
         }
-        let mut plain: Vec<u32> = threads.iter().map(|&one| self.plain_thread(one)).collect();
-        plain.sort_unstable();
-        plain.dedup();
-        self.lists.intern(&plain)
+        let mut without_columns: Vec<u32> =
+            threads.iter().map(|&one| self.thread_without_column(one)).collect();
+        without_columns.sort_unstable();
+        without_columns.dedup();
+        self.lists.intern(&without_columns)
     }
 
     /// A thread without its column.
-    pub(crate) fn plain_thread(&mut self, thread: u32) -> u32 {
-        let Thread { terminal, state, kind, .. } = self.threads[thread as usize];
-        self.thread_of(terminal, state, (PLAIN, kind))
+    pub(crate) fn thread_without_column(&mut self, thread: u32) -> u32 {
+        let LexerThread { terminal, state, kind, .. } = self.threads[thread as usize];
+        self.thread_of(terminal, state, (NO_COLUMN, kind))
     }
 
     /// The column of a thread of the terminal of line breaks; [`PLAIN`] of others.
@@ -347,24 +379,24 @@ impl Lexer {
 
     /// A thread of a lexeme after a byte, if its machine reads it.
     pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
-        let Thread { terminal, state, column, .. } = self.threads[thread as usize];
+        let LexerThread { terminal, state, column, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
-        if byte == EDGE && self.ahead[terminal as usize] {
+        if byte == EDGE && self.has_lookahead[terminal as usize] {
             return Ok(None);
         }
         let next = automaton.step(state, byte)?;
-        let column = self.counted(column, byte);
+        let column = self.step_column(column, byte);
         Ok(next.map(|state| self.thread(terminal, state, column)))
     }
 
     /// The bytes that a thread of a lexeme reads.
-    pub(crate) fn bytes_read(&self, thread: u32) -> Result<ByteSet, Error> {
-        let Thread { terminal, state, .. } = self.threads[thread as usize];
+    pub(crate) fn readable_bytes(&self, thread: u32) -> Result<ByteSet, Error> {
+        let LexerThread { terminal, state, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else {
             return Ok(ByteSet::default());
         };
         let mut bytes = automaton.live_bytes(state)?;
-        if self.ahead[terminal as usize] {
+        if self.has_lookahead[terminal as usize] {
             bytes.remove(EDGE);
         }
         Ok(bytes)
@@ -372,18 +404,21 @@ impl Lexer {
 
     /// Whether a thread can read more. All states of its machine are live, so only those that
     /// match have to be asked.
-    fn goes_on(&mut self, thread: u32) -> Result<bool, Error> {
-        let Thread { terminal, state, accepting, goes_on, .. } = self.threads[thread as usize];
-        if let Some(known) = goes_on {
+    fn can_continue(&mut self, thread: u32) -> Result<bool, Error> {
+        let LexerThread { terminal, state, accepting, can_continue, .. } =
+            self.threads[thread as usize];
+        if let Some(known) = can_continue {
             return Ok(known);
         }
-        let ahead = self.ahead[terminal as usize];
+        let has_lookahead = self.has_lookahead[terminal as usize];
         let automaton = self.automata[terminal as usize].as_ref();
         let more = match automaton {
-            Some(automaton) if accepting || ahead => automaton.reads_more(ahead, state)?,
+            Some(automaton) if accepting || has_lookahead => {
+                automaton.reads_more(has_lookahead, state)?
+            }
             other => other.is_some(),
         };
-        self.threads[thread as usize].goes_on = Some(more);
+        self.threads[thread as usize].can_continue = Some(more);
         Ok(more)
     }
 

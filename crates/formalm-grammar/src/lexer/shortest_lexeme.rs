@@ -5,18 +5,18 @@ use std::sync::Arc;
 use formalm_automata::{EDGE, Error, Machine, Resource, StateId};
 use rustc_hash::FxHashSet;
 
-use super::{Kind, Lexer, Thread};
-use crate::lexer::terminal_automata::Reader;
+use super::{Lexer, LexerThread, ThreadKind};
+use crate::lexer::terminal_automata::TerminalAutomaton;
 use crate::limits::check;
 
 /// States of a terminal that looks ahead that are visited in search of its shortest lexeme.
-const NEAR: u64 = 20_000;
+const MAX_SEARCH_STATES: u64 = 20_000;
 
 impl Lexer {
     /// Terminals of the lexemes of a set, with the bytes each still needs at least.
     pub(crate) fn distances(&mut self, set: u32) -> Result<Vec<(u32, u32)>, Error> {
         let threads = self.lists.copy(set);
-        let lexemes = threads.iter().filter(|&&one| self.kind(one) == Kind::Lexeme);
+        let lexemes = threads.iter().filter(|&&one| self.kind(one) == ThreadKind::Lexeme);
         let lexemes: Vec<u32> = lexemes.copied().collect();
         lexemes.into_iter().map(|one| Ok((self.terminal(one), self.distance(one)?))).collect()
     }
@@ -25,45 +25,45 @@ impl Lexer {
     pub(crate) fn distance(&mut self, thread: u32) -> Result<u32, Error> {
         self.distances.resize(self.threads.len(), 0);
         if self.distances[thread as usize] == 0 {
-            let rest = self.completion(thread)?;
+            let rest = self.shortest_completion(thread)?;
             self.distances[thread as usize] = (rest.len() as u32).max(1);
         }
         Ok(self.distances[thread as usize])
     }
 
     /// A shortest text, not empty, that a thread can read to a match.
-    pub(crate) fn completion(&mut self, thread: u32) -> Result<Arc<[u8]>, Error> {
+    pub(crate) fn shortest_completion(&mut self, thread: u32) -> Result<Arc<[u8]>, Error> {
         // Columns matter to what a line means, not to where it ends.
-        let thread = self.plain_thread(thread);
+        let thread = self.thread_without_column(thread);
         if let Some(known) = self.completions.get(&thread) {
             return Ok(Arc::clone(known));
         }
-        let text: Arc<[u8]> = self.shortest(thread)?.into();
+        let text: Arc<[u8]> = self.shortest_text(thread)?.into();
         self.completions.insert(thread, Arc::clone(&text));
         Ok(text)
     }
 
-    fn shortest(&self, thread: u32) -> Result<Vec<u8>, Error> {
-        let Thread { terminal, state, .. } = self.threads[thread as usize];
+    fn shortest_text(&self, thread: u32) -> Result<Vec<u8>, Error> {
+        let LexerThread { terminal, state, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
-        if self.ahead[terminal as usize] {
-            return self.shortest_ahead(automaton, state);
+        if self.has_lookahead[terminal as usize] {
+            return self.shortest_text_with_lookahead(automaton, state);
         }
         if !automaton.is_accepting(state) {
             return automaton.shortest(state);
         }
-        let mut nexts: Vec<(u8, StateId)> = Vec::new();
+        let mut successor_states: Vec<(u8, StateId)> = Vec::new();
         for &byte in automaton.class_starts() {
             let Some(next) = automaton.step(state, byte)? else { continue };
             if automaton.is_accepting(next) {
                 return Ok(vec![byte]);
             }
-            if nexts.iter().all(|one| one.1 != next) {
-                nexts.push((byte, next));
+            if successor_states.iter().all(|one| one.1 != next) {
+                successor_states.push((byte, next));
             }
         }
         let mut best: Option<Vec<u8>> = None;
-        for (byte, next) in nexts {
+        for (byte, next) in successor_states {
             let rest = automaton.shortest(next)?;
             if best.as_ref().is_none_or(|best| rest.len() + 1 < best.len()) {
                 best = Some([&[byte][..], &rest].concat());
@@ -73,12 +73,16 @@ impl Lexer {
     }
 
     /// The shortest lexeme, not empty, of a terminal that looks ahead; something may follow it.
-    fn shortest_ahead(&self, automaton: &Reader, from: StateId) -> Result<Vec<u8>, Error> {
-        let mut came: Vec<(StateId, Vec<u8>)> = vec![(from, Vec::new())];
+    fn shortest_text_with_lookahead(
+        &self,
+        automaton: &TerminalAutomaton,
+        from: StateId,
+    ) -> Result<Vec<u8>, Error> {
+        let mut visited: Vec<(StateId, Vec<u8>)> = vec![(from, Vec::new())];
         let mut seen = FxHashSet::default();
         let mut at = 0;
-        while at < came.len() {
-            let (here, text) = came[at].clone();
+        while at < visited.len() {
+            let (here, text) = visited[at].clone();
             for &byte in self.representatives.iter().filter(|&&byte| byte != EDGE) {
                 let Some(next) = automaton.step(here, byte)? else { continue };
                 if !seen.insert(next.number()) {
@@ -88,8 +92,8 @@ impl Lexer {
                 if automaton.step(next, EDGE)?.is_some() {
                     return Ok(longer);
                 }
-                check(Resource::States, came.len() as u64, NEAR)?;
-                came.push((next, longer));
+                check(Resource::States, visited.len() as u64, MAX_SEARCH_STATES)?;
+                visited.push((next, longer));
             }
             at += 1;
         }

@@ -14,12 +14,12 @@ pub(crate) struct Production {
 }
 
 /// Above this, an optional count is halved: as many alternatives in one state would be slow.
-const CHAIN: u32 = 64;
+const MAX_CHAIN: u32 = 64;
 /// The same where each text must have one derivation: there are no alternatives in one state then.
-const LONG_CHAIN: u32 = 300;
+const MAX_UNAMBIGUOUS_CHAIN: u32 = 300;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Count {
+enum RepeatCount {
     Star,
     Plus,
     Exactly(u32),
@@ -28,7 +28,7 @@ enum Count {
 
 /// Productions in the making. Rule `r` is the symbol `terminals + r`; helpers come after.
 #[derive(Debug)]
-pub(crate) struct Lowering {
+pub(crate) struct LoweredRules {
     pub(crate) productions: Vec<Production>,
     /// Of each production, which alternative of its rule it is.
     pub(crate) alternatives: Vec<u32>,
@@ -40,40 +40,40 @@ pub(crate) struct Lowering {
     unambiguous: bool,
     pub(crate) symbols: u32,
     terminals: u32,
-    nodes: FxHashMap<Node, u32>,
-    counts: FxHashMap<(u32, Count), u32>,
+    helper_of_node: FxHashMap<Node, u32>,
+    helper_of_repeat: FxHashMap<(u32, RepeatCount), u32>,
     allowed: u64,
 }
 
-impl Lowering {
+impl LoweredRules {
     /// The productions of a grammar. `nullable` tells which terminals match the empty text: they
     /// may also be left out, since an empty lexeme cannot be told from none.
     pub(crate) fn new(
         grammar: &Grammar,
         nullable: &[bool],
         allowed: u64,
-    ) -> Result<Lowering, Error> {
-        Lowering::made(grammar, nullable, allowed, false)
+    ) -> Result<LoweredRules, Error> {
+        LoweredRules::build(grammar, nullable, allowed, false)
     }
 
     /// The productions of which trees are made: no other ones may derive the same than those that
     /// are written, so large counts are divided in one way only.
-    pub(crate) fn of_trees(
+    pub(crate) fn for_trees(
         grammar: &Grammar,
         nullable: &[bool],
         allowed: u64,
-    ) -> Result<Lowering, Error> {
-        Lowering::made(grammar, nullable, allowed, true)
+    ) -> Result<LoweredRules, Error> {
+        LoweredRules::build(grammar, nullable, allowed, true)
     }
 
-    fn made(
+    fn build(
         grammar: &Grammar,
         nullable: &[bool],
         allowed: u64,
         unambiguous: bool,
-    ) -> Result<Lowering, Error> {
+    ) -> Result<LoweredRules, Error> {
         let terminals = grammar.terminals.len() as u32;
-        let mut lowering = Lowering {
+        let mut lowered = LoweredRules {
             productions: Vec::new(),
             alternatives: Vec::new(),
             alternative: 0,
@@ -82,30 +82,30 @@ impl Lowering {
             unambiguous,
             symbols: terminals + grammar.rules.len() as u32,
             terminals,
-            nodes: FxHashMap::default(),
-            counts: FxHashMap::default(),
+            helper_of_node: FxHashMap::default(),
+            helper_of_repeat: FxHashMap::default(),
             allowed,
         };
         for (at, &nullable) in nullable.iter().enumerate() {
             if nullable {
-                let helper = lowering.helper();
-                lowering.add(helper, Vec::new())?;
-                lowering.add(helper, vec![at as u32])?;
-                lowering.nodes.insert(Node::Terminal(at), helper);
+                let helper = lowered.helper();
+                lowered.add(helper, Vec::new())?;
+                lowered.add(helper, vec![at as u32])?;
+                lowered.helper_of_node.insert(Node::Terminal(at), helper);
             }
         }
         for (at, rule) in grammar.rules.iter().enumerate() {
-            lowering.owner = at as u32;
+            lowered.owner = at as u32;
             let all = match &rule.body {
                 Node::Choice(list) => &list[..],
                 one => std::slice::from_ref(one),
             };
             for (number, one) in (0..).zip(all) {
-                lowering.alternative = number;
-                lowering.alternatives(terminals + at as u32, one)?;
+                lowered.alternative = number;
+                lowered.alternatives(terminals + at as u32, one)?;
             }
         }
-        Ok(lowering)
+        Ok(lowered)
     }
 
     fn helper(&mut self) -> u32 {
@@ -140,7 +140,7 @@ impl Lowering {
             Node::Empty => {}
             Node::Rule(at) => right.push(self.terminals + *at as u32),
             Node::Terminal(at) => {
-                right.push(self.nodes.get(node).copied().unwrap_or(*at as u32));
+                right.push(self.helper_of_node.get(node).copied().unwrap_or(*at as u32));
             }
             Node::Sequence(list) => list.iter().try_for_each(|one| self.sequence(one, right))?,
             Node::Repeat(one, min, max) if (*min, *max) != (0, Some(1)) => {
@@ -160,11 +160,11 @@ impl Lowering {
                 return Ok(one);
             }
         }
-        if let Some(&symbol) = self.nodes.get(node) {
+        if let Some(&symbol) = self.helper_of_node.get(node) {
             return Ok(symbol);
         }
         let helper = self.helper();
-        self.nodes.insert(node.clone(), helper);
+        self.helper_of_node.insert(node.clone(), helper);
         if right.is_empty() {
             self.alternatives(helper, node)?;
         } else {
@@ -184,76 +184,77 @@ impl Lowering {
         }
         let one = self.symbol(one)?;
         match (min, max) {
-            (0, None) => right.push(self.count(one, Count::Star)?),
+            (0, None) => right.push(self.repeat(one, RepeatCount::Star)?),
             (min, None) => {
                 right.extend(self.exactly(one, min - 1)?);
-                right.push(self.count(one, Count::Plus)?);
+                right.push(self.repeat(one, RepeatCount::Plus)?);
             }
             (min, Some(max)) => {
                 right.extend(self.exactly(one, min)?);
                 if max > min {
-                    right.push(self.count(one, Count::AtMost(max - min))?);
+                    right.push(self.repeat(one, RepeatCount::AtMost(max - min))?);
                 }
             }
         }
         Ok(())
     }
 
-    fn exactly(&mut self, one: u32, count: u32) -> Result<Option<u32>, Error> {
-        match count {
+    fn exactly(&mut self, one: u32, repeat: u32) -> Result<Option<u32>, Error> {
+        match repeat {
             0 => Ok(None),
             1 => Ok(Some(one)),
-            _ => Ok(Some(self.count(one, Count::Exactly(count))?)),
+            _ => Ok(Some(self.repeat(one, RepeatCount::Exactly(repeat))?)),
         }
     }
 
     /// A helper that repeats a symbol. Left recursion keeps the stack flat; counts are halved.
-    fn count(&mut self, one: u32, count: Count) -> Result<u32, Error> {
-        if let Some(&symbol) = self.counts.get(&(one, count)) {
+    fn repeat(&mut self, one: u32, repeat: RepeatCount) -> Result<u32, Error> {
+        if let Some(&symbol) = self.helper_of_repeat.get(&(one, repeat)) {
             return Ok(symbol);
         }
         let helper = self.helper();
-        self.counts.insert((one, count), helper);
-        match count {
-            Count::Star => {
+        self.helper_of_repeat.insert((one, repeat), helper);
+        match repeat {
+            RepeatCount::Star => {
                 self.add(helper, Vec::new())?;
                 self.add(helper, vec![helper, one])?;
             }
-            Count::Plus => {
+            RepeatCount::Plus => {
                 self.add(helper, vec![one])?;
                 self.add(helper, vec![helper, one])?;
             }
-            Count::Exactly(count) => {
-                let halves = [self.exactly(one, count / 2)?, self.exactly(one, count - count / 2)?];
+            RepeatCount::Exactly(repeat) => {
+                let halves =
+                    [self.exactly(one, repeat / 2)?, self.exactly(one, repeat - repeat / 2)?];
                 self.add(helper, halves.into_iter().flatten().collect())?;
             }
-            Count::AtMost(1) => {
+            RepeatCount::AtMost(1) => {
                 self.add(helper, Vec::new())?;
                 self.add(helper, vec![one])?;
             }
             // The rest comes last, so that nothing is decided before it has to be.
-            Count::AtMost(count) if self.unambiguous && count <= LONG_CHAIN => {
-                let fewer = self.count(one, Count::AtMost(count - 1))?;
+            RepeatCount::AtMost(repeat) if self.unambiguous && repeat <= MAX_UNAMBIGUOUS_CHAIN => {
+                let fewer = self.repeat(one, RepeatCount::AtMost(repeat - 1))?;
                 self.add(helper, Vec::new())?;
                 self.add(helper, vec![one, fewer])?;
             }
-            Count::AtMost(count) if count <= CHAIN => {
-                let fewer = self.count(one, Count::AtMost(count - 1))?;
+            RepeatCount::AtMost(repeat) if repeat <= MAX_CHAIN => {
+                let fewer = self.repeat(one, RepeatCount::AtMost(repeat - 1))?;
                 self.add(helper, Vec::new())?;
                 self.add(helper, vec![fewer, one])?;
             }
             // None to fewer than half of them, or half of them and up to as many again.
-            Count::AtMost(count) if self.unambiguous => {
-                let half = count.div_ceil(2);
-                let fewer = self.count(one, Count::AtMost(half - 1))?;
-                let rest = self.count(one, Count::AtMost(count - half))?;
+            RepeatCount::AtMost(repeat) if self.unambiguous => {
+                let half = repeat.div_ceil(2);
+                let fewer = self.repeat(one, RepeatCount::AtMost(half - 1))?;
+                let rest = self.repeat(one, RepeatCount::AtMost(repeat - half))?;
                 let half = self.exactly(one, half)?;
                 self.add(helper, vec![fewer])?;
                 self.add(helper, half.into_iter().chain([rest]).collect())?;
             }
-            Count::AtMost(count) => {
-                let half = self.count(one, Count::AtMost(count / 2))?;
-                let rest = self.count(one, Count::AtMost(count - count / 2))?;
+            RepeatCount::AtMost(repeat) => {
+                let half = self.repeat(one, RepeatCount::AtMost(repeat / 2))?;
+                let rest = self.repeat(one, RepeatCount::AtMost(repeat - repeat / 2))?;
                 self.add(helper, vec![half, rest])?;
             }
         }

@@ -4,13 +4,13 @@
 //! empty, no production is empty, and no symbol derives itself alone by way of another. That
 //! makes stacks acyclic: each symbol pushed spans at least one terminal.
 
-use crate::normal_form::lowering::{Lowering, Production};
+use crate::normal_form::lowering::{LoweredRules, Production};
 pub(crate) mod lowering;
 pub(crate) mod unit_cycles;
 
 /// Productions ready for tables.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct NormalizedGrammar {
     /// Symbols below are terminals.
     pub(crate) terminals: u32,
     pub(crate) symbols: u32,
@@ -19,58 +19,63 @@ pub(crate) struct Prepared {
     pub(crate) nullable: Vec<bool>,
     pub(crate) start: u32,
     /// Symbols that derive something in two ways: themselves, or by equal productions.
-    pub(crate) doubled: Vec<u32>,
+    pub(crate) ambiguous_symbols: Vec<u32>,
     /// Per symbol before merging: it derives no text at all.
     pub(crate) unproductive: Vec<bool>,
     /// Per symbol before merging: the start does not need it.
     pub(crate) unreachable: Vec<bool>,
 }
 
-impl Prepared {
+impl NormalizedGrammar {
     /// Prepares productions; `barren` tells which terminals have no text. `None` if the start
     /// derives no text.
-    pub(crate) fn new(lowering: Lowering, barren: &[bool], start: u32) -> Option<Prepared> {
-        let terminals = barren.len() as u32;
-        let symbols = lowering.symbols;
-        let mut productions = lowering.productions;
-        let productive = productive(&productions, symbols, barren);
+    pub(crate) fn new(
+        lowered: LoweredRules,
+        unproductive_terminals: &[bool],
+        start: u32,
+    ) -> Option<NormalizedGrammar> {
+        let terminals = unproductive_terminals.len() as u32;
+        let symbols = lowered.symbols;
+        let mut productions = lowered.productions;
+        let productive = productive(&productions, symbols, unproductive_terminals);
         if !productive[start as usize] {
             return None;
         }
         productions.retain(|one| one.right.iter().all(|&symbol| productive[symbol as usize]));
         let reachable = reachable(&productions, symbols, start);
         productions.retain(|one| reachable[one.left as usize]);
-        let mut nullable = derives(&productions, symbols, |_| false, Demand::All);
-        let filled = derives(&productions, symbols, |symbol| symbol < terminals, Demand::Any);
+        let mut nullable = derives(&productions, symbols, |_| false, HoldsIf::All);
+        let derives_nonempty =
+            derives(&productions, symbols, |symbol| symbol < terminals, HoldsIf::Any);
         for one in &mut productions {
-            one.right.retain(|&symbol| filled[symbol as usize]);
+            one.right.retain(|&symbol| derives_nonempty[symbol as usize]);
         }
         productions.retain(|one| !one.right.is_empty());
-        let merged = unit_cycles::merge(&productions, &nullable, terminals, symbols);
+        let merged = unit_cycles::merge_unit_cycles(&productions, &nullable, terminals, symbols);
         for one in &mut productions {
             one.left = merged[one.left as usize];
             one.right.iter_mut().for_each(|symbol| *symbol = merged[*symbol as usize]);
         }
-        let mut doubled = Vec::new();
+        let mut ambiguous_symbols = Vec::new();
         productions.retain(|one| {
             let is_loop = one.right == [one.left];
-            doubled.extend(is_loop.then_some(one.left));
+            ambiguous_symbols.extend(is_loop.then_some(one.left));
             !is_loop
         });
         productions.sort_unstable();
         productions.dedup_by(|one, before| {
-            doubled.extend((one == before).then_some(one.left));
+            ambiguous_symbols.extend((one == before).then_some(one.left));
             one == before
         });
         let start = merged[start as usize];
         nullable = merged.iter().map(|&symbol| nullable[symbol as usize]).collect();
-        Some(Prepared {
+        Some(NormalizedGrammar {
             terminals,
             symbols,
             productions,
             nullable,
             start,
-            doubled,
+            ambiguous_symbols,
             unproductive: productive.iter().map(|productive| !productive).collect(),
             unreachable: reachable.iter().map(|reachable| !reachable).collect(),
         })
@@ -78,13 +83,21 @@ impl Prepared {
 }
 
 /// Symbols that derive a text.
-pub(crate) fn productive(productions: &[Production], symbols: u32, barren: &[bool]) -> Vec<bool> {
-    let full = |symbol: u32| barren.get(symbol as usize).is_some_and(|barren| !barren);
-    derives(productions, symbols, full, Demand::All)
+pub(crate) fn productive(
+    productions: &[Production],
+    symbols: u32,
+    unproductive_terminals: &[bool],
+) -> Vec<bool> {
+    let full = |symbol: u32| {
+        unproductive_terminals
+            .get(symbol as usize)
+            .is_some_and(|unproductive_terminals| !unproductive_terminals)
+    };
+    derives(productions, symbols, full, HoldsIf::All)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Demand {
+enum HoldsIf {
     /// A production holds if all its symbols do.
     All,
     /// A production holds if any of its symbols does.
@@ -96,7 +109,7 @@ fn derives(
     productions: &[Production],
     symbols: u32,
     given: impl Fn(u32) -> bool,
-    demand: Demand,
+    holds_if: HoldsIf,
 ) -> Vec<bool> {
     let mut holds = vec![false; symbols as usize];
     let mut uses: Vec<Vec<u32>> = vec![Vec::new(); symbols as usize];
@@ -106,8 +119,8 @@ fn derives(
         for &symbol in &one.right {
             uses[symbol as usize].push(at as u32);
         }
-        missing.push(if demand == Demand::All { one.right.len() } else { 1 });
-        if one.right.is_empty() && demand == Demand::All {
+        missing.push(if holds_if == HoldsIf::All { one.right.len() } else { 1 });
+        if one.right.is_empty() && holds_if == HoldsIf::All {
             work.push(one.left);
         }
     }

@@ -4,7 +4,7 @@ use crate::normal_form::lowering::Production;
 
 /// A symbol's place in the search for components.
 #[derive(Clone, Copy, Default)]
-struct Visit {
+struct TarjanVisit {
     /// Order of discovery, from 1; 0 is unseen.
     order: u32,
     low: u32,
@@ -13,7 +13,7 @@ struct Visit {
 
 /// Per symbol the representative of those that derive each other through units: a production is a
 /// unit edge to a symbol if all its other symbols may be empty. They derive the same texts.
-pub(crate) fn merge(
+pub(crate) fn merge_unit_cycles(
     productions: &[Production],
     nullable: &[bool],
     terminals: u32,
@@ -32,7 +32,7 @@ pub(crate) fn merge(
 /// algorithm); the last of a part is the one that was met first.
 pub(crate) fn components(edges: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let mut found = Vec::new();
-    let mut visits = vec![Visit::default(); edges.len()];
+    let mut visits = vec![TarjanVisit::default(); edges.len()];
     let mut order = 0;
     let mut open: Vec<u32> = Vec::new();
     let mut path: Vec<(u32, usize)> = Vec::new();
@@ -44,7 +44,7 @@ pub(crate) fn components(edges: &[Vec<u32>]) -> Vec<Vec<u32>> {
             let (here, next) = (*symbol as usize, *at);
             if next == 0 && visits[here].order == 0 {
                 order += 1;
-                visits[here] = Visit { order, low: order, open: true };
+                visits[here] = TarjanVisit { order, low: order, open: true };
                 open.push(here as u32);
             }
             if let Some(&to) = edges[here].get(next) {

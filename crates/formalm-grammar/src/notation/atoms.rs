@@ -3,33 +3,33 @@
 use formalm_automata::syntax::{self, Dialect, Flags, Pattern};
 use formalm_automata::{CharSet, Error, Expression, Span};
 
-use crate::notation::lark::terminal_length::{escaped_length, pattern_read};
+use crate::notation::lark::terminal_length::{escaped_len, unescape_pattern};
 use crate::notation::scanner::Scanner;
 
 /// A text, pattern or class.
 #[derive(Clone, Debug)]
-pub(super) struct Leaf {
+pub(super) struct Atom {
     pub(super) node: syntax::Node,
     /// How it is written, and named in messages.
-    pub(super) written: String,
+    pub(super) source_text: String,
     /// Those with equal keys are one terminal: texts, and patterns that are alike once their escapes
     /// are read.
-    pub(super) key: String,
+    pub(super) identity: String,
     /// A text, which trees leave out where not all lexemes are kept.
-    pub(super) literal: bool,
+    pub(super) is_string: bool,
     /// The text, if it is one.
     pub(super) text: Option<String>,
     /// Flags that hold for all of it.
     pub(super) flags: String,
     /// Characters of the text or pattern, and of the pattern with a text escaped.
-    pub(super) length: u64,
-    pub(super) written_length: u64,
+    pub(super) len: u64,
+    pub(super) escaped_len: u64,
     pub(super) span: Span,
 }
 
-impl Leaf {
+impl Atom {
     /// Exactly a text, or one that differs from it in case only.
-    pub(super) fn text(text: &str, flags: Flags, span: Span) -> Result<Leaf, Error> {
+    pub(super) fn text(text: &str, flags: Flags, span: Span) -> Result<Atom, Error> {
         let ignore_case = flags.ignore_case;
         let node = if ignore_case {
             syntax::parse(&escaped(text), Dialect::Python, flags)?.root
@@ -37,16 +37,16 @@ impl Leaf {
             let single = |one| syntax::Node::Class(CharSet::single(one));
             syntax::Node::Concat(text.chars().map(single).collect())
         };
-        let written = format!("{text:?}{}", if ignore_case { "i" } else { "" });
-        Ok(Leaf {
+        let source_text = format!("{text:?}{}", if ignore_case { "i" } else { "" });
+        Ok(Atom {
             node,
-            key: written.clone(),
-            written,
-            literal: true,
+            identity: source_text.clone(),
+            source_text,
+            is_string: true,
             text: Some(text.to_owned()),
             flags: if ignore_case { "i".to_owned() } else { String::new() },
-            length: text.chars().count() as u64,
-            written_length: escaped_length(text),
+            len: text.chars().count() as u64,
+            escaped_len: escaped_len(text),
             span,
         })
     }
@@ -55,16 +55,16 @@ impl Leaf {
     pub(super) fn pattern(
         scanner: &Scanner,
         pattern: &str,
-        begins: usize,
+        start: usize,
         flags: Flags,
         letters: &str,
-    ) -> Result<Leaf, Error> {
-        let span = scanner.span(begins);
+    ) -> Result<Atom, Error> {
+        let span = scanner.span(start);
         let parsed =
             syntax::parse(pattern, Dialect::Python, flags).map_err(|error| match error {
                 Error::Language { message, span, hint } => {
-                    let at = begins + span.map_or(0, |span| span.start);
-                    let end = begins + span.map_or(1, |span| span.end);
+                    let at = start + span.map_or(0, |span| span.start);
+                    let end = start + span.map_or(1, |span| span.end);
                     let hint = grammar_hint(&message, pattern).or(hint.as_deref());
                     let refused = scanner.refuse(at, &message, hint);
                     match refused {
@@ -76,18 +76,18 @@ impl Leaf {
                 }
                 limit => limit,
             })?;
-        let written = format!("/{pattern}/{letters}");
-        let read = pattern_read(pattern);
-        let length = read.chars().count() as u64;
-        Ok(Leaf {
+        let source_text = format!("/{pattern}/{letters}");
+        let read = unescape_pattern(pattern);
+        let len = read.chars().count() as u64;
+        Ok(Atom {
             node: parsed.root,
-            written,
-            key: pattern_key(&read, letters),
-            literal: false,
+            source_text,
+            identity: pattern_key(&read, letters),
+            is_string: false,
             text: None,
             flags: letters.to_owned(),
-            length,
-            written_length: length,
+            len,
+            escaped_len: len,
             span,
         })
     }
@@ -98,29 +98,29 @@ impl Leaf {
         start: usize,
         ranges: Vec<(char, char)>,
         negated: bool,
-    ) -> Result<Leaf, Error> {
+    ) -> Result<Atom, Error> {
         if ranges.is_empty() {
             // Others read nothing there, and the brackets as the empty text.
             return Err(scanner.refuse(start, "the class has no characters", None));
         }
         let set = CharSet::from_ranges(ranges);
         let set = if negated { set.complement() } else { set };
-        let written = class_name(&set);
-        Ok(Leaf::class(set, written, scanner.span(start)))
+        let source_text = class_name(&set);
+        Ok(Atom::class(set, source_text, scanner.span(start)))
     }
 
     /// One character out of a set.
-    pub(super) fn class(set: CharSet, written: String, span: Span) -> Leaf {
-        let length = written.chars().count() as u64;
-        Leaf {
+    pub(super) fn class(set: CharSet, source_text: String, span: Span) -> Atom {
+        let len = source_text.chars().count() as u64;
+        Atom {
             node: syntax::Node::Class(set),
-            key: written.clone(),
-            written,
-            literal: false,
+            identity: source_text.clone(),
+            source_text,
+            is_string: false,
             text: None,
             flags: String::new(),
-            length,
-            written_length: length,
+            len,
+            escaped_len: len,
             span,
         }
     }
@@ -159,21 +159,21 @@ fn escaped(text: &str) -> String {
 }
 
 /// The language of a terminal's pattern; nobody asks what its groups capture.
-pub(super) fn language(root: syntax::Node) -> Expression {
+pub(super) fn pattern_expression(root: syntax::Node) -> Expression {
     Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
 }
 
 /// The same for a pattern that sees what stands behind its lexeme.
-pub(super) fn lexeme(root: syntax::Node) -> Expression {
+pub(super) fn lookahead_expression(root: syntax::Node) -> Expression {
     Expression::lexeme(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
 }
 
 /// How a set of characters is written; equal ones are written alike.
 fn class_name(set: &CharSet) -> String {
     let last = set.ranges().last().is_some_and(|one| one.1 == char::MAX);
-    let turned = last.then(|| set.complement()).filter(|rest| !rest.ranges().is_empty());
-    let mut name = String::from(if turned.is_some() { "[^" } else { "[" });
-    for &(low, high) in turned.as_ref().unwrap_or(set).ranges() {
+    let complement = last.then(|| set.complement()).filter(|rest| !rest.ranges().is_empty());
+    let mut name = String::from(if complement.is_some() { "[^" } else { "[" });
+    for &(low, high) in complement.as_ref().unwrap_or(set).ranges() {
         push_escaped(low, &mut name);
         if low < high {
             name.push('-');

@@ -3,15 +3,15 @@
 use formalm_automata::syntax::Flags;
 use formalm_automata::{CharSet, Error};
 
-use crate::notation::atoms::Leaf;
-use crate::notation::lark::definition_attributes::Attributes;
-use crate::notation::quantifiers::{Counts, braces, repeated};
+use crate::notation::atoms::Atom;
+use crate::notation::lark::definition_attributes::DefinitionAttributes;
+use crate::notation::quantifiers::{RepeatBounds, braces, repeated};
 use crate::notation::scanner::Scanner;
-use crate::notation::{RuleSource, Source, Tree};
+use crate::notation::{GrammarSource, RuleSource, SyntaxTree};
 use crate::trees::tree_shape::Shown;
 
-pub(super) fn read(text: &str) -> Result<Source, Error> {
-    let mut reader = Reader { scanner: Scanner::new(text), source: Source::default() };
+pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
+    let mut reader = GbnfReader { scanner: Scanner::new(text), source: GrammarSource::default() };
     reader.blanks(true);
     while reader.scanner.peek().is_some() {
         let start = reader.scanner.at;
@@ -30,16 +30,16 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
             body,
             span,
             shown: Shown::ALL,
-            attributes: Attributes::NONE,
+            attributes: DefinitionAttributes::NONE,
         });
         reader.blanks(true);
     }
     Ok(reader.source)
 }
 
-struct Reader {
+struct GbnfReader {
     scanner: Scanner,
-    source: Source,
+    source: GrammarSource,
 }
 
 fn is_name(one: char) -> bool {
@@ -63,16 +63,16 @@ fn skip(scanner: &mut Scanner, lines: bool) {
 }
 
 /// Skips what may stand in front of a sign of repetition: ends of lines within brackets too.
-fn within(scanner: &mut Scanner) {
+fn skip_before_sign(scanner: &mut Scanner) {
     skip(scanner, scanner.is_nested());
 }
 
 /// Reads a count in braces.
-fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
-    braces(scanner, within)
+fn counted(scanner: &mut Scanner) -> Result<Option<RepeatBounds>, Error> {
+    braces(scanner, skip_before_sign)
 }
 
-impl Reader {
+impl GbnfReader {
     fn blanks(&mut self, lines: bool) {
         skip(&mut self.scanner, lines);
     }
@@ -82,7 +82,7 @@ impl Reader {
         if name.is_empty() { Err(self.scanner.unexpected("the name of a rule")) } else { Ok(name) }
     }
 
-    fn choice(&mut self) -> Result<Tree, Error> {
+    fn choice(&mut self) -> Result<SyntaxTree, Error> {
         let mut list = vec![self.sequence()?];
         loop {
             // An alternative may begin on the next line.
@@ -92,36 +92,36 @@ impl Reader {
                 if !self.scanner.is_nested() {
                     self.scanner.at = before;
                 }
-                return Ok(Tree::Choice(list));
+                return Ok(SyntaxTree::Choice(list));
             }
             self.blanks(true);
             list.push(self.sequence()?);
         }
     }
 
-    fn sequence(&mut self) -> Result<Tree, Error> {
+    fn sequence(&mut self) -> Result<SyntaxTree, Error> {
         let mut list = Vec::new();
         loop {
             self.blanks(self.scanner.is_nested());
             match self.scanner.peek() {
-                None | Some('\n' | '\r' | '|' | ')') => return Ok(Tree::Sequence(list)),
+                None | Some('\n' | '\r' | '|' | ')') => return Ok(SyntaxTree::Sequence(list)),
                 _ => {
                     let atom = self.atom()?;
-                    list.push(repeated(&mut self.scanner, atom, within, counted)?);
+                    list.push(repeated(&mut self.scanner, atom, skip_before_sign, counted)?);
                 }
             }
         }
     }
 
-    fn atom(&mut self) -> Result<Tree, Error> {
+    fn atom(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         match self.scanner.peek() {
-            Some('"') => self.text().map(Tree::Leaf),
-            Some('[') => self.class().map(Tree::Leaf),
+            Some('"') => self.text().map(SyntaxTree::Atom),
+            Some('[') => self.class().map(SyntaxTree::Atom),
             Some('.') => {
                 self.scanner.at += 1;
                 let span = self.scanner.span(start);
-                Ok(Tree::Leaf(Leaf::class(CharSet::all(), ".".to_owned(), span)))
+                Ok(SyntaxTree::Atom(Atom::class(CharSet::all(), ".".to_owned(), span)))
             }
             Some('(') => {
                 self.scanner.at += 1;
@@ -142,13 +142,13 @@ impl Reader {
             }
             Some(one) if is_name(one) => {
                 let name = self.name()?;
-                Ok(Tree::Name(name, Vec::new(), self.scanner.span(start)))
+                Ok(SyntaxTree::Name(name, Vec::new(), self.scanner.span(start)))
             }
             _ => Err(self.scanner.unexpected("a name, a text, a class or a bracket")),
         }
     }
 
-    fn text(&mut self) -> Result<Leaf, Error> {
+    fn text(&mut self) -> Result<Atom, Error> {
         let start = self.scanner.at;
         self.scanner.at += 1;
         let mut text = String::new();
@@ -159,7 +159,7 @@ impl Reader {
                 }
                 Some('"') => {
                     self.scanner.at += 1;
-                    return Leaf::text(&text, Flags::default(), self.scanner.span(start));
+                    return Atom::text(&text, Flags::default(), self.scanner.span(start));
                 }
                 _ => text.push(self.character()?),
             }
@@ -188,7 +188,7 @@ impl Reader {
         }
     }
 
-    fn class(&mut self) -> Result<Leaf, Error> {
+    fn class(&mut self) -> Result<Atom, Error> {
         let start = self.scanner.at;
         self.scanner.at += 1;
         let negated = self.scanner.eat("^");
@@ -223,6 +223,6 @@ impl Reader {
             }
             ranges.push((low, high));
         }
-        Leaf::ranges(&self.scanner, start, ranges, negated)
+        Atom::ranges(&self.scanner, start, ranges, negated)
     }
 }

@@ -8,22 +8,22 @@ use formalm_automata::syntax::Node;
 
 /// What a pattern sees beyond its lexeme.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Beyond {
+pub(super) struct Lookaround {
     /// What stands behind the lexeme.
     pub(super) ahead: bool,
     /// What stands before it: why the pattern cannot be that of a terminal.
     pub(super) before: Option<&'static str>,
 }
 
-impl Beyond {
-    fn and(self, other: Beyond) -> Beyond {
-        Beyond { ahead: self.ahead || other.ahead, before: self.before.or(other.before) }
+impl Lookaround {
+    fn and(self, other: Lookaround) -> Lookaround {
+        Lookaround { ahead: self.ahead || other.ahead, before: self.before.or(other.before) }
     }
 }
 
 /// What a pattern sees beyond its lexeme.
-pub(super) fn looks_beyond(node: &Node) -> Beyond {
-    look(node, 0, 0)
+pub(super) fn lookaround_of(node: &Node) -> Lookaround {
+    lookaround_within(node, 0, 0)
 }
 
 /// Whether some quantifier prefers fewer.
@@ -50,14 +50,14 @@ pub(super) fn prefers_longest(node: &Node) -> bool {
 }
 
 /// Fewest and most characters; `None` is without end.
-pub(super) fn width(node: &Node) -> (u64, Option<u64>) {
+pub(super) fn char_width(node: &Node) -> (u64, Option<u64>) {
     match node {
         Node::Class(_) => (1, Some(1)),
-        Node::Concat(list) => list.iter().map(width).fold((0, Some(0)), |sum, one| {
+        Node::Concat(list) => list.iter().map(char_width).fold((0, Some(0)), |sum, one| {
             (sum.0 + one.0, sum.1.zip(one.1).map(|(left, right)| left.saturating_add(right)))
         }),
         Node::Alternation(list) => {
-            let widths: Vec<_> = list.iter().map(width).collect();
+            let widths: Vec<_> = list.iter().map(char_width).collect();
             let most = widths.iter().map(|one| one.1).collect::<Option<Vec<u64>>>();
             (
                 widths.iter().map(|one| one.0).min().unwrap_or(0),
@@ -65,7 +65,7 @@ pub(super) fn width(node: &Node) -> (u64, Option<u64>) {
             )
         }
         Node::Repeat { node, min, max, .. } => {
-            let (least, most) = width(node);
+            let (least, most) = char_width(node);
             let most = match (most, max) {
                 (Some(0), _) => Some(0),
                 (Some(most), Some(max)) => Some(most.saturating_mul(u64::from(*max))),
@@ -73,53 +73,53 @@ pub(super) fn width(node: &Node) -> (u64, Option<u64>) {
             };
             (least.saturating_mul(u64::from(*min)), most)
         }
-        Node::Group { node, .. } | Node::Atomic(node) => width(node),
+        Node::Group { node, .. } | Node::Atomic(node) => char_width(node),
         _ => (0, Some(0)),
     }
 }
 
 /// `before` and `after` are the characters of the lexeme that are there for certain.
-fn look(node: &Node, before: u64, after: u64) -> Beyond {
-    let nothing = Beyond::default();
+fn lookaround_within(node: &Node, before: u64, after: u64) -> Lookaround {
+    let nothing = Lookaround::default();
     match node {
         Node::Empty | Node::Class(_) => nothing,
         Node::Concat(list) => {
-            let widths: Vec<u64> = list.iter().map(|one| width(one).0).collect();
+            let widths: Vec<u64> = list.iter().map(|one| char_width(one).0).collect();
             let total: u64 = widths.iter().sum();
             let mut read = 0;
-            list.iter().zip(widths).fold(nothing, |found, (one, width)| {
-                let rest = total - read - width;
-                let here = look(one, before + read, after + rest);
-                read += width;
+            list.iter().zip(widths).fold(nothing, |found, (one, char_width)| {
+                let rest = total - read - char_width;
+                let here = lookaround_within(one, before + read, after + rest);
+                read += char_width;
                 found.and(here)
             })
         }
         Node::Alternation(list) => {
-            list.iter().fold(nothing, |found, one| found.and(look(one, before, after)))
+            list.iter().fold(nothing, |found, one| found.and(lookaround_within(one, before, after)))
         }
         Node::Repeat { node, .. } | Node::Group { node, .. } | Node::Atomic(node) => {
-            look(node, before, after)
+            lookaround_within(node, before, after)
         }
         Node::Look { ahead: true, node, .. } => {
-            let most = width(node).1;
+            let most = char_width(node).1;
             let ahead = most.is_none_or(|most| most > after);
             // What looks behind there has the lexeme so far before it.
-            Beyond { ahead, ..Beyond::default() }.and(look(node, before, 0))
+            Lookaround { ahead, ..Lookaround::default() }.and(lookaround_within(node, before, 0))
         }
         Node::Look { node, .. } => {
-            let inside = width(node).1.is_some_and(|most| most <= before);
+            let inside = char_width(node).1.is_some_and(|most| most <= before);
             let why = "its look-behind can see beyond the beginning of the lexeme";
             let before = (!inside).then_some(why);
-            Beyond { before, ..nothing }.and(look(node, 0, after))
+            Lookaround { before, ..nothing }.and(lookaround_within(node, 0, after))
         }
         Node::WordBoundary { .. } => {
             let why = "its word boundary can stand at the beginning of the lexeme";
-            Beyond { ahead: after == 0, before: (before == 0).then_some(why) }
+            Lookaround { ahead: after == 0, before: (before == 0).then_some(why) }
         }
         Node::TextStart => {
             let why = "its anchor asks for the beginning of the text";
-            Beyond { before: Some(why), ..nothing }
+            Lookaround { before: Some(why), ..nothing }
         }
-        Node::TextEnd => Beyond { ahead: true, ..nothing },
+        Node::TextEnd => Lookaround { ahead: true, ..nothing },
     }
 }

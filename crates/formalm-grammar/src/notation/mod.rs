@@ -18,9 +18,9 @@ use formalm_automata::{Error, Expression, Span};
 
 use crate::grammar::{Grammar, Lexing};
 use crate::trees::tree_shape::{Shaped, Shown};
-use atoms::Leaf;
+use atoms::Atom;
 pub use build::indent_terminals::Levels;
-use lark::definition_attributes::Attributes;
+use lark::definition_attributes::DefinitionAttributes;
 pub use lark::inline_languages::{Inlined, inlined};
 pub use parse_options::{Options, Syntax};
 
@@ -58,7 +58,7 @@ pub fn parse(
 /// syntaxes that have no place for them.
 pub fn parse_with(text: &str, options: &Options) -> Result<Grammar, Error> {
     let (grammar, _) = read(text, options, false)?;
-    Ok(regular_rules::merged(grammar))
+    Ok(regular_rules::merge_regular_rules(grammar))
 }
 
 /// Reads a text with what it says of trees. All parts stay as they are written, where a machine
@@ -79,7 +79,7 @@ fn read(text: &str, options: &Options, shaped: bool) -> Result<(Grammar, Vec<Sho
     build::grammar(text, source, options, shaped)
 }
 
-fn read_source(text: &str, syntax: Syntax) -> Result<Source, Error> {
+fn read_source(text: &str, syntax: Syntax) -> Result<GrammarSource, Error> {
     match syntax {
         Syntax::Lark => lark::read(text),
         Syntax::Gbnf => gbnf::read(text),
@@ -89,20 +89,20 @@ fn read_source(text: &str, syntax: Syntax) -> Result<Source, Error> {
 
 /// A right-hand side as written.
 #[derive(Clone, Debug)]
-enum Tree {
-    Leaf(Leaf),
-    Name(String, Vec<Tree>, Span),
-    Sequence(Vec<Tree>),
-    Choice(Vec<Tree>),
-    Repeat(Box<Tree>, u32, Option<u32>),
+enum SyntaxTree {
+    Atom(Atom),
+    Name(String, Vec<SyntaxTree>, Span),
+    Sequence(Vec<SyntaxTree>),
+    Choice(Vec<SyntaxTree>),
+    Repeat(Box<SyntaxTree>, u32, Option<u32>),
     /// An optional part that leaves a mark in trees where it is not there.
-    Maybe(Box<Tree>),
+    Optional(Box<SyntaxTree>),
     /// What is in the first and not in the second; both are regular.
-    Except(Box<Tree>, Box<Tree>, Span),
+    Difference(Box<SyntaxTree>, Box<SyntaxTree>, Span),
     /// What is in all of them; they are regular.
-    Both(Vec<Tree>, Span),
+    Intersection(Vec<SyntaxTree>, Span),
     /// The texts that are not in it; it is regular.
-    Outside(Box<Tree>, Span),
+    Complement(Box<SyntaxTree>, Span),
 }
 
 /// A definition of a rule or, in Lark, of a template.
@@ -110,10 +110,10 @@ enum Tree {
 struct RuleSource {
     name: String,
     parameters: Vec<String>,
-    body: Tree,
+    body: SyntaxTree,
     span: Span,
     shown: Shown,
-    attributes: Attributes,
+    attributes: DefinitionAttributes,
 }
 
 /// A definition of a terminal.
@@ -121,20 +121,20 @@ struct RuleSource {
 struct TerminalSource {
     name: String,
     priority: i64,
-    body: Tree,
+    body: SyntaxTree,
     span: Span,
-    attributes: Attributes,
+    attributes: DefinitionAttributes,
     /// Its name in `common`, if it is imported from there.
     imported: Option<&'static str>,
 }
 
 /// Everything a text defines.
 #[derive(Clone, Debug, Default)]
-struct Source {
+struct GrammarSource {
     rules: Vec<RuleSource>,
     terminals: Vec<TerminalSource>,
-    ignored: Vec<(Tree, Span)>,
-    whole: Vec<(Tree, Span)>,
+    ignored: Vec<(SyntaxTree, Span)>,
+    whole: Vec<(SyntaxTree, Span)>,
     declared: Vec<(String, Span)>,
     inlined: Vec<Inlined>,
     /// Special tokens by their names, each once.

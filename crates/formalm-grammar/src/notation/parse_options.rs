@@ -3,7 +3,7 @@
 use formalm_automata::{Error, Expression};
 
 use crate::grammar::{Embedded, Lexing};
-use crate::notation::Source;
+use crate::notation::GrammarSource;
 use crate::notation::build::indent_terminals::Levels;
 
 /// In which syntax a grammar is written.
@@ -94,7 +94,7 @@ impl Options {
     }
 
     /// The rule that a text starts with.
-    pub(super) fn start_of(&self, source: &Source) -> String {
+    pub(super) fn start_of(&self, source: &GrammarSource) -> String {
         if let Some(start) = &self.start {
             return start.clone();
         }

@@ -3,17 +3,17 @@
 use formalm_automata::{Error, Resource};
 
 use crate::limits::check;
-use crate::notation::Tree;
+use crate::notation::SyntaxTree;
 use crate::notation::scanner::{NESTING, Scanner};
 
 /// From so many to so many times; `None` is without end.
-pub(super) type Counts = (u32, Option<u32>);
+pub(super) type RepeatBounds = (u32, Option<u32>);
 
 /// Reads `{2}`, `{2,}`, `{,3}` or `{2,3}`, with `blanks` between its parts.
 pub(super) fn braces(
     scanner: &mut Scanner,
     blanks: impl Fn(&mut Scanner),
-) -> Result<Option<Counts>, Error> {
+) -> Result<Option<RepeatBounds>, Error> {
     if !scanner.eat("{") {
         return Ok(None);
     }
@@ -37,10 +37,10 @@ pub(super) fn braces(
 /// `counted` is asked where none of the three stands, with the place in front of the blanks.
 pub(super) fn repeated(
     scanner: &mut Scanner,
-    mut atom: Tree,
+    mut atom: SyntaxTree,
     blanks: impl Fn(&mut Scanner),
-    counted: impl Fn(&mut Scanner) -> Result<Option<Counts>, Error>,
-) -> Result<Tree, Error> {
+    counted: impl Fn(&mut Scanner) -> Result<Option<RepeatBounds>, Error>,
+) -> Result<SyntaxTree, Error> {
     let mut signs = 0;
     loop {
         let before = scanner.at;
@@ -62,6 +62,6 @@ pub(super) fn repeated(
         }
         signs += 1;
         check(Resource::Nesting, signs, NESTING)?;
-        atom = Tree::Repeat(Box::new(atom), min, max);
+        atom = SyntaxTree::Repeat(Box::new(atom), min, max);
     }
 }

@@ -10,17 +10,17 @@ use rustc_hash::FxHashMap;
 use crate::grammar::{Grammar, Lexing, Node, Rule, Terminal};
 
 /// Rules within rules that are looked into.
-const DEPTH: usize = 40;
+const MAX_DEPTH: usize = 40;
 /// Nodes of one terminal.
-const SIZE: usize = 4_000;
+const MAX_PATTERN_NODES: usize = 4_000;
 
 /// The grammar with its largest regular parts as terminals.
-pub(super) fn merged(grammar: Grammar) -> Grammar {
+pub(super) fn merge_regular_rules(grammar: Grammar) -> Grammar {
     if grammar.lexing != Lexing::Any || !grammar.ignored.is_empty() {
         return grammar;
     }
-    let mut merging = Merging {
-        rules: grammar.rules.iter().map(|_| State::Unseen).collect(),
+    let mut merging = RegularRuleMerger {
+        rules: grammar.rules.iter().map(|_| RuleVisit::Unseen).collect(),
         old: &grammar,
         terminals: Vec::new(),
         known: FxHashMap::default(),
@@ -30,20 +30,21 @@ pub(super) fn merged(grammar: Grammar) -> Grammar {
         .iter()
         .map(|rule| Rule { body: merging.rewrite(&rule.body, &rule.name), ..rule.clone() })
         .collect();
-    let Merging { terminals, .. } = merging;
+    let RegularRuleMerger { terminals, .. } = merging;
     // Rules that are in terminals now are needed all the same.
-    let reached = reached(&grammar.rules, grammar.start);
-    let names = grammar.rules.iter().zip(reached).filter(|one| one.1).map(|one| one.0.name.clone());
+    let reachable_rules = reachable_rules(&grammar.rules, grammar.start);
+    let names =
+        grammar.rules.iter().zip(reachable_rules).filter(|one| one.1).map(|one| one.0.name.clone());
     let needed = grammar.needed.iter().cloned().chain(names).collect();
     Grammar { terminals, rules, needed, ..grammar.clone() }
 }
 
 /// Whether each rule is needed by a rule.
-fn reached(rules: &[Rule], from: usize) -> Vec<bool> {
-    let mut reached = vec![false; rules.len()];
+fn reachable_rules(rules: &[Rule], from: usize) -> Vec<bool> {
+    let mut reachable_rules = vec![false; rules.len()];
     let mut open = vec![from];
     while let Some(at) = open.pop() {
-        if std::mem::replace(&mut reached[at], true) {
+        if std::mem::replace(&mut reachable_rules[at], true) {
             continue;
         }
         let mut nodes = vec![&rules[at].body];
@@ -56,24 +57,24 @@ fn reached(rules: &[Rule], from: usize) -> Vec<bool> {
             }
         }
     }
-    reached
+    reachable_rules
 }
 
 #[derive(Clone)]
-enum State {
+enum RuleVisit {
     Unseen,
     Open,
     Known(Option<(syntax::Node, usize)>),
 }
 
-struct Merging<'a> {
+struct RegularRuleMerger<'a> {
     old: &'a Grammar,
-    rules: Vec<State>,
+    rules: Vec<RuleVisit>,
     terminals: Vec<Terminal>,
     known: FxHashMap<Node, usize>,
 }
 
-impl Merging<'_> {
+impl RegularRuleMerger<'_> {
     /// A node as a pattern with its size, if it is regular and small.
     fn regular(&mut self, node: &Node, depth: usize) -> Option<(syntax::Node, usize)> {
         if depth == 0 {
@@ -101,7 +102,7 @@ impl Merging<'_> {
                 Some((syntax::Node::Repeat { node, min: *min, max: *max, lazy }, size + 1))
             }
         };
-        found.filter(|&(_, size)| size <= SIZE)
+        found.filter(|&(_, size)| size <= MAX_PATTERN_NODES)
     }
 
     fn all(&mut self, list: &[Node], depth: usize) -> Option<(Vec<syntax::Node>, usize)> {
@@ -111,7 +112,7 @@ impl Merging<'_> {
             let (node, more) = self.regular(one, depth - 1)?;
             nodes.push(node);
             size += more;
-            if size > SIZE {
+            if size > MAX_PATTERN_NODES {
                 return None;
             }
         }
@@ -120,13 +121,13 @@ impl Merging<'_> {
 
     fn rule(&mut self, at: usize, depth: usize) -> Option<(syntax::Node, usize)> {
         match &self.rules[at] {
-            State::Known(found) => found.clone(),
-            State::Open => None,
-            State::Unseen => {
-                self.rules[at] = State::Open;
+            RuleVisit::Known(found) => found.clone(),
+            RuleVisit::Open => None,
+            RuleVisit::Unseen => {
+                self.rules[at] = RuleVisit::Open;
                 let old = self.old;
                 let found = self.regular(&old.rules[at].body, depth - 1);
-                self.rules[at] = State::Known(found.clone());
+                self.rules[at] = RuleVisit::Known(found.clone());
                 found
             }
         }
@@ -136,7 +137,7 @@ impl Merging<'_> {
         if matches!(node, Node::Empty) {
             return Node::Empty;
         }
-        if let Some((pattern, _)) = self.regular(node, DEPTH) {
+        if let Some((pattern, _)) = self.regular(node, MAX_DEPTH) {
             return self.terminal(node, pattern, name);
         }
         match node {
@@ -165,7 +166,7 @@ impl Merging<'_> {
         let mut parts = Vec::new();
         let mut run: Vec<Node> = Vec::new();
         for one in list {
-            if self.regular(one, DEPTH - 1).is_some() {
+            if self.regular(one, MAX_DEPTH - 1).is_some() {
                 run.push(one.clone());
                 continue;
             }
@@ -181,7 +182,7 @@ impl Merging<'_> {
             return;
         }
         let whole = Node::Sequence(std::mem::take(run));
-        match self.regular(&whole, DEPTH) {
+        match self.regular(&whole, MAX_DEPTH) {
             Some((pattern, _)) => parts.push(self.terminal(&whole, pattern, name)),
             None => {
                 let Node::Sequence(list) = whole else { return };
@@ -199,7 +200,7 @@ impl Merging<'_> {
             Node::Rule(at) => self.old.rules[*at].name.clone(),
             _ => format!("{name}.{}", self.terminals.len()),
         };
-        let language = super::atoms::language(pattern);
+        let language = super::atoms::pattern_expression(pattern);
         self.terminals.push(Terminal { name, language, embedded: None, span: None });
         self.known.insert(node.clone(), self.terminals.len() - 1);
         Node::Terminal(self.terminals.len() - 1)

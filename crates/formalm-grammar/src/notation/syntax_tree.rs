@@ -1,104 +1,116 @@
 //! Right-hand sides as trees: taken apart, filled in, written out.
 
-use crate::notation::{RuleSource, Tree};
+use crate::notation::{RuleSource, SyntaxTree};
 
 /// The tree without brackets that hold one thing.
-pub(super) fn only(tree: &Tree) -> &Tree {
+pub(super) fn unwrap_single(tree: &SyntaxTree) -> &SyntaxTree {
     match tree {
-        Tree::Sequence(list) | Tree::Choice(list) if list.len() == 1 => only(&list[0]),
+        SyntaxTree::Sequence(list) | SyntaxTree::Choice(list) if list.len() == 1 => {
+            unwrap_single(&list[0])
+        }
         _ => tree,
     }
 }
 
 /// A tree with arguments in place of a template's parameters.
-pub(super) fn substituted(tree: &Tree, rule: &RuleSource, given: &[Tree]) -> Tree {
-    let all = |list: &[Tree]| list.iter().map(|one| substituted(one, rule, given)).collect();
+pub(super) fn substitute(tree: &SyntaxTree, rule: &RuleSource, given: &[SyntaxTree]) -> SyntaxTree {
+    let all = |list: &[SyntaxTree]| list.iter().map(|one| substitute(one, rule, given)).collect();
     match tree {
-        Tree::Leaf(_) => tree.clone(),
-        Tree::Name(name, arguments, span) => {
+        SyntaxTree::Atom(_) => tree.clone(),
+        SyntaxTree::Name(name, arguments, span) => {
             match rule.parameters.iter().position(|one| one == name) {
                 Some(at) if arguments.is_empty() => given[at].clone(),
-                Some(at) => Tree::Name(called(&given[at]), all(arguments), *span),
-                None => Tree::Name(name.clone(), all(arguments), *span),
+                Some(at) => SyntaxTree::Name(template_name(&given[at]), all(arguments), *span),
+                None => SyntaxTree::Name(name.clone(), all(arguments), *span),
             }
         }
-        Tree::Sequence(list) => Tree::Sequence(all(list)),
-        Tree::Choice(list) => Tree::Choice(all(list)),
-        Tree::Repeat(one, min, max) => {
-            Tree::Repeat(Box::new(substituted(one, rule, given)), *min, *max)
+        SyntaxTree::Sequence(list) => SyntaxTree::Sequence(all(list)),
+        SyntaxTree::Choice(list) => SyntaxTree::Choice(all(list)),
+        SyntaxTree::Repeat(one, min, max) => {
+            SyntaxTree::Repeat(Box::new(substitute(one, rule, given)), *min, *max)
         }
-        Tree::Maybe(one) => Tree::Maybe(Box::new(substituted(one, rule, given))),
-        Tree::Except(first, second, span) => {
-            let part = |one| Box::new(substituted(one, rule, given));
-            Tree::Except(part(first), part(second), *span)
+        SyntaxTree::Optional(one) => SyntaxTree::Optional(Box::new(substitute(one, rule, given))),
+        SyntaxTree::Difference(first, second, span) => {
+            let part = |one| Box::new(substitute(one, rule, given));
+            SyntaxTree::Difference(part(first), part(second), *span)
         }
-        Tree::Both(list, span) => Tree::Both(all(list), *span),
-        Tree::Outside(one, span) => Tree::Outside(Box::new(substituted(one, rule, given)), *span),
+        SyntaxTree::Intersection(list, span) => SyntaxTree::Intersection(all(list), *span),
+        SyntaxTree::Complement(one, span) => {
+            SyntaxTree::Complement(Box::new(substitute(one, rule, given)), *span)
+        }
     }
 }
 
 /// The name of the template that an argument stands for where it has arguments of its own. Anything
 /// else is written out, which is no name.
-pub(super) fn called(argument: &Tree) -> String {
-    match only(argument) {
-        Tree::Name(name, arguments, _) if arguments.is_empty() => name.clone(),
-        other => written(other),
+pub(super) fn template_name(argument: &SyntaxTree) -> String {
+    match unwrap_single(argument) {
+        SyntaxTree::Name(name, arguments, _) if arguments.is_empty() => name.clone(),
+        other => to_source(other),
     }
 }
 
 /// Makes trees show the texts in it, wherever it is filled in.
-pub(super) fn keep_texts(tree: &mut Tree) {
+pub(super) fn keep_all_strings(tree: &mut SyntaxTree) {
     match tree {
-        Tree::Leaf(leaf) => leaf.literal = false,
-        Tree::Name(_, list, _)
-        | Tree::Sequence(list)
-        | Tree::Choice(list)
-        | Tree::Both(list, _) => list.iter_mut().for_each(keep_texts),
-        Tree::Repeat(one, ..) | Tree::Maybe(one) | Tree::Outside(one, _) => keep_texts(one),
-        Tree::Except(first, second, _) => {
-            keep_texts(first);
-            keep_texts(second);
+        SyntaxTree::Atom(atom) => atom.is_string = false,
+        SyntaxTree::Name(_, list, _)
+        | SyntaxTree::Sequence(list)
+        | SyntaxTree::Choice(list)
+        | SyntaxTree::Intersection(list, _) => list.iter_mut().for_each(keep_all_strings),
+        SyntaxTree::Repeat(one, ..)
+        | SyntaxTree::Optional(one)
+        | SyntaxTree::Complement(one, _) => keep_all_strings(one),
+        SyntaxTree::Difference(first, second, _) => {
+            keep_all_strings(first);
+            keep_all_strings(second);
         }
     }
 }
 
 /// Parts of a tree once arguments, of so many parts each, are in place of a template's parameters.
-pub(super) fn weight(tree: &Tree, rule: &RuleSource, given: &[u64]) -> u64 {
-    let all = |list: &[Tree]| -> u64 {
+pub(super) fn weight(tree: &SyntaxTree, rule: &RuleSource, given: &[u64]) -> u64 {
+    let all = |list: &[SyntaxTree]| -> u64 {
         list.iter().map(|one| weight(one, rule, given)).fold(1, u64::saturating_add)
     };
     match tree {
-        Tree::Leaf(_) => 1,
-        Tree::Name(name, arguments, _) => {
+        SyntaxTree::Atom(_) => 1,
+        SyntaxTree::Name(name, arguments, _) => {
             let parameter = rule.parameters.iter().position(|one| one == name);
             let parameter = parameter.filter(|_| arguments.is_empty());
             parameter.map_or_else(|| all(arguments), |at| given[at])
         }
-        Tree::Sequence(list) | Tree::Choice(list) | Tree::Both(list, _) => all(list),
-        Tree::Repeat(one, ..) | Tree::Maybe(one) | Tree::Outside(one, _) => {
-            weight(one, rule, given).saturating_add(1)
-        }
-        Tree::Except(first, second, _) => {
+        SyntaxTree::Sequence(list)
+        | SyntaxTree::Choice(list)
+        | SyntaxTree::Intersection(list, _) => all(list),
+        SyntaxTree::Repeat(one, ..)
+        | SyntaxTree::Optional(one)
+        | SyntaxTree::Complement(one, _) => weight(one, rule, given).saturating_add(1),
+        SyntaxTree::Difference(first, second, _) => {
             weight(first, rule, given).saturating_add(weight(second, rule, given))
         }
     }
 }
 
 /// How a tree can be written: equal ones are written alike.
-pub(super) fn written(tree: &Tree) -> String {
-    let all = |list: &[Tree]| list.iter().map(written).collect::<Vec<_>>();
+pub(super) fn to_source(tree: &SyntaxTree) -> String {
+    let all = |list: &[SyntaxTree]| list.iter().map(to_source).collect::<Vec<_>>();
     match tree {
-        Tree::Leaf(leaf) => leaf.written.clone(),
-        Tree::Name(name, arguments, _) if arguments.is_empty() => name.clone(),
-        Tree::Name(name, arguments, _) => format!("{name}{{{}}}", all(arguments).join(", ")),
-        Tree::Sequence(list) | Tree::Choice(list) if list.len() == 1 => written(&list[0]),
-        Tree::Sequence(list) => format!("({})", all(list).join(" ")),
-        Tree::Choice(list) => format!("({})", all(list).join(" | ")),
-        Tree::Repeat(one, min, Some(max)) => format!("{}~{min}..{max}", written(one)),
-        Tree::Maybe(one) => format!("{}~0..1", written(one)),
-        Tree::Repeat(one, min, None) => format!("{}~{min}..", written(one)),
-        Tree::Except(first, second, _) => format!("({} - {})", written(first), written(second)),
-        Tree::Both(list, _) => format!("({})", all(list).join(" & ")),
-        Tree::Outside(one, _) => format!("~{}", written(one)),
+        SyntaxTree::Atom(atom) => atom.source_text.clone(),
+        SyntaxTree::Name(name, arguments, _) if arguments.is_empty() => name.clone(),
+        SyntaxTree::Name(name, arguments, _) => format!("{name}{{{}}}", all(arguments).join(", ")),
+        SyntaxTree::Sequence(list) | SyntaxTree::Choice(list) if list.len() == 1 => {
+            to_source(&list[0])
+        }
+        SyntaxTree::Sequence(list) => format!("({})", all(list).join(" ")),
+        SyntaxTree::Choice(list) => format!("({})", all(list).join(" | ")),
+        SyntaxTree::Repeat(one, min, Some(max)) => format!("{}~{min}..{max}", to_source(one)),
+        SyntaxTree::Optional(one) => format!("{}~0..1", to_source(one)),
+        SyntaxTree::Repeat(one, min, None) => format!("{}~{min}..", to_source(one)),
+        SyntaxTree::Difference(first, second, _) => {
+            format!("({} - {})", to_source(first), to_source(second))
+        }
+        SyntaxTree::Intersection(list, _) => format!("({})", all(list).join(" & ")),
+        SyntaxTree::Complement(one, _) => format!("~{}", to_source(one)),
     }
 }

@@ -16,57 +16,57 @@ use rustc_hash::FxHashMap;
 
 use crate::automaton::GrammarAutomaton;
 use crate::interner::NOTHING;
-use crate::state::{Core, Reading};
+use crate::state::{Configuration, GrammarState};
 
 /// The state that a byte leads to, and whether a member ends there; none if it is refused.
-type Answer = Option<(StateId, bool)>;
+type ParserAnswer = Option<(StateId, bool)>;
 
 /// A terminal, a state of its machine and a byte.
-type Question = (u32, StateId, u8);
+type ParserQuery = (u32, StateId, u8);
 
 /// What is done where a machine would have to be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Asking {
+pub(crate) enum AnswerMode {
     /// The answer is looked up; where it is missing, the work ends.
     #[default]
-    Asked,
+    Lookup,
     /// A member is taken to end behind the byte: whether one does cannot be searched.
-    Assumed,
+    AssumeEnd,
     /// Left out, and read by whoever asks.
-    Apart,
+    Skip,
 }
 
 /// Which terminals are asked, and what they said.
 #[derive(Debug, Default)]
-pub(crate) struct Answers {
-    is_asked: Vec<bool>,
-    known: FxHashMap<(u32, u32, u8), Answer>,
-    missing: Option<Question>,
-    pub(crate) asking: Asking,
+pub(crate) struct ParserAnswers {
+    is_external: Vec<bool>,
+    answers: FxHashMap<(u32, u32, u8), ParserAnswer>,
+    pending_query: Option<ParserQuery>,
+    pub(crate) mode: AnswerMode,
     /// Whether a member was taken to end, since this was last unset.
     pub(crate) assumed: bool,
 }
 
-impl Answers {
-    pub(crate) fn new(is_asked: Vec<bool>) -> Answers {
-        Answers { is_asked, ..Answers::default() }
+impl ParserAnswers {
+    pub(crate) fn new(is_external: Vec<bool>) -> ParserAnswers {
+        ParserAnswers { is_external, ..ParserAnswers::default() }
     }
 
-    pub(crate) fn is_asked(&self, terminal: u32) -> bool {
-        self.is_asked.get(terminal as usize).is_some_and(|&asked| asked)
+    pub(crate) fn is_external(&self, terminal: u32) -> bool {
+        self.is_external.get(terminal as usize).is_some_and(|&asked| asked)
     }
 
     fn is_empty(&self) -> bool {
-        !self.is_asked.contains(&true)
+        !self.is_external.contains(&true)
     }
 
     /// Takes members to end from now on; what was done before is returned.
-    pub(crate) fn assume(&mut self) -> Asking {
-        std::mem::replace(&mut self.asking, Asking::Assumed)
+    pub(crate) fn assume_ends(&mut self) -> AnswerMode {
+        std::mem::replace(&mut self.mode, AnswerMode::AssumeEnd)
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.known.capacity() * 24
+        self.answers.capacity() * 24
     }
 }
 
@@ -82,14 +82,14 @@ pub struct Within {
     pub machine: u32,
     /// Whether some of it was read: otherwise it may begin here.
     pub is_begun: bool,
-    place: u32,
-    forbidden: u32,
+    parser_state: u32,
+    negative_threads: u32,
 }
 
 /// Where a text may be, with machines that are asked told apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ways {
-    plain: Vec<Reading>,
+    plain: Vec<Configuration>,
     within: Vec<Within>,
 }
 
@@ -110,100 +110,126 @@ impl Ways {
     }
 }
 
-impl Core {
+impl GrammarState {
     /// As [`Core::read_embedded`], of a machine that is asked.
-    pub(crate) fn read_asked(
+    pub(crate) fn step_external_parser(
         &mut self,
         (terminal, state): (u32, StateId),
-        (place, forbidden): (u32, u32),
+        (parser_state, negative_threads): (u32, u32),
         byte: u8,
-        next: &mut impl FnMut(Reading, Option<u32>),
+        next: &mut impl FnMut(Configuration, Option<u32>),
     ) -> Result<(), Error> {
-        let answers = &mut self.embedded.answers;
-        if answers.asking == Asking::Apart {
+        let answers = &mut self.sublanguages.answers;
+        if answers.mode == AnswerMode::Skip {
             return Ok(());
         }
-        if answers.asking == Asking::Assumed {
-            let behind = self.after(place, terminal)?;
-            if behind != NOTHING {
-                self.embedded.answers.assumed = true;
-                next(Reading::between(behind, NOTHING), Some(terminal));
+        if answers.mode == AnswerMode::AssumeEnd {
+            let after = self.after(parser_state, terminal)?;
+            if after != NOTHING {
+                self.sublanguages.answers.assumed = true;
+                next(Configuration::between(after, NOTHING), Some(terminal));
             }
             return Ok(());
         }
-        let Some(&answer) = answers.known.get(&(terminal, state.number(), byte)) else {
-            answers.missing = Some((terminal, state, byte));
+        let Some(&answer) = answers.answers.get(&(terminal, state.number(), byte)) else {
+            answers.pending_query = Some((terminal, state, byte));
             return Err(Error::Interrupted);
         };
         let Some((state, is_end)) = answer else { return Ok(()) };
-        let Some(left) = self.pending(forbidden, byte)? else { return Ok(()) };
+        let Some(left) = self.step_negative_threads(negative_threads, byte)? else { return Ok(()) };
         if is_end {
-            let behind = self.after(place, terminal)?;
-            if behind != NOTHING {
-                next(Reading::between(behind, left), Some(terminal));
+            let after = self.after(parser_state, terminal)?;
+            if after != NOTHING {
+                next(Configuration::between(after, left), Some(terminal));
             }
         }
-        let lexeme = self.embedded.place(terminal, state);
-        next(Reading { lexeme, place, forbidden: left }, None);
+        let lexeme = self.sublanguages.position(terminal, state);
+        next(Configuration { lexeme, parser_state, negative_threads: left }, None);
         Ok(())
     }
 
     /// Readings with those in machines that are asked, and those that such a machine may begin in,
     /// told apart.
-    fn ways(&mut self, readings: Vec<Reading>) -> Result<Ways, Error> {
-        let mut ways = Ways { plain: Vec::with_capacity(readings.len()), within: Vec::new() };
-        for reading in readings {
-            let Reading { lexeme, place, forbidden } = reading;
-            if reading.is_embedded() {
-                let (terminal, state) = self.embedded.at(lexeme);
-                if self.embedded.answers.is_asked(terminal) {
+    fn ways(&mut self, configurations: Vec<Configuration>) -> Result<Ways, Error> {
+        let mut ways = Ways { plain: Vec::with_capacity(configurations.len()), within: Vec::new() };
+        for configuration in configurations {
+            let Configuration { lexeme, parser_state, negative_threads } = configuration;
+            if configuration.is_in_sublanguage() {
+                let (terminal, state) = self.sublanguages.at(lexeme);
+                if self.sublanguages.answers.is_external(terminal) {
                     let (machine, is_begun) = (0, true);
-                    let one = Within { terminal, state, machine, is_begun, place, forbidden };
+                    let one = Within {
+                        terminal,
+                        state,
+                        machine,
+                        is_begun,
+                        parser_state,
+                        negative_threads,
+                    };
                     ways.within.push(one);
                     continue;
                 }
             }
-            ways.plain.push(reading);
-            if reading.is_between() {
-                ways.within.extend(self.beginning(place, forbidden)?);
+            ways.plain.push(configuration);
+            if configuration.is_between() {
+                ways.within.extend(self.possible_starts(parser_state, negative_threads)?);
             }
         }
         Ok(ways)
     }
 
     /// The machines that are asked and may begin at a place.
-    fn beginning(&mut self, place: u32, forbidden: u32) -> Result<Vec<Within>, Error> {
-        let terminals = self.embedded_at(place)?.into_iter();
-        let asked = terminals.filter(|&one| self.embedded.answers.is_asked(one));
+    fn possible_starts(
+        &mut self,
+        parser_state: u32,
+        negative_threads: u32,
+    ) -> Result<Vec<Within>, Error> {
+        let terminals = self.sublanguages_at(parser_state)?.into_iter();
+        let asked = terminals.filter(|&one| self.sublanguages.answers.is_external(one));
         let begin = asked.filter_map(|terminal| {
-            let state = self.embedded.machine(terminal)?.start();
-            Some(Within { terminal, state, machine: 0, is_begun: false, place, forbidden })
+            let state = self.sublanguages.machine(terminal)?.start();
+            Some(Within {
+                terminal,
+                state,
+                machine: 0,
+                is_begun: false,
+                parser_state,
+                negative_threads,
+            })
         });
         Ok(begin.collect())
     }
 
     /// Where a text is behind a byte, of which the machines that are asked said `answers`.
-    fn ways_after(&mut self, ways: &Ways, byte: u8, answers: &[Answer]) -> Result<Ways, Error> {
-        let mut plain = self.all_after(&ways.plain, byte)?;
+    fn ways_after(
+        &mut self,
+        ways: &Ways,
+        byte: u8,
+        answers: &[ParserAnswer],
+    ) -> Result<Ways, Error> {
+        let mut plain = self.successors(&ways.plain, byte)?;
         let mut begun = Vec::new();
         for (&one, answer) in ways.within.iter().zip(answers) {
             let &Some((state, is_end)) = answer else { continue };
-            let Some(forbidden) = self.pending(one.forbidden, byte)? else { continue };
-            let behind = self.after(one.place, one.terminal)?;
-            if behind == NOTHING {
+            let Some(negative_threads) = self.step_negative_threads(one.negative_threads, byte)?
+            else {
+                continue;
+            };
+            let after = self.after(one.parser_state, one.terminal)?;
+            if after == NOTHING {
                 continue;
             }
             if is_end {
-                plain.push(Reading::between(behind, forbidden));
+                plain.push(Configuration::between(after, negative_threads));
             }
-            if !self.checked || self.is_viable(Reading::between(behind, NOTHING))? {
-                begun.push(Within { state, is_begun: true, forbidden, ..one });
+            if !self.checked || self.is_viable(Configuration::between(after, NOTHING))? {
+                begun.push(Within { state, is_begun: true, negative_threads, ..one });
             }
         }
         if self.checked {
-            self.keep_viable(&mut plain)?;
+            self.retain_viable(&mut plain)?;
         }
-        self.join(&mut plain);
+        self.normalize_configurations(&mut plain);
         let mut ways = self.ways(plain)?;
         begun.sort_unstable();
         begun.dedup();
@@ -214,35 +240,35 @@ impl Core {
 
 impl GrammarAutomaton {
     /// Whether some language in the rules is asked.
-    pub(crate) fn is_asking(&self) -> bool {
+    pub(crate) fn has_external_parsers(&self) -> bool {
         self.asks
     }
 
     /// Does some work under the lock, and again whenever an answer was missing.
-    pub(crate) fn asking<T>(
+    pub(crate) fn with_answers<T>(
         &self,
-        mut work: impl FnMut(&mut Core) -> Result<T, Error>,
+        mut work: impl FnMut(&mut GrammarState) -> Result<T, Error>,
     ) -> Result<T, Error> {
         loop {
-            let question = {
+            let query = {
                 let core = &mut self.lock().core;
                 let done = work(core);
-                match core.embedded.answers.missing.take() {
-                    Some(question) if done.is_err() => question,
+                match core.sublanguages.answers.pending_query.take() {
+                    Some(query) if done.is_err() => query,
                     _ => return done,
                 }
             };
-            let (terminal, state, byte) = question;
+            let (terminal, state, byte) = query;
             let Some(machine) = self.asked(terminal) else { return Err(Error::Interrupted) };
             let answer = machine.step_told(state, byte)?;
-            let answers = &mut self.lock().core.embedded.answers;
-            answers.known.insert((terminal, state.number(), byte), answer);
+            let answers = &mut self.lock().core.sublanguages.answers;
+            answers.answers.insert((terminal, state.number(), byte), answer);
         }
     }
 
     /// The state after a text; if it goes wrong or ends in the midst of what is asked as a whole, how
     /// many of its bytes can be read and rested behind.
-    pub(crate) fn walk_asking(
+    pub(crate) fn walk_with_external_parsers(
         &self,
         mut state: StateId,
         text: &[u8],
@@ -253,7 +279,7 @@ impl GrammarAutomaton {
                 Some(next) => state = next,
                 None => return Ok(Err(good)),
             }
-            if self.rests(state) {
+            if self.is_at_boundary(state) {
                 good = at + 1;
             }
         }
@@ -265,7 +291,7 @@ impl GrammarAutomaton {
 
     /// The machine of a terminal that is an embedded language.
     pub fn asked(&self, terminal: u32) -> Option<Arc<dyn Machine>> {
-        self.lock().core.embedded.machine(terminal)
+        self.lock().core.sublanguages.machine(terminal)
     }
 
     /// Where a text is in a state.
@@ -275,9 +301,9 @@ impl GrammarAutomaton {
     /// [`Error::Limit`].
     pub fn ways_at(&self, state: StateId) -> Result<Ways, Error> {
         let core = &mut self.lock().core;
-        core.stacks.meter.reset();
-        let readings = core.readings(state.number() - 1);
-        core.ways(readings)
+        core.gss.meter.reset();
+        let configurations = core.configurations(state.number() - 1);
+        core.ways(configurations)
     }
 
     /// Where it is behind a byte; `None` if no member goes on so. `answers` has for each of
@@ -293,24 +319,24 @@ impl GrammarAutomaton {
         answers: &[Option<(StateId, bool)>],
     ) -> Result<Option<Ways>, Error> {
         let core = &mut self.lock().core;
-        core.stacks.meter.reset();
-        let before = std::mem::replace(&mut core.embedded.answers.asking, Asking::Apart);
+        core.gss.meter.reset();
+        let before = std::mem::replace(&mut core.sublanguages.answers.mode, AnswerMode::Skip);
         let after = core.ways_after(ways, byte, answers);
-        core.embedded.answers.asking = before;
+        core.sublanguages.answers.mode = before;
         let is_there =
             |after: &Ways| after.is_elsewhere() || after.within.iter().any(|one| one.is_begun);
         Ok(Some(after?).filter(is_there))
     }
 
     /// Whether a text may rest in a state: not if it is in the midst of what is asked as a whole.
-    pub(crate) fn rests(&self, state: StateId) -> bool {
+    pub(crate) fn is_at_boundary(&self, state: StateId) -> bool {
         let within: Vec<(u32, StateId)> = {
             let core = &self.lock().core;
-            let readings = core.readings(state.number() - 1);
-            if readings.iter().any(|one| !one.is_embedded()) {
+            let configurations = core.configurations(state.number() - 1);
+            if configurations.iter().any(|one| !one.is_in_sublanguage()) {
                 return true;
             }
-            readings.iter().map(|one| core.embedded.at(one.lexeme)).collect()
+            configurations.iter().map(|one| core.sublanguages.at(one.lexeme)).collect()
         };
         within.into_iter().any(|(terminal, state)| {
             self.asked(terminal).is_none_or(|machine| machine.is_whole(state))
@@ -318,9 +344,9 @@ impl GrammarAutomaton {
     }
 }
 
-impl Core {
+impl GrammarState {
     /// Whether languages in the rules are asked.
-    pub(crate) fn asks(&self) -> bool {
-        !self.embedded.answers.is_empty()
+    pub(crate) fn has_external_parsers(&self) -> bool {
+        !self.sublanguages.answers.is_empty()
     }
 }

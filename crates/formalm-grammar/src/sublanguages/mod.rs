@@ -18,93 +18,94 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::grammar::Grammar;
 use crate::interner::NOTHING;
 use crate::lr0::contains;
-use crate::state::{Core, Reading};
-use crate::sublanguages::external_parsers::Answers;
+use crate::state::{Configuration, GrammarState};
+use crate::sublanguages::external_parsers::ParserAnswers;
 
 /// Tells numbers of places in embedded languages from those of lexer states.
-const MARK: u32 = 1 << 31;
+const IN_SUBLANGUAGE: u32 = 1 << 31;
 
 /// States from here on are those of a machine to look ahead with.
-const OWN: u32 = 1 << 30;
+const SCRATCH: u32 = 1 << 30;
 
 /// Bytes of a member are looked at in so many places before it is taken to be hindered.
-const TRIALS: usize = 2_000;
+const MAX_OUTLIVE_STATES: usize = 2_000;
 
 /// The machines of embedded languages, and where texts are in them.
 #[derive(Debug, Default)]
-pub(crate) struct Embedded {
+pub(crate) struct Sublanguages {
     /// By terminal.
     machines: Vec<Option<Arc<dyn Machine>>>,
     /// Terminals that are embedded languages, ascending.
     all: Vec<u32>,
     /// What became of bytes in machines that are asked, see [`crate::sublanguages::external_parsers`].
-    pub(crate) answers: Answers,
-    pub(crate) met: Met,
+    pub(crate) answers: ParserAnswers,
+    pub(crate) visited: SublanguageStates,
 }
 
 /// Where texts are in embedded languages.
 #[derive(Debug, Default)]
-pub(crate) struct Met {
-    places: Vec<(u32, StateId)>,
+pub(crate) struct SublanguageStates {
+    positions: Vec<(u32, StateId)>,
     ids: FxHashMap<(u32, u32), u32>,
-    known: Known,
+    facts: StateFacts,
     /// Machines to look ahead with, and what is known of their states, while that is done.
-    ahead: Option<Ahead>,
+    scratch: Option<ScratchMachines>,
 }
 
-impl Met {
+impl SublanguageStates {
     /// Those of a grammar's machine to look ahead with, which does nothing else.
-    pub(crate) fn of_own() -> Met {
-        let ahead = Ahead { places: usize::MAX, ..Ahead::default() };
-        Met { ahead: Some(ahead), ..Met::default() }
+    pub(crate) fn for_scratch_copy() -> SublanguageStates {
+        let scratch = ScratchMachines { positions: usize::MAX, ..ScratchMachines::default() };
+        SublanguageStates { scratch: Some(scratch), ..SublanguageStates::default() }
     }
 }
 
 /// What is known of states of embedded languages.
 #[derive(Debug, Default)]
-struct Known {
+struct StateFacts {
     /// Whether members go on.
-    goes_on: FxHashMap<(u32, u32), bool>,
+    can_continue: FxHashMap<(u32, u32), bool>,
     /// Bytes to the end of a member at least.
-    least: FxHashMap<(u32, u32), u32>,
+    min_bytes: FxHashMap<(u32, u32), u32>,
     /// Shortest rests of members.
-    rests: FxHashMap<(u32, u32), Box<[u8]>>,
+    shortest_rests: FxHashMap<(u32, u32), Box<[u8]>>,
 }
 
 /// What looking ahead meets.
 #[derive(Debug, Default)]
-struct Ahead {
+struct ScratchMachines {
     /// By terminal, where they were needed; the machine itself where it will do.
     machines: FxHashMap<u32, Option<Arc<dyn Machine>>>,
-    known: Known,
+    facts: StateFacts,
     /// Number of places before.
-    places: usize,
+    positions: usize,
 }
 
 /// A state with the machine that it belongs to.
-struct Within {
+struct MachineState {
     machine: Arc<dyn Machine>,
     state: StateId,
     /// Whether it is a machine to look ahead with.
-    is_own: bool,
+    is_scratch: bool,
 }
 
-impl Within {
+impl MachineState {
     /// The number that another state of the machine has here.
-    fn numbered(&self, state: StateId) -> StateId {
-        if self.is_own { StateId::from_number(OWN + state.number()) } else { state }
+    fn state_id(&self, state: StateId) -> StateId {
+        if self.is_scratch { StateId::from_number(SCRATCH + state.number()) } else { state }
     }
 }
 
-impl Embedded {
-    pub(crate) fn new(grammar: &Grammar) -> Embedded {
+impl Sublanguages {
+    pub(crate) fn new(grammar: &Grammar) -> Sublanguages {
         let machine =
             |at: usize| Some(Arc::clone(&grammar.terminals[at].embedded.as_ref()?.machine));
         let machines: Vec<_> = (0..grammar.terminals.len()).map(machine).collect();
         let all = (0..).zip(&machines).filter(|(_, one)| one.is_some()).map(|(at, _)| at).collect();
-        let asked = machines.iter().map(|one| one.as_ref().is_some_and(|one| !one.is_exact()));
-        let answers = Answers::new(asked.collect());
-        Embedded { machines, all, answers, ..Embedded::default() }
+        let is_external =
+            machines.iter().map(|one| one.as_ref().is_some_and(|one| !one.is_exact()));
+        let answers = ParserAnswers::new(is_external.collect());
+        Sublanguages { machines, all, answers, ..Sublanguages::default() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -115,17 +116,17 @@ impl Embedded {
         self.all.binary_search(&terminal).is_ok()
     }
 
-    pub(crate) fn place(&mut self, terminal: u32, state: StateId) -> u32 {
-        let Met { places, ids, .. } = &mut self.met;
+    pub(crate) fn position(&mut self, terminal: u32, state: StateId) -> u32 {
+        let SublanguageStates { positions, ids, .. } = &mut self.visited;
         *ids.entry((terminal, state.number())).or_insert_with(|| {
-            places.push((terminal, state));
-            MARK | (places.len() as u32 - 1)
+            positions.push((terminal, state));
+            IN_SUBLANGUAGE | (positions.len() as u32 - 1)
         })
     }
 
     /// The language and where a text is in it.
     pub(crate) fn at(&self, lexeme: u32) -> (u32, StateId) {
-        self.met.places[(lexeme & !MARK) as usize]
+        self.visited.positions[(lexeme & !IN_SUBLANGUAGE) as usize]
     }
 
     /// The machine of a terminal that is an embedded language.
@@ -134,53 +135,61 @@ impl Embedded {
     }
 
     /// Begins to look ahead; whether that was not done already.
-    pub(crate) fn look_ahead(&mut self) -> bool {
-        if self.is_empty() || self.met.ahead.is_some() {
+    pub(crate) fn begin_scratch(&mut self) -> bool {
+        if self.is_empty() || self.visited.scratch.is_some() {
             return false;
         }
-        self.met.ahead = Some(Ahead { places: self.met.places.len(), ..Ahead::default() });
+        self.visited.scratch = Some(ScratchMachines {
+            positions: self.visited.positions.len(),
+            ..ScratchMachines::default()
+        });
         true
     }
 
     /// Ends looking ahead, and drops the places that were met.
-    pub(crate) fn look_back(&mut self) {
-        let Met { places, ids, ahead, .. } = &mut self.met;
-        let Some(ahead) = ahead.take() else { return };
-        for (terminal, state) in places.drain(ahead.places..) {
+    pub(crate) fn end_scratch(&mut self) {
+        let SublanguageStates { positions, ids, scratch, .. } = &mut self.visited;
+        let Some(scratch) = scratch.take() else { return };
+        for (terminal, state) in positions.drain(scratch.positions..) {
             ids.remove(&(terminal, state.number()));
         }
     }
 
     /// Whether a place is dropped once looking ahead ends.
-    pub(crate) fn is_ahead(&self, reading: Reading) -> bool {
-        let at = (reading.lexeme & !MARK) as usize;
-        reading.is_embedded() && self.met.ahead.as_ref().is_some_and(|ahead| at >= ahead.places)
+    pub(crate) fn is_scratch_position(&self, configuration: Configuration) -> bool {
+        let at = (configuration.lexeme & !IN_SUBLANGUAGE) as usize;
+        configuration.is_in_sublanguage()
+            && self.visited.scratch.as_ref().is_some_and(|scratch| at >= scratch.positions)
     }
 
     /// A state of an embedded language with the machine to read on with.
-    fn within(&mut self, terminal: u32, state: StateId) -> Result<Option<Within>, Error> {
+    fn machine_state(
+        &mut self,
+        terminal: u32,
+        state: StateId,
+    ) -> Result<Option<MachineState>, Error> {
         let Some(machine) = self.machine(terminal) else { return Ok(None) };
-        let Some(ahead) = &mut self.met.ahead else {
-            return Ok(Some(Within { machine, state, is_own: false }));
+        let Some(scratch) = &mut self.visited.scratch else {
+            return Ok(Some(MachineState { machine, state, is_scratch: false }));
         };
-        let own = ahead.machines.entry(terminal).or_insert_with(|| machine.ahead_of_any());
+        let own = scratch.machines.entry(terminal).or_insert_with(|| machine.ahead_of_any());
         Ok(Some(match own {
-            None => Within { machine, state, is_own: false },
+            None => MachineState { machine, state, is_scratch: false },
             Some(own) => {
-                let state = match state.number().checked_sub(OWN) {
+                let state = match state.number().checked_sub(SCRATCH) {
                     Some(number) => StateId::from_number(number),
                     None => own.enter(state)?,
                 };
-                Within { machine: Arc::clone(own), state, is_own: true }
+                MachineState { machine: Arc::clone(own), state, is_scratch: true }
             }
         }))
     }
 
     /// What is known of a state, where it is kept.
-    fn known(&mut self, state: StateId) -> &mut Known {
-        match &mut self.met.ahead {
-            Some(ahead) if state.number() >= OWN => &mut ahead.known,
-            _ => &mut self.met.known,
+    fn facts(&mut self, state: StateId) -> &mut StateFacts {
+        match &mut self.visited.scratch {
+            Some(scratch) if state.number() >= SCRATCH => &mut scratch.facts,
+            _ => &mut self.visited.facts,
         }
     }
 
@@ -190,37 +199,39 @@ impl Embedded {
         terminal: u32,
         state: StateId,
     ) -> Result<Option<Vec<u8>>, Error> {
-        let Some(within) = self.within(terminal, state)? else { return Ok(None) };
-        within.machine.some_member(within.state).map(Some)
+        let Some(machine_state) = self.machine_state(terminal, state)? else { return Ok(None) };
+        machine_state.machine.some_member(machine_state.state).map(Some)
     }
 
     /// The place of a machine to look ahead with that goes on as a state of an embedded language.
-    pub(crate) fn entered(&mut self, terminal: u32, state: StateId) -> Result<u32, Error> {
-        let own = self.within(terminal, state)?.map(|within| within.numbered(within.state));
-        Ok(self.place(terminal, own.unwrap_or(state)))
+    pub(crate) fn enter_position(&mut self, terminal: u32, state: StateId) -> Result<u32, Error> {
+        let own = self
+            .machine_state(terminal, state)?
+            .map(|machine_state| machine_state.state_id(machine_state.state));
+        Ok(self.position(terminal, own.unwrap_or(state)))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let machines: usize = self.machines.iter().flatten().map(|one| one.memory_bytes()).sum();
-        machines + self.answers.memory_bytes() + self.met_bytes()
+        machines + self.answers.memory_bytes() + self.visited_bytes()
     }
 
     /// Memory of what texts have come to, in bytes.
-    pub(crate) fn met_bytes(&self) -> usize {
-        let ahead = self.met.ahead.as_ref();
-        let machines = ahead.iter().flat_map(|ahead| ahead.machines.values().flatten());
-        let known = [Some(&self.met.known), ahead.map(|ahead| &ahead.known)];
+    pub(crate) fn visited_bytes(&self) -> usize {
+        let scratch = self.visited.scratch.as_ref();
+        let machines = scratch.iter().flat_map(|scratch| scratch.machines.values().flatten());
+        let facts = [Some(&self.visited.facts), scratch.map(|scratch| &scratch.facts)];
         machines.map(|one| one.memory_bytes()).sum::<usize>()
-            + known.into_iter().flatten().map(Known::memory_bytes).sum::<usize>()
-            + self.met.places.capacity() * 8
-            + self.met.ids.capacity() * 13
+            + facts.into_iter().flatten().map(StateFacts::memory_bytes).sum::<usize>()
+            + self.visited.positions.capacity() * 8
+            + self.visited.ids.capacity() * 13
     }
 }
 
-impl Known {
+impl StateFacts {
     fn memory_bytes(&self) -> usize {
-        let rests: usize = self.rests.values().map(|rest| rest.len() + 32).sum();
-        rests + self.goes_on.capacity() * 10 + self.least.capacity() * 13
+        let shortest_rests: usize = self.shortest_rests.values().map(|rest| rest.len() + 32).sum();
+        shortest_rests + self.can_continue.capacity() * 10 + self.min_bytes.capacity() * 13
     }
 }
 
@@ -230,7 +241,7 @@ fn reads_more(machine: &dyn Machine, state: StateId) -> Result<bool, Error> {
 }
 
 /// Bytes of a shortest member that is not empty; `None` if there is none.
-pub(crate) fn shortest_bytes(machine: &dyn Machine) -> Result<Option<u32>, Error> {
+pub(crate) fn shortest_nonempty_len(machine: &dyn Machine) -> Result<Option<u32>, Error> {
     let start = machine.start();
     if !machine.is_exact() {
         return Ok(Some(1));
@@ -238,83 +249,102 @@ pub(crate) fn shortest_bytes(machine: &dyn Machine) -> Result<Option<u32>, Error
     if !machine.is_accepting(start)? {
         return Ok(Some(machine.shortest(start)?.len() as u32));
     }
-    let mut least = None;
+    let mut min_bytes = None;
     for byte in 0..=255 {
         if let Some(next) = machine.step(start, byte)? {
             let bytes = machine.shortest(next)?.len() as u32 + 1;
-            least = Some(least.map_or(bytes, |least: u32| least.min(bytes)));
+            min_bytes = Some(min_bytes.map_or(bytes, |min_bytes: u32| min_bytes.min(bytes)));
         }
     }
-    Ok(least)
+    Ok(min_bytes)
 }
 
-impl Reading {
+impl Configuration {
     /// Whether the text is in an embedded language.
-    pub(crate) fn is_embedded(self) -> bool {
-        self.lexeme & MARK != 0
+    pub(crate) fn is_in_sublanguage(self) -> bool {
+        self.lexeme & IN_SUBLANGUAGE != 0
     }
 }
 
-impl Core {
+impl GrammarState {
     /// Embedded languages that may begin at a place.
-    pub(crate) fn embedded_at(&mut self, place: u32) -> Result<Vec<u32>, Error> {
-        let allowed = self.stacks.allowed(self.stacks_of(place))?;
-        let set = self.stacks.tables.sets.get(allowed);
-        Ok(self.embedded.all.iter().copied().filter(|one| contains(set, one + 1)).collect())
+    pub(crate) fn sublanguages_at(&mut self, parser_state: u32) -> Result<Vec<u32>, Error> {
+        let allowed = self.gss.allowed(self.stacks_of(parser_state))?;
+        let set = self.gss.lr0.sets.get(allowed);
+        Ok(self.sublanguages.all.iter().copied().filter(|one| contains(set, one + 1)).collect())
     }
 
     /// What a reading becomes within embedded languages, with the one that ends, if one does.
-    pub(crate) fn read_embedded(
+    pub(crate) fn step_sublanguages(
         &mut self,
-        reading: Reading,
+        configuration: Configuration,
         byte: u8,
-        next: &mut impl FnMut(Reading, Option<u32>),
+        next: &mut impl FnMut(Configuration, Option<u32>),
     ) -> Result<(), Error> {
-        let Reading { lexeme, place, forbidden } = reading;
-        if reading.is_embedded() {
-            let (terminal, state) = self.embedded.at(lexeme);
-            return self.read_member((terminal, state), (place, forbidden), byte, next);
+        let Configuration { lexeme, parser_state, negative_threads } = configuration;
+        if configuration.is_in_sublanguage() {
+            let (terminal, state) = self.sublanguages.at(lexeme);
+            return self.step_sublanguage(
+                (terminal, state),
+                (parser_state, negative_threads),
+                byte,
+                next,
+            );
         }
-        for terminal in self.embedded_at(place)? {
-            let Some(machine) = self.embedded.machine(terminal) else { continue };
-            self.read_member((terminal, machine.start()), (place, forbidden), byte, next)?;
+        for terminal in self.sublanguages_at(parser_state)? {
+            let Some(machine) = self.sublanguages.machine(terminal) else { continue };
+            self.step_sublanguage(
+                (terminal, machine.start()),
+                (parser_state, negative_threads),
+                byte,
+                next,
+            )?;
         }
         Ok(())
     }
 
-    fn read_member(
+    fn step_sublanguage(
         &mut self,
         (terminal, state): (u32, StateId),
-        (place, forbidden): (u32, u32),
+        (parser_state, negative_threads): (u32, u32),
         byte: u8,
-        next: &mut impl FnMut(Reading, Option<u32>),
+        next: &mut impl FnMut(Configuration, Option<u32>),
     ) -> Result<(), Error> {
-        self.stacks.meter.spend(1)?;
-        if self.embedded.answers.is_asked(terminal) {
-            return self.read_asked((terminal, state), (place, forbidden), byte, next);
+        self.gss.meter.spend(1)?;
+        if self.sublanguages.answers.is_external(terminal) {
+            return self.step_external_parser(
+                (terminal, state),
+                (parser_state, negative_threads),
+                byte,
+                next,
+            );
         }
-        let Some(within) = self.embedded.within(terminal, state)? else { return Ok(()) };
-        let Some(next_state) = within.machine.step(within.state, byte)? else { return Ok(()) };
-        let Some(left) = self.pending(forbidden, byte)? else { return Ok(()) };
-        if within.machine.is_accepting(next_state)? {
-            let behind = self.after(place, terminal)?;
-            if behind != NOTHING {
-                next(Reading::between(behind, left), Some(terminal));
+        let Some(machine_state) = self.sublanguages.machine_state(terminal, state)? else {
+            return Ok(());
+        };
+        let Some(next_state) = machine_state.machine.step(machine_state.state, byte)? else {
+            return Ok(());
+        };
+        let Some(left) = self.step_negative_threads(negative_threads, byte)? else { return Ok(()) };
+        if machine_state.machine.is_accepting(next_state)? {
+            let after = self.after(parser_state, terminal)?;
+            if after != NOTHING {
+                next(Configuration::between(after, left), Some(terminal));
             }
         }
-        let state = within.numbered(next_state);
+        let state = machine_state.state_id(next_state);
         let key = (terminal, state.number());
-        let goes_on = match self.embedded.known(state).goes_on.get(&key) {
-            Some(&known) => known,
+        let can_continue = match self.sublanguages.facts(state).can_continue.get(&key) {
+            Some(&facts) => facts,
             None => {
-                let goes_on = reads_more(&*within.machine, next_state)?;
-                self.embedded.known(state).goes_on.insert(key, goes_on);
-                goes_on
+                let can_continue = reads_more(&*machine_state.machine, next_state)?;
+                self.sublanguages.facts(state).can_continue.insert(key, can_continue);
+                can_continue
             }
         };
-        if goes_on {
-            let lexeme = self.embedded.place(terminal, state);
-            next(Reading { lexeme, place, forbidden: left }, None);
+        if can_continue {
+            let lexeme = self.sublanguages.position(terminal, state);
+            next(Configuration { lexeme, parser_state, negative_threads: left }, None);
         }
         Ok(())
     }
@@ -322,32 +352,42 @@ impl Core {
     /// The place behind the embedded language that a text is in. If nothing is forbidden, some
     /// member ends there, since its machine shows live states only; of a machine that is asked it is
     /// taken to, whatever is forbidden.
-    pub(crate) fn behind_embedded(&mut self, reading: Reading) -> Result<Option<Reading>, Error> {
-        if !reading.is_embedded() {
+    pub(crate) fn after_sublanguage(
+        &mut self,
+        configuration: Configuration,
+    ) -> Result<Option<Configuration>, Error> {
+        if !configuration.is_in_sublanguage() {
             return Ok(None);
         }
-        let (terminal, _) = self.embedded.at(reading.lexeme);
-        if reading.forbidden != NOTHING && !self.embedded.answers.is_asked(terminal) {
+        let (terminal, _) = self.sublanguages.at(configuration.lexeme);
+        if configuration.negative_threads != NOTHING
+            && !self.sublanguages.answers.is_external(terminal)
+        {
             return Ok(None);
         }
-        let behind = self.after(reading.place, terminal)?;
-        Ok((behind != NOTHING).then(|| Reading::between(behind, NOTHING)))
+        let after = self.after(configuration.parser_state, terminal)?;
+        Ok((after != NOTHING).then(|| Configuration::between(after, NOTHING)))
     }
 
     /// Bytes to the end of a member and of what follows it, at least.
-    pub(crate) fn embedded_bytes(&mut self, reading: Reading) -> Result<u32, Error> {
-        let (terminal, state) = self.embedded.at(reading.lexeme);
-        if self.embedded.answers.is_asked(terminal) {
-            let behind = self.stacks_after(reading.place, terminal)?;
-            return self.stacks.completion_bytes(behind);
+    pub(crate) fn sublanguage_min_bytes(
+        &mut self,
+        configuration: Configuration,
+    ) -> Result<u32, Error> {
+        let (terminal, state) = self.sublanguages.at(configuration.lexeme);
+        if self.sublanguages.answers.is_external(terminal) {
+            let after = self.stacks_after_terminal(configuration.parser_state, terminal)?;
+            return self.gss.min_completion_bytes(after);
         }
         let key = (terminal, state.number());
-        let least = match self.embedded.known(state).least.get(&key) {
-            Some(&known) => known,
+        let min_bytes = match self.sublanguages.facts(state).min_bytes.get(&key) {
+            Some(&facts) => facts,
             None => {
-                let Some(within) = self.embedded.within(terminal, state)? else { return Ok(0) };
-                let (machine, at) = (within.machine, within.state);
-                let least = match self.checked {
+                let Some(machine_state) = self.sublanguages.machine_state(terminal, state)? else {
+                    return Ok(0);
+                };
+                let (machine, at) = (machine_state.machine, machine_state.state);
+                let min_bytes = match self.checked {
                     true => match machine.least_bytes(at) {
                         // A bound will do.
                         Err(Error::Limit { .. }) => machine.owed_bytes(at)?,
@@ -355,60 +395,71 @@ impl Core {
                     },
                     false => machine.shortest(at)?.len(),
                 };
-                self.embedded.known(state).least.insert(key, least as u32);
-                least as u32
+                self.sublanguages.facts(state).min_bytes.insert(key, min_bytes as u32);
+                min_bytes as u32
             }
         };
-        let behind = self.stacks_after(reading.place, terminal)?;
-        let rest = self.stacks.completion_bytes(behind)?;
-        Ok(least.saturating_add(rest))
+        let after = self.stacks_after_terminal(configuration.parser_state, terminal)?;
+        let rest = self.gss.min_completion_bytes(after)?;
+        Ok(min_bytes.saturating_add(rest))
     }
 
     /// Of a state whose texts are within one embedded language: the smallest of its shortest rests,
     /// and the state behind it. What follows does not depend on which member it is.
-    pub(crate) fn member_alone(&mut self, state: u32) -> Result<Option<(Vec<u8>, u32)>, Error> {
-        if self.embedded.is_empty() {
+    pub(crate) fn forced_sublanguage_completion(
+        &mut self,
+        state: u32,
+    ) -> Result<Option<(Vec<u8>, u32)>, Error> {
+        if self.sublanguages.is_empty() {
             return Ok(None);
         }
-        let [reading] = self.readings(state)[..] else { return Ok(None) };
-        let Some(behind) = self.behind_embedded(reading)? else { return Ok(None) };
-        let (terminal, at) = self.embedded.at(reading.lexeme);
-        let Some(within) = self.embedded.within(terminal, at)? else { return Ok(None) };
+        let [configuration] = self.configurations(state)[..] else { return Ok(None) };
+        let Some(after) = self.after_sublanguage(configuration)? else { return Ok(None) };
+        let (terminal, at) = self.sublanguages.at(configuration.lexeme);
+        let Some(machine_state) = self.sublanguages.machine_state(terminal, at)? else {
+            return Ok(None);
+        };
         // What has ended already would end with nothing.
-        if within.machine.is_accepting(within.state)? {
+        if machine_state.machine.is_accepting(machine_state.state)? {
             return Ok(None);
         }
         let key = (terminal, at.number());
-        let member = match self.embedded.known(at).rests.get(&key) {
-            Some(known) => known.to_vec(),
+        let member = match self.sublanguages.facts(at).shortest_rests.get(&key) {
+            Some(facts) => facts.to_vec(),
             None => {
-                let member = within.machine.shortest(within.state)?;
-                self.embedded.known(at).rests.insert(key, member.as_slice().into());
+                let member = machine_state.machine.shortest(machine_state.state)?;
+                self.sublanguages.facts(at).shortest_rests.insert(key, member.as_slice().into());
                 member
             }
         };
-        Ok(Some((member, self.state(&[behind]))))
+        Ok(Some((member, self.state(&[after]))))
     }
 
     /// Whether some member of an embedded language can be read although threads must not match,
     /// until they are gone.
-    pub(crate) fn outlives(&mut self, terminal: u32, forbidden: u32) -> Result<bool, Error> {
-        let Some(machine) = self.embedded.machine(terminal) else { return Ok(false) };
-        if self.embedded.answers.is_asked(terminal) {
+    pub(crate) fn can_outlive(
+        &mut self,
+        terminal: u32,
+        negative_threads: u32,
+    ) -> Result<bool, Error> {
+        let Some(machine) = self.sublanguages.machine(terminal) else { return Ok(false) };
+        if self.sublanguages.answers.is_external(terminal) {
             // What it refuses is told byte by byte.
             return Ok(true);
         }
         let machine = machine.ahead_of_any().unwrap_or(machine);
-        let mut seen = FxHashSet::from_iter([(machine.start().number(), forbidden)]);
-        let mut open = vec![(machine.start(), forbidden)];
-        while let Some((state, forbidden)) = open.pop() {
-            if forbidden == NOTHING {
+        let mut seen = FxHashSet::from_iter([(machine.start().number(), negative_threads)]);
+        let mut open = vec![(machine.start(), negative_threads)];
+        while let Some((state, negative_threads)) = open.pop() {
+            if negative_threads == NOTHING {
                 return Ok(true);
             }
             for byte in 0..=255 {
-                let Some(left) = self.pending(forbidden, byte)? else { continue };
+                let Some(left) = self.step_negative_threads(negative_threads, byte)? else {
+                    continue;
+                };
                 let Some(next) = machine.step(state, byte)? else { continue };
-                if seen.len() < TRIALS && seen.insert((next.number(), left)) {
+                if seen.len() < MAX_OUTLIVE_STATES && seen.insert((next.number(), left)) {
                     open.push((next, left));
                 }
             }

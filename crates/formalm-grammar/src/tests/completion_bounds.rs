@@ -7,17 +7,19 @@ use formalm_automata::{
     Machine,
 };
 
-use super::sublanguages::embed;
-use super::{PATTERNS, Random, cases, grammar, letters, separated, terminal, texts};
+use super::sublanguages::embed_sublanguages;
+use super::{
+    PATTERNS, SeededRng, cases, grammar, grammar_with_separators, letter_grammar, terminal, texts,
+};
 use crate::{Grammar, GrammarAutomaton, Lexing, Limits};
 
-const BLANKS: [&str; 4] = ["c", "c+", "bc", "ca?"];
+const IGNORED_PATTERNS: [&str; 4] = ["c", "c+", "bc", "ca?"];
 /// Bytes of the texts that are looked at, and of those whose completions are.
-const LONGEST: usize = 5;
-const ASKED: usize = 3;
+const MAX_MEMBER_BYTES: usize = 5;
+const MAX_PREFIX_BYTES: usize = 3;
 
 /// A regular language over the same letters.
-fn regular(random: &mut Random) -> Arc<Automaton> {
+fn regular(random: &mut SeededRng) -> Arc<Automaton> {
     const PIECES: [&str; 11] =
         ["a", "b", "c", "[ab]", "[abc]", "(ab|c)", "a*", "b?", "(aa|b)*", "[abc]*", "[^a]*"];
     let count = 1 + random.below(4);
@@ -36,11 +38,12 @@ fn machine(grammar: &Grammar) -> Option<Arc<GrammarAutomaton>> {
 
 /// Members of both among the short texts.
 fn common(machine: &GrammarAutomaton, regular: &Automaton) -> Vec<Vec<u8>> {
-    let mut all = texts(b"abcd", LONGEST);
+    let mut all = texts(b"abcd", MAX_MEMBER_BYTES);
     all.retain(|text| {
-        let alone = machine.is_member(text).unwrap();
+        let completion_bounds = machine.is_member(text).unwrap();
         let read = || machine.is_completed(machine.start(), text).unwrap();
-        regular.is_completed(regular.start(), text).unwrap() && alone.unwrap_or_else(read)
+        regular.is_completed(regular.start(), text).unwrap()
+            && completion_bounds.unwrap_or_else(read)
     });
     all
 }
@@ -52,26 +55,27 @@ fn nearest(members: &[Vec<u8>], text: &[u8]) -> Option<usize> {
 }
 
 /// Compares what is known of completions with all short texts; of how many texts it was known.
-fn check(seed: u64, grammar: &Grammar, random: &mut Random) -> usize {
+fn check(seed: u64, grammar: &Grammar, random: &mut SeededRng) -> usize {
     let Some(machine) = machine(grammar) else { return 0 };
     let regular = regular(random);
     let members = common(&machine, &regular);
     let mut beside = Beside { regular: Arc::clone(&regular), known: None };
     let mut known = 0;
-    for text in texts(b"abcd", ASKED) {
+    for text in texts(b"abcd", MAX_PREFIX_BYTES) {
         let Ok(Ok(at)) = machine.walk(machine.start(), &text) else { continue };
         let Ok(other) = regular.walk(regular.start(), &text).unwrap() else { continue };
         let nearest = nearest(&members, &text);
-        for look in [Look::Loose, Look::Close, Look::Closest] {
-            let shown = || format!("seed {seed}: {text:?} {look:?} {grammar:#?}");
-            let completion = machine.completion_beside(at, &mut beside, other, look).unwrap();
+        for bound_precision in [Look::Loose, Look::Close, Look::Closest] {
+            let shown = || format!("seed {seed}: {text:?} {bound_precision:?} {grammar:#?}");
+            let completion =
+                machine.completion_beside(at, &mut beside, other, bound_precision).unwrap();
             match completion {
                 Completion::Unknown => continue,
                 Completion::Never => assert_eq!(nearest, None, "{}", shown()),
                 Completion::AtLeast(bytes) => {
                     assert!(nearest.is_none_or(|nearest| bytes <= nearest), "{}", shown());
                 }
-                Completion::Exactly(bytes) if text.len() + bytes <= LONGEST => {
+                Completion::Exactly(bytes) if text.len() + bytes <= MAX_MEMBER_BYTES => {
                     assert_eq!(nearest, Some(bytes), "{}", shown());
                 }
                 Completion::Exactly(_) => assert_eq!(nearest, None, "{}", shown()),
@@ -83,12 +87,12 @@ fn check(seed: u64, grammar: &Grammar, random: &mut Random) -> usize {
 }
 
 #[test]
-fn completions_are_those_of_all_texts() {
+fn bounds_agree_with_exhaustive_search() {
     for lexing in [Lexing::Any, Lexing::Longest, Lexing::First] {
         let (mut known, count) = (0, cases(150, 20_000));
         for seed in 0..count {
-            let mut random = Random(seed);
-            let grammar = grammar(&mut random, lexing, &PATTERNS, &BLANKS);
+            let mut random = SeededRng(seed);
+            let grammar = grammar(&mut random, lexing, &PATTERNS, &IGNORED_PATTERNS);
             known += check(seed, &grammar, &mut random);
         }
         assert!(known as u64 > 5 * count, "{known}");
@@ -96,16 +100,16 @@ fn completions_are_those_of_all_texts() {
 }
 
 #[test]
-fn completions_with_separators_and_embedded_languages_are_those_of_all_texts() {
+fn bounds_with_separators_and_sublanguages_agree_with_exhaustive_search() {
     let (mut known, count) = (0, cases(150, 20_000));
     for seed in 0..count {
-        let mut random = Random(seed);
+        let mut random = SeededRng(seed);
         let mut grammar = match random.below(2) {
-            0 => separated(&mut random, &["a", "b", "ab", "a+", "[ab]+", "ba"]),
-            _ => grammar(&mut random, Lexing::Longest, &PATTERNS, &BLANKS),
+            0 => grammar_with_separators(&mut random, &["a", "b", "ab", "a+", "[ab]+", "ba"]),
+            _ => grammar(&mut random, Lexing::Longest, &PATTERNS, &IGNORED_PATTERNS),
         };
         if random.below(2) == 0 {
-            embed(&mut random, &mut grammar);
+            embed_sublanguages(&mut random, &mut grammar);
         }
         known += check(seed, &grammar, &mut random);
     }
@@ -114,26 +118,26 @@ fn completions_with_separators_and_embedded_languages_are_those_of_all_texts() {
 
 /// Members of a grammar that a regular language has too: free lexemes are decided, always.
 #[test]
-fn filtered_grammars_are_decided_and_have_no_dead_ends() {
+fn intersections_with_regular_languages_have_no_dead_ends() {
     for lexing in [Lexing::Any, Lexing::Longest, Lexing::First] {
         let (mut undecided, count) = (0, cases(150, 20_000));
         for seed in 0..count {
-            let mut random = Random(seed);
-            let grammar = grammar(&mut random, lexing, &PATTERNS, &BLANKS);
+            let mut random = SeededRng(seed);
+            let grammar = grammar(&mut random, lexing, &PATTERNS, &IGNORED_PATTERNS);
             let Some(machine) = machine(&grammar) else { continue };
             let regular = regular(&mut random);
             let members = common(&machine, &regular);
-            let both = Filtered::of(Arc::clone(&machine), regular, 100_000);
-            if both.is_err() && lexing != Lexing::Any {
+            let proven_and_searched = Filtered::of(Arc::clone(&machine), regular, 100_000);
+            if proven_and_searched.is_err() && lexing != Lexing::Any {
                 undecided += 1;
                 continue;
             }
-            let Some(both) = both.unwrap() else {
+            let Some(proven_and_searched) = proven_and_searched.unwrap() else {
                 assert!(members.is_empty(), "seed {seed}: {members:?} of {grammar:#?}");
                 continue;
             };
-            for text in texts(b"abcd", ASKED) {
-                let read = both.walk(both.start(), &text);
+            for text in texts(b"abcd", MAX_PREFIX_BYTES) {
+                let read = proven_and_searched.walk(proven_and_searched.start(), &text);
                 if read.is_err() && lexing != Lexing::Any {
                     undecided += 1;
                     break;
@@ -144,12 +148,12 @@ fn filtered_grammars_are_decided_and_have_no_dead_ends() {
                     assert_eq!(nearest, None, "{}", shown());
                     continue;
                 };
-                let Ok(rest) = both.shortest(at) else {
+                let Ok(rest) = proven_and_searched.shortest(at) else {
                     assert!(lexing != Lexing::Any, "{}", shown());
                     continue;
                 };
-                assert!(both.is_completed(at, &rest).unwrap(), "{}", shown());
-                if text.len() + rest.len() <= LONGEST {
+                assert!(proven_and_searched.is_completed(at, &rest).unwrap(), "{}", shown());
+                if text.len() + rest.len() <= MAX_MEMBER_BYTES {
                     assert_eq!(nearest, Some(rest.len()), "{}", shown());
                 } else {
                     assert_eq!(nearest, None, "{}", shown());
@@ -162,40 +166,40 @@ fn filtered_grammars_are_decided_and_have_no_dead_ends() {
 
 /// What is told at once, though a search through all texts has no end or the member is far.
 #[test]
-fn what_no_search_finds_is_told() {
+fn bounds_decide_cases_that_no_search_can() {
     let beaten =
-        Grammar { lexing: Lexing::Longest, ..letters(&[("S", "[ab] | [ab]{2} S [ab]{2}")]) };
+        Grammar { lexing: Lexing::Longest, ..letter_grammar(&[("S", "[ab] | [ab]{2} S [ab]{2}")]) };
     let machine = GrammarAutomaton::new(&beaten, Limits::default()).unwrap();
     let walk = |text: &[u8]| machine.walk(machine.start(), text).unwrap();
     assert_eq!((walk(b"a").is_ok(), walk(b"ab"), walk(b"aba")), (true, Err(1), Err(1)));
-    let nested = letters(&[("S", "[(] S [)] | x")]);
+    let nested = letter_grammar(&[("S", "[(] S [)] | x")]);
     let nested = Arc::new(GrammarAutomaton::new(&nested, Limits::default()).unwrap());
     let open = terminal(r"x|\([(x]*").language;
     let open = Arc::new(Automaton::new(&open, RegularLimits::default()).unwrap());
-    let both = Filtered::of(nested, open, 1_000).unwrap().unwrap();
-    assert_eq!(both.walk(both.start(), b"(").unwrap(), Err(0));
-    assert_eq!(both.shortest(both.start()).unwrap(), b"x");
-    let far = Grammar { lexing: Lexing::Longest, ..letters(&[("S", "a{60000}")]) };
+    let proven_and_searched = Filtered::of(nested, open, 1_000).unwrap().unwrap();
+    assert_eq!(proven_and_searched.walk(proven_and_searched.start(), b"(").unwrap(), Err(0));
+    assert_eq!(proven_and_searched.shortest(proven_and_searched.start()).unwrap(), b"x");
+    let far = Grammar { lexing: Lexing::Longest, ..letter_grammar(&[("S", "a{60000}")]) };
     let far = GrammarAutomaton::new(&far, Limits::default()).unwrap();
     assert!(far.walk(far.start(), b"aaa").unwrap().is_ok());
 }
 
 /// Bytes beyond 32 bits are so many at least, and never nothing.
 #[test]
-fn what_nobody_writes_down_is_not_nothing() {
+fn bounds_beyond_u32_saturate() {
     let rules: Vec<(String, String)> =
         (0..40).map(|at| (format!("X{at}"), format!("X{} X{}", at + 1, at + 1))).collect();
     let mut rules: Vec<(&str, &str)> = rules.iter().map(|(one, body)| (&**one, &**body)).collect();
     rules.push(("X40", "abc"));
-    let machine = GrammarAutomaton::new(&letters(&rules), Limits::default()).unwrap();
+    let machine = GrammarAutomaton::new(&letter_grammar(&rules), Limits::default()).unwrap();
     let all = terminal("[a-c]*").language;
     let regular = Arc::new(Automaton::new(&all, RegularLimits::default()).unwrap());
     let mut beside = Beside { regular: Arc::clone(&regular), known: None };
     for text in [&b""[..], b"a", b"ab", b"abc", b"abca"] {
         let at = machine.walk(machine.start(), text).unwrap().unwrap();
         let other = regular.walk(regular.start(), text).unwrap().unwrap();
-        for look in [Look::Loose, Look::Close] {
-            let told = machine.completion_beside(at, &mut beside, other, look).unwrap();
+        for bound_precision in [Look::Loose, Look::Close] {
+            let told = machine.completion_beside(at, &mut beside, other, bound_precision).unwrap();
             assert_eq!(told, Completion::AtLeast(u32::MAX as usize - 1), "{text:?}");
         }
     }

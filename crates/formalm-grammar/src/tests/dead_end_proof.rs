@@ -2,13 +2,13 @@
 
 use formalm_automata::{Error, Expression, Look, Machine};
 
-use super::sublanguages::embed;
-use super::{Random, cases, grammar, letters, separated, terminal, texts};
-use crate::dead_end_proof::spellable_terminals::Certificate;
-use crate::lexer::lexer_state::Scans;
+use super::sublanguages::embed_sublanguages;
+use super::{SeededRng, cases, grammar, grammar_with_separators, letter_grammar, terminal, texts};
+use crate::dead_end_proof::spellable_terminals::DeadEndProof;
+use crate::lexer::lexer_state::LexerStates;
 use crate::{
-    Grammar, GrammarAutomaton, Indentation, Lexing, Limits, Node, Replaced, Rule, Rules, Syntax,
-    Terminal, parse,
+    Grammar, GrammarAutomaton, Indentation, LexemeReplacement, Lexing, Limits, Node, Rule, Rules,
+    Syntax, Terminal, parse,
 };
 
 /// Words of which some are spelled as others are: those that come first beat them.
@@ -16,22 +16,22 @@ const WORDS: [&str; 10] = ["a", "[a]", "b", "ab", "[ab]+", "ba?", "a*b", "aab", 
 
 /// The machine of a grammar, and the same without what was proved of it; `None` if nothing was, or
 /// there is no member.
-fn both(grammar: &Grammar) -> Option<[GrammarAutomaton; 2]> {
+fn proven_and_searched(grammar: &Grammar) -> Option<[GrammarAutomaton; 2]> {
     let limits = Limits { search: 300, ..Limits::default() };
     let machines = [0, 1].map(|_| GrammarAutomaton::new(grammar, limits));
     let [Ok(proved), Ok(searched)] = machines else { return None };
-    if !proved.lock().core.certificate.is_there() {
+    if !proved.lock().core.dead_end_proof.exists() {
         return None;
     }
     {
         let core = &mut searched.lock().core;
-        core.certificate = Certificate::default();
-        core.look = Some(Look::Close);
+        core.dead_end_proof = DeadEndProof::default();
+        core.bound_precision = Some(Look::Close);
         // What was remembered by it.
-        core.scans = Scans::default();
-        core.alone = [None, None, None];
+        core.lexer_states = LexerStates::default();
+        core.completion_bounds = [None, None, None];
         core.viable.clear();
-        core.settled.clear();
+        core.completable.clear();
     }
     Some([proved, searched])
 }
@@ -39,7 +39,7 @@ fn both(grammar: &Grammar) -> Option<[GrammarAutomaton; 2]> {
 /// Compares what a grammar's machine reads with and without a certificate; whether there was
 /// much to compare.
 fn check(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -> bool {
-    let Some([proved, searched]) = both(grammar) else { return false };
+    let Some([proved, searched]) = proven_and_searched(grammar) else { return false };
     let (all, mut compared) = (texts(alphabet, length), 0);
     for text in &all {
         let read = [&proved, &searched].map(|one| match one.walk(one.start(), text) {
@@ -55,12 +55,12 @@ fn check(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -> bool {
 }
 
 /// Compares many random grammars of some words, changed in some way.
-fn check_many(words: &[&str], change: impl Fn(&mut Random, &mut Grammar)) {
+fn check_many(words: &[&str], change: impl Fn(&mut SeededRng, &mut Grammar)) {
     let (mut compared, count) = (0, cases(400, 60_000));
     for seed in 0..count {
-        let mut random = Random(seed);
+        let mut random = SeededRng(seed);
         let lexing = [Lexing::Longest, Lexing::First][random.below(2)];
-        let mut grammar = separated(&mut random, words);
+        let mut grammar = grammar_with_separators(&mut random, words);
         grammar.lexing = lexing;
         change(&mut random, &mut grammar);
         compared += u64::from(check(seed, &grammar, b"abc", 4));
@@ -69,24 +69,24 @@ fn check_many(words: &[&str], change: impl Fn(&mut Random, &mut Grammar)) {
 }
 
 #[test]
-fn certificates_say_what_is_found_without_them() {
+fn proven_verdicts_equal_searched_verdicts() {
     check_many(&WORDS, |_, _| {});
 }
 
 #[test]
-fn certificates_say_what_is_found_beside_embedded_languages() {
-    check_many(&WORDS, embed);
+fn proven_verdicts_equal_searched_verdicts_with_sublanguages() {
+    check_many(&WORDS, embed_sublanguages);
 }
 
 #[test]
-fn certificates_say_what_is_found_where_lexemes_look_ahead() {
+fn proven_verdicts_equal_searched_verdicts_with_lookahead() {
     const AHEAD: [&str; 8] =
         ["a(?!b)", "b(?=[ac])", "ab", "[ab]+(?!c)", "a", "b", "a*b(?=a)?", "(?<=a)?b"];
     check_many(&AHEAD, |_, _| {});
 }
 
 #[test]
-fn certificates_say_what_is_found_where_lexemes_become_others() {
+fn proven_verdicts_equal_searched_verdicts_with_replaced_lexemes() {
     const TEXTS: [&str; 4] = ["a", "b", "ab", "ba"];
     check_many(&WORDS, |random, grammar| {
         grammar.lexing = Lexing::First;
@@ -97,14 +97,14 @@ fn certificates_say_what_is_found_where_lexemes_become_others() {
         for pattern in at(|name| name.contains('+')) {
             for text in at(|name| TEXTS.contains(&&**name)) {
                 let only = random.below(2) == 0;
-                grammar.replaced.push(Replaced { pattern, text, only });
+                grammar.replaced.push(LexemeReplacement { pattern, text, only });
             }
         }
     });
 }
 
 /// Random statements in blocks that are told by their columns.
-fn blocks(random: &mut Random) -> Grammar {
+fn random_block_grammar(random: &mut SeededRng) -> Grammar {
     let lexing = [Lexing::Longest, Lexing::First][random.below(2)];
     let mut grammar = grammar(random, lexing, &WORDS, &[]);
     let mut add = |name: &str, pattern: Option<&str>| {
@@ -143,10 +143,10 @@ fn blocks(random: &mut Random) -> Grammar {
 }
 
 #[test]
-fn certificates_say_what_is_found_where_columns_tell_blocks() {
+fn proven_verdicts_equal_searched_verdicts_with_indentation() {
     let (mut compared, count) = (0, cases(400, 20_000));
     for seed in 0..count {
-        let grammar = blocks(&mut Random(seed));
+        let grammar = random_block_grammar(&mut SeededRng(seed));
         compared += u64::from(check(seed, &grammar, b"ab \n", 5));
     }
     assert!(10 * compared > count, "{compared}");
@@ -154,14 +154,14 @@ fn certificates_say_what_is_found_where_columns_tell_blocks() {
 
 /// Behind an `S` that may be all, another one asks for what `a*b` always beats.
 #[test]
-fn rules_before_what_is_beaten_lead_nowhere() {
-    let mut grammar = letters(&[("S", "a*b | aab a*b | aab | | S S aab")]);
+fn a_rule_before_a_shadowed_terminal_is_a_dead_end() {
+    let mut grammar = letter_grammar(&[("S", "a*b | aab a*b | aab | | S S aab")]);
     grammar.lexing = Lexing::First;
     grammar.ignored.push(grammar.terminals.len());
     grammar.terminals.push(terminal("c+"));
     let machine = GrammarAutomaton::new(&grammar, Limits::default()).unwrap();
     let walk = |text: &[u8]| machine.walk(machine.start(), text).unwrap();
-    assert!(machine.lock().core.certificate.is_there());
+    assert!(machine.lock().core.dead_end_proof.exists());
     assert!(walk(b"bc").is_ok());
     for text in [b"ba", b"bb"] {
         assert_eq!(walk(text), Err(1));
@@ -169,7 +169,7 @@ fn rules_before_what_is_beaten_lead_nowhere() {
 }
 
 #[test]
-fn members_that_are_near_take_no_closer_look() {
+fn near_completions_need_no_precise_bound() {
     // Texts may hold blanks, so none separates lexemes everywhere; operators may be followed by
     // others in so many ways that a close look takes many steps.
     let operators: Vec<String> = (0..10)
@@ -182,10 +182,10 @@ fn members_that_are_near_take_no_closer_look() {
     );
     let grammar = parse(&text, Syntax::Lark, None, None).unwrap();
     let machine = GrammarAutomaton::new(&grammar, Limits::default()).unwrap();
-    assert!(!machine.lock().core.certificate.is_there());
-    let before = machine.lock().core.stacks.meter.total();
+    assert!(!machine.lock().core.dead_end_proof.exists());
+    let before = machine.lock().core.gss.meter.total();
     let state = machine.walk(machine.start(), b"1 o3 'a b$2 c'").unwrap().unwrap();
     assert!(machine.is_accepting(state).unwrap());
-    let steps = machine.lock().core.stacks.meter.total() - before;
+    let steps = machine.lock().core.gss.meter.total() - before;
     assert!(steps < 5_000, "{steps}");
 }

@@ -8,13 +8,13 @@ mod read_run;
 mod reference;
 mod sublanguages;
 
-use crate::tests::reference::Naive;
+use crate::tests::reference::SlowReference;
 use crate::{Grammar, GrammarAutomaton, Lexing, Limits, Node, Rule, Terminal};
 
 /// A small generator of numbers: a seed names a case for ever.
-struct Random(u64);
+struct SeededRng(u64);
 
-impl Random {
+impl SeededRng {
     fn below(&mut self, bound: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -41,7 +41,7 @@ fn terminal(pattern: &str) -> Terminal {
     }
 }
 
-fn node(random: &mut Random, terminals: usize, rules: usize, depth: usize) -> Node {
+fn node(random: &mut SeededRng, terminals: usize, rules: usize, depth: usize) -> Node {
     let kinds = if depth == 0 { 5 } else { 10 };
     match random.below(kinds) {
         0..=1 => Node::Terminal(random.below(terminals)),
@@ -67,7 +67,12 @@ fn node(random: &mut Random, terminals: usize, rules: usize, depth: usize) -> No
     }
 }
 
-fn grammar(random: &mut Random, lexing: Lexing, patterns: &[&str], blanks: &[&str]) -> Grammar {
+fn grammar(
+    random: &mut SeededRng,
+    lexing: Lexing,
+    patterns: &[&str],
+    ignored_patterns: &[&str],
+) -> Grammar {
     let mut terminals: Vec<Terminal> = Vec::new();
     for _ in 0..1 + random.below(4) {
         let pattern = patterns[random.below(patterns.len())];
@@ -77,14 +82,14 @@ fn grammar(random: &mut Random, lexing: Lexing, patterns: &[&str], blanks: &[&st
     }
     let count = terminals.len();
     let mut ignored = Vec::new();
-    if !blanks.is_empty() && random.below(2) == 0 {
+    if !ignored_patterns.is_empty() && random.below(2) == 0 {
         let at = random.below(terminals.len() + 1);
-        terminals.insert(at, terminal(blanks[random.below(blanks.len())]));
+        terminals.insert(at, terminal(ignored_patterns[random.below(ignored_patterns.len())]));
         ignored.push(at);
     }
     let all = terminals.len();
     let rules = 1 + random.below(4);
-    let body = |random: &mut Random| {
+    let body = |random: &mut SeededRng| {
         let alternatives = 1 + random.below(3);
         // Ignored terminals are in rules too, now and then.
         let terminals = if random.below(8) == 0 { all } else { count };
@@ -131,18 +136,28 @@ fn verdict(machine: &GrammarAutomaton, text: &[u8]) -> Result<(bool, bool), Erro
 }
 
 /// Compares a machine of lexemes in any way with the definition, on all short texts.
-fn check_any(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) {
-    let naive = Naive::new(grammar);
+fn check_any_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) {
+    let reference = SlowReference::new(grammar);
     let machine = match GrammarAutomaton::new(grammar, Limits::default()) {
         Ok(machine) => machine,
-        Err(Error::Language { .. }) => return assert!(!naive.is_viable(b""), "seed {seed}: empty"),
+        Err(Error::Language { .. }) => {
+            return assert!(!reference.is_viable(b""), "seed {seed}: empty");
+        }
         Err(error) => panic!("seed {seed}: {error}"),
     };
     for text in texts(alphabet, length) {
         let shown = String::from_utf8_lossy(&text).into_owned();
         let (viable, member) = verdict(&machine, &text).unwrap();
-        assert_eq!(member, naive.accepts(&text), "seed {seed}: member {shown:?} of {grammar:#?}");
-        assert_eq!(viable, naive.is_viable(&text), "seed {seed}: viable {shown:?} of {grammar:#?}");
+        assert_eq!(
+            member,
+            reference.accepts(&text),
+            "seed {seed}: member {shown:?} of {grammar:#?}"
+        );
+        assert_eq!(
+            viable,
+            reference.is_viable(&text),
+            "seed {seed}: viable {shown:?} of {grammar:#?}"
+        );
         if viable && seed.is_multiple_of(4) {
             let Ok(state) = machine.walk(machine.start(), &text).unwrap() else { unreachable!() };
             let live = machine.live_bytes(state).unwrap();
@@ -152,18 +167,18 @@ fn check_any(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) {
             let rest = machine.shortest(state).unwrap();
             for rest in [rest, machine.some_member(state).unwrap()] {
                 let whole = [&text[..], &rest].concat();
-                assert!(naive.accepts(&whole), "seed {seed}: {shown:?} {rest:?}");
+                assert!(reference.accepts(&whole), "seed {seed}: {shown:?} {rest:?}");
             }
         }
     }
 }
 
 #[test]
-fn any_reading_of_letters_is_the_definition() {
+fn any_lexing_of_letters_matches_the_reference() {
     for seed in 0..cases(200, 20_000) {
-        let mut random = Random(seed);
+        let mut random = SeededRng(seed);
         let grammar = grammar(&mut random, Lexing::Any, &["a", "b"], &[]);
-        check_any(seed, &grammar, b"ab", if is_whole() { 7 } else { 6 });
+        check_any_lexing(seed, &grammar, b"ab", if is_whole() { 7 } else { 6 });
     }
 }
 
@@ -171,18 +186,18 @@ const PATTERNS: [&str; 12] =
     ["a", "b", "ab", "a+", "a*b", "ba?", "(ab)+", "a|bb", "b*", "[ab]c", "c", "aab"];
 
 #[test]
-fn any_reading_of_patterns_is_the_definition() {
+fn any_lexing_of_patterns_matches_the_reference() {
     for seed in 0..cases(150, 8_000) {
-        let mut random = Random(seed);
+        let mut random = SeededRng(seed);
         let grammar = grammar(&mut random, Lexing::Any, &PATTERNS, &["c", "c+", "bc", "ca?"]);
-        check_any(seed, &grammar, b"abc", 4);
+        check_any_lexing(seed, &grammar, b"abc", 4);
     }
 }
 
 /// Longest lexemes: members as defined, prefixes of members viable, and a member that continues
 /// each viable text. Counts undecided cases.
-fn check_longest(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -> usize {
-    let naive = Naive::new(grammar);
+fn check_longest_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -> usize {
+    let reference = SlowReference::new(grammar);
     let machine = match GrammarAutomaton::new(grammar, Limits { search: 300, ..Limits::default() })
     {
         Ok(machine) => machine,
@@ -192,20 +207,25 @@ fn check_longest(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -
         }
         Err(Error::Language { message, .. }) => {
             if !message.contains("the empty text") {
-                let member = texts(alphabet, length).into_iter().find(|text| naive.accepts(text));
+                let member =
+                    texts(alphabet, length).into_iter().find(|text| reference.accepts(text));
                 assert!(member.is_none(), "seed {seed}: {message}: {member:?}");
             }
             return 0;
         }
     };
     let all = texts(alphabet, length);
-    let members: Vec<&Vec<u8>> = all.iter().filter(|text| naive.accepts(text)).collect();
+    let members: Vec<&Vec<u8>> = all.iter().filter(|text| reference.accepts(text)).collect();
     for text in &all {
         let shown = String::from_utf8_lossy(text).into_owned();
         // Where lexemes do not compete, beginnings need no search, and the walk tells it.
-        let walked = || verdict(&machine, text).unwrap().1;
-        let alone = machine.is_member(text).unwrap().unwrap_or_else(walked);
-        assert_eq!(alone, members.contains(&text), "seed {seed}: {shown:?} of {grammar:#?}");
+        let walk_with_parsers = || verdict(&machine, text).unwrap().1;
+        let completion_bounds = machine.is_member(text).unwrap().unwrap_or_else(walk_with_parsers);
+        assert_eq!(
+            completion_bounds,
+            members.contains(&text),
+            "seed {seed}: {shown:?} of {grammar:#?}"
+        );
         let (viable, member) = match verdict(&machine, text) {
             Ok(verdict) => verdict,
             Err(Error::Limit { resource: Resource::Readings, .. }) => return 1,
@@ -224,9 +244,9 @@ fn check_longest(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -
         let Ok(state) = machine.walk(machine.start(), text).unwrap() else { unreachable!() };
         let Ok(rest) = machine.shortest(state) else { return 1 };
         let some = machine.some_member(state).unwrap();
-        assert!(naive.accepts(&[&text[..], &some].concat()), "seed {seed}: {shown:?} {some:?}");
+        assert!(reference.accepts(&[&text[..], &some].concat()), "seed {seed}: {shown:?} {some:?}");
         let whole = [&text[..], &rest].concat();
-        assert!(naive.accepts(&whole), "seed {seed}: {shown:?} {rest:?} of {grammar:#?}");
+        assert!(reference.accepts(&whole), "seed {seed}: {shown:?} {rest:?} of {grammar:#?}");
         if let Some(shortest) = shortest {
             assert_eq!(&whole, *shortest, "seed {seed}: {shown:?} of {grammar:#?}");
         }
@@ -235,19 +255,19 @@ fn check_longest(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -
 }
 
 #[test]
-fn longest_lexemes_are_the_definition() {
+fn longest_lexing_matches_the_reference() {
     let mut undecided = 0;
     let count = cases(120, 5_000);
     for seed in 0..count {
-        let mut random = Random(seed);
+        let mut random = SeededRng(seed);
         let grammar = grammar(&mut random, Lexing::Longest, &PATTERNS, &["c", "c+", "bc", "ca?"]);
-        undecided += check_longest(seed, &grammar, b"abc", 4);
+        undecided += check_longest_lexing(seed, &grammar, b"abc", 4);
     }
     assert!(undecided as u64 * 100 <= count, "{undecided} grammars were not decided");
 }
 
 /// Words with blanks between them, and comments that go on over blanks.
-fn separated(random: &mut Random, words: &[&str]) -> Grammar {
+fn grammar_with_separators(random: &mut SeededRng, words: &[&str]) -> Grammar {
     let mut grammar = grammar(random, Lexing::Longest, words, &[]);
     for pattern in ["c+", ["dd", "db*", "d[abc]*"][random.below(3)]] {
         grammar.ignored.push(grammar.terminals.len());
@@ -259,20 +279,20 @@ fn separated(random: &mut Random, words: &[&str]) -> Grammar {
 /// Blanks, comments that go on over them, words that begin with them, and terminals that others
 /// beat: what certificates are about.
 #[test]
-fn lexemes_with_separators_are_the_definition() {
+fn longest_lexing_with_separators_matches_the_reference() {
     const WORDS: [&str; 10] = ["a", "b", "ab", "c?a", "(ac)?b", "a+", "[ab]+", "ac?b", "aca", "ba"];
     let mut undecided = 0;
     let count = cases(150, 5_000);
     for seed in 0..count {
-        let mut random = Random(seed);
-        let grammar = separated(&mut random, &WORDS);
-        undecided += check_longest(seed, &grammar, b"abcd", 4);
+        let mut random = SeededRng(seed);
+        let grammar = grammar_with_separators(&mut random, &WORDS);
+        undecided += check_longest_lexing(seed, &grammar, b"abcd", 4);
     }
     assert!(undecided as u64 * 100 <= count, "{undecided} grammars were not decided");
 }
 
 /// A grammar of rules over single letters: `S = [["a", "S"], []]` is written `"S: a S |"`.
-fn letters(rules: &[(&str, &str)]) -> Grammar {
+fn letter_grammar(rules: &[(&str, &str)]) -> Grammar {
     let mut terminals: Vec<Terminal> = Vec::new();
     let mut list = Vec::new();
     for &(name, body) in rules {
@@ -311,7 +331,7 @@ fn letters(rules: &[(&str, &str)]) -> Grammar {
 }
 
 fn machine(rules: &[(&str, &str)]) -> GrammarAutomaton {
-    GrammarAutomaton::new(&letters(rules), Limits::default()).unwrap()
+    GrammarAutomaton::new(&letter_grammar(rules), Limits::default()).unwrap()
 }
 
 fn reads(machine: &GrammarAutomaton, text: &[u8]) -> bool {
@@ -319,7 +339,7 @@ fn reads(machine: &GrammarAutomaton, text: &[u8]) -> bool {
 }
 
 #[test]
-fn recursion_of_every_kind_is_read() {
+fn left_right_hidden_and_cyclic_recursion_is_parsed() {
     let nested = machine(&[("S", "a S b |")]);
     assert!(reads(&nested, &[b"a".repeat(2000), b"b".repeat(2000)].concat()));
     assert!(!reads(&nested, &[b"a".repeat(2000), b"b".repeat(1999)].concat()));
@@ -335,21 +355,21 @@ fn recursion_of_every_kind_is_read() {
 }
 
 #[test]
-fn left_recursion_keeps_its_stack_and_right_recursion_its_work() {
+fn left_recursion_has_constant_stack_and_right_recursion_constant_work_per_byte() {
     let left = machine(&[("S", "S a | a")]);
     assert!(reads(&left, &b"a".repeat(20_000)));
     assert!(left.state_count() <= 4, "{}", left.state_count());
     // The limit is for each byte: what the thousandth takes is enough for all that follow.
     for rules in [&[("S", "a S | a")][..], &[("S", "a S b |")]] {
         let limits = Limits { steps: 24, ..Limits::default() };
-        let right = GrammarAutomaton::new(&letters(rules), limits).unwrap();
+        let right = GrammarAutomaton::new(&letter_grammar(rules), limits).unwrap();
         let read = right.walk(right.start(), &b"a".repeat(100_000));
         assert!(read.unwrap().is_ok(), "{rules:?}");
     }
 }
 
 #[test]
-fn deep_nesting_needs_no_deep_stack() {
+fn nested_input_does_not_overflow_the_thread_stack() {
     // Frames without optimization are larger; a stack that grew with the text would not fit either.
     let kilobytes = if cfg!(debug_assertions) { 512 } else { 64 };
     let small = std::thread::Builder::new().stack_size(kilobytes << 10);
@@ -365,29 +385,29 @@ fn deep_nesting_needs_no_deep_stack() {
 }
 
 #[test]
-fn bombs_end_in_a_limit() {
+fn exponential_grammars_hit_a_limit() {
     let mut rules: Vec<(String, String)> =
         (0..2000).map(|at| (format!("X{at}"), format!("X{} X{} |", at + 1, at + 1))).collect();
     rules.push(("X2000".to_owned(), "a |".to_owned()));
     let rules: Vec<(&str, &str)> = rules.iter().map(|(a, b)| (&**a, &**b)).collect();
     let limits = Limits { steps: 200_000, ..Limits::default() };
-    let made = GrammarAutomaton::new(&letters(&rules), limits);
+    let made = GrammarAutomaton::new(&letter_grammar(&rules), limits);
     let read = made.and_then(|bomb| bomb.walk(bomb.start(), &b"a".repeat(50)));
     assert!(matches!(read, Err(Error::Limit { .. })), "{read:?}");
 }
 
 #[test]
-fn useless_rules_are_named_and_empty_languages_refused() {
+fn useless_rules_are_reported_and_empty_grammars_are_refused() {
     let useless = machine(&[("S", "a"), ("T", "b"), ("U", "a U")]);
     let notes: Vec<&str> = useless.notes().iter().map(|note| &*note.message).collect();
     let expected = ["the rule T is not needed by the start rule", "the rule U derives no text"];
     assert_eq!(notes, expected);
-    let empty = GrammarAutomaton::new(&letters(&[("S", "a S")]), Limits::default());
+    let empty = GrammarAutomaton::new(&letter_grammar(&[("S", "a S")]), Limits::default());
     assert!(matches!(empty, Err(Error::Language { .. })));
 }
 
 #[test]
-fn steps_are_those_of_the_thread_that_asks() {
+fn steps_are_counted_per_calling_thread() {
     let nested = machine(&[("S", "a S b |")]);
     let before = steps_taken();
     std::thread::scope(|scope| {

@@ -2,11 +2,14 @@
 
 use formalm_automata::{Error, Machine, StateId};
 
-use super::{PATTERNS, Random, cases, grammar, texts};
+use super::{PATTERNS, SeededRng, cases, grammar, texts};
 use crate::{GrammarAutomaton, Lexing, Limits};
 
 /// The state after a text read byte by byte, or how many bytes can be read.
-fn stepped(machine: &GrammarAutomaton, text: &[u8]) -> Result<Result<StateId, usize>, Error> {
+fn step_byte_by_byte(
+    machine: &GrammarAutomaton,
+    text: &[u8],
+) -> Result<Result<StateId, usize>, Error> {
     let mut state = machine.start();
     for (read, &byte) in text.iter().enumerate() {
         match machine.step(state, byte)? {
@@ -19,7 +22,7 @@ fn stepped(machine: &GrammarAutomaton, text: &[u8]) -> Result<Result<StateId, us
 
 /// Reads texts in some order in one piece, in two, and byte by byte; whether that was decided.
 fn check(seed: u64, lexing: Lexing) -> bool {
-    let mut random = Random(seed);
+    let mut random = SeededRng(seed);
     let grammar = grammar(&mut random, lexing, &PATTERNS, &["c", "c+", "bc", "ca?"]);
     let limits = Limits { search: 300, ..Limits::default() };
     let Ok(whole) = GrammarAutomaton::new(&grammar, limits) else { return false };
@@ -30,15 +33,16 @@ fn check(seed: u64, lexing: Lexing) -> bool {
     }
     for text in &all {
         let shown = || format!("seed {seed}: {:?} of {grammar:#?}", String::from_utf8_lossy(text));
-        let (read, alone) = (whole.walk(whole.start(), text), stepped(&bytes, text));
-        assert!(read.is_ok() || alone.is_err(), "{read:?} {}", shown());
-        let (Ok(read), Ok(alone)) = (read, alone) else { return false };
+        let (read, completion_bounds) =
+            (whole.walk(whole.start(), text), step_byte_by_byte(&bytes, text));
+        assert!(read.is_ok() || completion_bounds.is_err(), "{read:?} {}", shown());
+        let (Ok(read), Ok(completion_bounds)) = (read, completion_bounds) else { return false };
         let accepting = |state| whole.is_accepting(state);
-        let apart = alone.map(|state| bytes.is_accepting(state));
+        let apart = completion_bounds.map(|state| bytes.is_accepting(state));
         assert_eq!(read.map(accepting), apart, "{}", shown());
         // The other half of the time the ways stay as walking made them.
         if random.below(2) == 0 {
-            assert_eq!(stepped(&whole, text), Ok(read), "{}", shown());
+            assert_eq!(step_byte_by_byte(&whole, text), Ok(read), "{}", shown());
         }
         let (front, rest) = text.split_at(random.below(text.len() + 1));
         let parts = whole.walk(whole.start(), front).map(|state| match state {
@@ -52,7 +56,7 @@ fn check(seed: u64, lexing: Lexing) -> bool {
 }
 
 #[test]
-fn texts_at_once_are_their_bytes_one_by_one() {
+fn batched_reading_equals_byte_by_byte_reading() {
     for lexing in [Lexing::Any, Lexing::Longest, Lexing::First] {
         let count = cases(150, 6_000);
         let decided = (0..count).filter(|&seed| check(seed, lexing)).count() as u64;

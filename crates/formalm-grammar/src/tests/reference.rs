@@ -21,16 +21,16 @@ trait Input {
 }
 
 /// Per rule and place: ends of what it derives from there, whether it can go beyond the input.
-struct Facts {
+struct DerivationFacts {
     ends: Vec<Vec<Vec<bool>>>,
     begins: Vec<Vec<bool>>,
     productive: Vec<bool>,
 }
 
-impl Facts {
-    fn new(grammar: &Grammar, input: &dyn Input, barren: &[bool]) -> Facts {
+impl DerivationFacts {
+    fn new(grammar: &Grammar, input: &dyn Input, barren: &[bool]) -> DerivationFacts {
         let (rules, places) = (grammar.rules.len(), input.len() + 1);
-        let mut facts = Facts {
+        let mut facts = DerivationFacts {
             ends: vec![vec![vec![false; places]; places]; rules],
             begins: vec![vec![false; places]; rules],
             productive: vec![false; rules],
@@ -147,7 +147,7 @@ impl Facts {
 }
 
 /// The slow definition of a grammar.
-pub(crate) struct Naive<'a> {
+pub(crate) struct SlowReference<'a> {
     grammar: &'a Grammar,
     terminals: Vec<Option<Arc<dyn Machine>>>,
     barren: Vec<bool>,
@@ -155,20 +155,20 @@ pub(crate) struct Naive<'a> {
     sentences: RefCell<FxHashMap<Vec<usize>, (bool, bool)>>,
 }
 
-struct Text<'a> {
-    naive: &'a Naive<'a>,
+struct TextInput<'a> {
+    reference: &'a SlowReference<'a>,
     text: &'a [u8],
 }
 
-impl Text<'_> {
+impl TextInput<'_> {
     /// Places reached by ignored lexemes.
     fn skipped(&self, from: usize) -> Vec<usize> {
         let mut places = vec![from];
         let mut at = 0;
         while at < places.len() {
-            for &ignored in &self.naive.grammar.ignored {
+            for &ignored in &self.reference.grammar.ignored {
                 for end in places[at]..=self.text.len() {
-                    let matches = self.naive.matches(ignored, &self.text[places[at]..end]);
+                    let matches = self.reference.matches(ignored, &self.text[places[at]..end]);
                     if matches && !places.contains(&end) {
                         places.push(end);
                     }
@@ -180,12 +180,12 @@ impl Text<'_> {
     }
 
     fn begins_ignored(&self, from: usize) -> bool {
-        let ignored = &self.naive.grammar.ignored;
-        ignored.iter().any(|&one| self.naive.begins(one, &self.text[from..]))
+        let ignored = &self.reference.grammar.ignored;
+        ignored.iter().any(|&one| self.reference.begins(one, &self.text[from..]))
     }
 }
 
-impl Input for Text<'_> {
+impl Input for TextInput<'_> {
     fn len(&self) -> usize {
         self.text.len()
     }
@@ -194,29 +194,29 @@ impl Input for Text<'_> {
         let mut ends = Vec::new();
         for from in self.skipped(from) {
             let all = from..=self.text.len();
-            ends.extend(all.filter(|&end| self.naive.matches(terminal, &self.text[from..end])));
+            ends.extend(all.filter(|&end| self.reference.matches(terminal, &self.text[from..end])));
         }
         ends
     }
 
     fn begins(&self, terminal: usize, from: usize) -> bool {
         self.skipped(from).into_iter().any(|from| {
-            self.naive.begins(terminal, &self.text[from..]) || self.begins_ignored(from)
+            self.reference.begins(terminal, &self.text[from..]) || self.begins_ignored(from)
         })
     }
 }
 
 /// A sequence of terminals.
-struct Symbols<'a>(&'a Naive<'a>, &'a [usize]);
+struct TerminalInput<'a>(&'a SlowReference<'a>, &'a [usize]);
 
-impl Input for Symbols<'_> {
+impl Input for TerminalInput<'_> {
     fn len(&self) -> usize {
         self.1.len()
     }
 
     fn ends(&self, terminal: usize, from: usize) -> Vec<usize> {
         // A member that is empty leaves no trace.
-        let empty = self.0.is_embedded(terminal) && self.0.matches(terminal, b"");
+        let empty = self.0.is_sublanguage(terminal) && self.0.matches(terminal, b"");
         let here = empty.then_some(from);
         let next = (self.1.get(from) == Some(&terminal)).then_some(from + 1);
         here.into_iter().chain(next).collect()
@@ -228,8 +228,8 @@ impl Input for Symbols<'_> {
     }
 }
 
-impl<'a> Naive<'a> {
-    pub(crate) fn new(grammar: &'a Grammar) -> Naive<'a> {
+impl<'a> SlowReference<'a> {
+    pub(crate) fn new(grammar: &'a Grammar) -> SlowReference<'a> {
         let machine = |one: &Terminal| -> Option<Arc<dyn Machine>> {
             match &one.embedded {
                 Some(embedded) => Some(Arc::clone(&embedded.machine)),
@@ -241,7 +241,7 @@ impl<'a> Naive<'a> {
         let unread = |at: usize| grammar.lexing != Lexing::Any && grammar.ignored.contains(&at);
         let all = terminals.iter().enumerate();
         let barren = all.map(|(at, one)| one.is_none() || unread(at)).collect();
-        Naive { grammar, terminals, barren, sentences: RefCell::default() }
+        SlowReference { grammar, terminals, barren, sentences: RefCell::default() }
     }
 
     fn matches(&self, terminal: usize, text: &[u8]) -> bool {
@@ -254,14 +254,14 @@ impl<'a> Naive<'a> {
         automaton.walk(automaton.start(), text).expect("within limits").is_ok()
     }
 
-    fn facts(&self, input: &dyn Input) -> Facts {
-        Facts::new(self.grammar, input, &self.barren)
+    fn facts(&self, input: &dyn Input) -> DerivationFacts {
+        DerivationFacts::new(self.grammar, input, &self.barren)
     }
 
     pub(crate) fn accepts(&self, text: &[u8]) -> bool {
         match self.grammar.lexing {
             Lexing::Any => {
-                let input = Text { naive: self, text };
+                let input = TextInput { reference: self, text };
                 let facts = self.facts(&input);
                 let ends = 0..=text.len();
                 let reached = |end: &usize| facts.ends[self.grammar.start][0][*end];
@@ -275,7 +275,7 @@ impl<'a> Naive<'a> {
 
     /// Whether some member begins so, lexemes being read in any way.
     pub(crate) fn is_viable(&self, text: &[u8]) -> bool {
-        let input = Text { naive: self, text };
+        let input = TextInput { reference: self, text };
         let facts = self.facts(&input);
         let ends = 0..=text.len();
         let reached = |end: &usize| facts.ends[self.grammar.start][0][*end];
@@ -291,14 +291,14 @@ impl<'a> Naive<'a> {
         if let Some(&known) = self.sentences.borrow().get(terminals) {
             return known;
         }
-        let facts = self.facts(&Symbols(self, terminals));
+        let facts = self.facts(&TerminalInput(self, terminals));
         let start = self.grammar.start;
         let found = (facts.begins[start][0], facts.ends[start][0][terminals.len()]);
         self.sentences.borrow_mut().insert(terminals.to_vec(), found);
         found
     }
 
-    fn is_embedded(&self, terminal: usize) -> bool {
+    fn is_sublanguage(&self, terminal: usize) -> bool {
         self.grammar.terminals[terminal].embedded.is_some()
     }
 
@@ -317,7 +317,7 @@ impl<'a> Naive<'a> {
                     let more = [&lexemes[..], &[*terminal]].concat();
                     self.grammar.ignored.contains(terminal) || self.sentence(&more).0
                 })
-                .partition(|&one| self.is_embedded(one));
+                .partition(|&one| self.is_sublanguage(one));
             for (end, terminal) in (from + 1..=text.len())
                 .flat_map(|end| embedded.iter().map(move |&terminal| (end, terminal)))
             {

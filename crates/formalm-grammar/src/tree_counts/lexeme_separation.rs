@@ -11,21 +11,21 @@ use formalm_automata::{ByteSet, Error, Machine, Resource, StateId};
 use rustc_hash::FxHashSet;
 
 use crate::grammar::{Grammar, Lexing};
-use crate::lexer::terminal_automata::Reader;
-use crate::normal_form::lowering::Lowering;
-use crate::trees::Productions;
+use crate::lexer::terminal_automata::TerminalAutomaton;
+use crate::normal_form::lowering::LoweredRules;
+use crate::trees::EarleyProductions;
 
 /// Pairs of states looked at, of two terminals.
-const PAIRS: u64 = 200_000;
+const MAX_STATE_PAIRS: u64 = 200_000;
 
-pub(super) struct Separate<'a> {
+pub(super) struct LexemeSeparation<'a> {
     grammar: &'a Grammar,
-    automata: &'a [Option<Arc<Reader>>],
-    productions: Productions,
+    automata: &'a [Option<Arc<TerminalAutomaton>>],
+    productions: EarleyProductions,
 }
 
 /// How two terminals may be taken for each other.
-enum Clash {
+enum LexemeClash {
     /// They have a text in common.
     Same,
     /// A lexeme of the first goes on as one of the second.
@@ -34,16 +34,16 @@ enum Clash {
     Shorter,
 }
 
-impl<'a> Separate<'a> {
+impl<'a> LexemeSeparation<'a> {
     pub(super) fn new(
         grammar: &'a Grammar,
-        automata: &'a [Option<Arc<Reader>>],
-        lowering: Lowering,
-    ) -> Separate<'a> {
+        automata: &'a [Option<Arc<TerminalAutomaton>>],
+        lowering: LoweredRules,
+    ) -> LexemeSeparation<'a> {
         let count = grammar.terminals.len() as u32;
         let start = count + grammar.start as u32;
-        let productions = Productions::new(lowering, count, start, None);
-        Separate { grammar, automata, productions }
+        let productions = EarleyProductions::new(lowering, count, start, None);
+        LexemeSeparation { grammar, automata, productions }
     }
 
     /// # Errors
@@ -55,7 +55,7 @@ impl<'a> Separate<'a> {
         for &terminal in &self.grammar.ignored {
             if !self.grammar.rules_of(terminal).is_empty() {
                 let name = &self.grammar.terminals[terminal].name;
-                return Err(self.refused(terminal, &format!("{name} is read and ignored")));
+                return Err(self.refusal(terminal, &format!("{name} is read and ignored")));
             }
         }
         for one in 0..count {
@@ -64,17 +64,19 @@ impl<'a> Separate<'a> {
                 let (first, second) =
                     (&self.grammar.terminals[one].name, &self.grammar.terminals[other].name);
                 let why = match clash {
-                    Clash::Same => format!("{first} and {second} may be the same text"),
-                    Clash::Longer => format!("what follows {first} may make it a longer {second}"),
-                    Clash::Shorter => format!("{second} may be the beginning of {first}"),
+                    LexemeClash::Same => format!("{first} and {second} may be the same text"),
+                    LexemeClash::Longer => {
+                        format!("what follows {first} may make it a longer {second}")
+                    }
+                    LexemeClash::Shorter => format!("{second} may be the beginning of {first}"),
                 };
-                return Err(self.refused(one, &why));
+                return Err(self.refusal(one, &why));
             }
         }
         Ok(())
     }
 
-    fn refused(&self, terminal: usize, why: &str) -> Error {
+    fn refusal(&self, terminal: usize, why: &str) -> Error {
         Error::Language {
             message: format!(
                 "trees by length cannot be counted where lexemes side by side may be read \
@@ -92,12 +94,14 @@ impl<'a> Separate<'a> {
     }
 
     /// The bytes that may stand behind a lexeme of a terminal.
-    fn behind(&self, terminal: usize) -> Result<ByteSet, Error> {
+    fn bytes_after(&self, terminal: usize) -> Result<ByteSet, Error> {
         let mut bytes = ByteSet::default();
         for next in 0..self.automata.len() {
             let Some(automaton) = &self.automata[next] else { continue };
             // A row of one terminal that is ignored is one lexeme, or else as bad as any other.
-            let one_lexeme = next == terminal && self.is_ignored(next) && is_closed(automaton)?;
+            let one_lexeme = next == terminal
+                && self.is_ignored(next)
+                && is_closed_under_concatenation(automaton)?;
             let follows = self.is_ignored(terminal)
                 || self.is_ignored(next)
                 || self.productions.follows(terminal as u32, next as u32);
@@ -108,26 +112,31 @@ impl<'a> Separate<'a> {
         Ok(bytes)
     }
 
-    fn clash(&self, one: usize, other: usize, poll: &mut Poll<'_>) -> Result<Option<Clash>, Error> {
+    fn clash(
+        &self,
+        one: usize,
+        other: usize,
+        poll: &mut Poll<'_>,
+    ) -> Result<Option<LexemeClash>, Error> {
         let (Some(left), Some(right)) = (&self.automata[one], &self.automata[other]) else {
             return Ok(None);
         };
-        let behind = self.behind(one)?;
+        let bytes_after = self.bytes_after(one)?;
         let ordered = self.grammar.lexing == Lexing::First;
         let start = (left.start(), right.start());
         let mut seen: FxHashSet<(StateId, StateId)> = FxHashSet::from_iter([start]);
         let mut open = vec![start];
         while let Some((first, second)) = open.pop() {
             let live = right.live_bytes(second)?;
-            if left.is_accepting(first) && live.iter().any(|byte| behind.contains(byte)) {
-                return Ok(Some(Clash::Longer));
+            if left.is_accepting(first) && live.iter().any(|byte| bytes_after.contains(byte)) {
+                return Ok(Some(LexemeClash::Longer));
             }
             let left_live = left.live_bytes(first)?;
             if one != other && left.is_accepting(first) && right.is_accepting(second) {
-                return Ok(Some(Clash::Same));
+                return Ok(Some(LexemeClash::Same));
             }
             if one != other && ordered && right.is_accepting(second) && !left_live.is_empty() {
-                return Ok(Some(Clash::Shorter));
+                return Ok(Some(LexemeClash::Shorter));
             }
             for byte in left_live.iter().filter(|&byte| live.contains(byte)) {
                 poll.tick(1)?;
@@ -140,8 +149,8 @@ impl<'a> Separate<'a> {
                     open.push((first, second));
                 }
             }
-            if seen.len() as u64 > PAIRS {
-                let (needed, allowed) = (seen.len() as u64, PAIRS);
+            if seen.len() as u64 > MAX_STATE_PAIRS {
+                let (needed, allowed) = (seen.len() as u64, MAX_STATE_PAIRS);
                 return Err(Error::Limit { resource: Resource::States, needed, allowed });
             }
         }
@@ -151,7 +160,7 @@ impl<'a> Separate<'a> {
 
 /// Whether two members in a row are a member, as far as that is seen at once: every accepting state
 /// goes on as the start does.
-fn is_closed(automaton: &Reader) -> Result<bool, Error> {
+fn is_closed_under_concatenation(automaton: &TerminalAutomaton) -> Result<bool, Error> {
     let start = automaton.start();
     let live = automaton.live_bytes(start)?;
     let mut seen: FxHashSet<StateId> = FxHashSet::from_iter([start]);

@@ -14,21 +14,21 @@ use num_bigint::BigUint;
 use num_traits::Zero;
 
 use crate::grammar::{Grammar, Lexing};
-use crate::lexer::terminal_automata::terminals;
+use crate::lexer::terminal_automata::build_terminal_automata;
 use crate::limits::Limits;
-use crate::normal_form::lowering::Lowering;
-use crate::trees::Steps;
+use crate::normal_form::lowering::LoweredRules;
+use crate::trees::StepBudget;
 use crate::trees::tree_shape::Shaped;
-use lexeme_separation::Separate;
-use tree_equations::Equations;
+use lexeme_separation::LexemeSeparation;
+use tree_equations::TreeEquations;
 
 /// States of the graph of one terminal.
-const STATES: u64 = 200_000;
+const MAX_GRAPH_STATES: u64 = 200_000;
 /// Bytes of the numbers of one terminal.
-const BYTES: u64 = 1 << 28;
+const MAX_COUNT_BYTES: u64 = 1 << 28;
 
 /// A number of trees; `None` is without end.
-pub(crate) type Count = Option<BigUint>;
+pub(crate) type TreeCount = Option<BigUint>;
 
 /// What is to be counted.
 #[derive(Clone, Copy, Debug)]
@@ -56,16 +56,16 @@ pub fn tree_counts(
 ) -> Result<Vec<Option<BigUint>>, Error> {
     let grammar = &shaped.grammar;
     grammar.check()?;
-    refuse_context(grammar)?;
-    let (automata, nullable) = terminals(grammar)?;
-    let lowering = Lowering::of_trees(grammar, &nullable, Limits::default().productions)?;
+    refuse_context_dependence(grammar)?;
+    let (automata, nullable) = build_terminal_automata(grammar)?;
+    let lowering = LoweredRules::for_trees(grammar, &nullable, Limits::default().productions)?;
     if grammar.lexing != Lexing::Any {
-        let same = Lowering::of_trees(grammar, &nullable, Limits::default().productions)?;
-        Separate::new(grammar, &automata, same).check(poll)?;
+        let same = LoweredRules::for_trees(grammar, &nullable, Limits::default().productions)?;
+        LexemeSeparation::new(grammar, &automata, same).check(poll)?;
     }
-    let gap = match grammar.ignored.is_empty() {
+    let ignored = match grammar.ignored.is_empty() {
         true => None,
-        false => Some(gaps(grammar, lengths, poll)?),
+        false => Some(ignored_counts(grammar, lengths, poll)?),
     };
     let mut lexemes = Vec::with_capacity(automata.len());
     for (at, automaton) in automata.iter().enumerate() {
@@ -77,32 +77,34 @@ pub fn tree_counts(
                     Unit::Labels => lengths.most,
                     Unit::Characters => lengths.most.saturating_mul(4),
                 };
-                let graph = Graph::of_at_most(&*embedded.machine, bytes, STATES, poll)?;
-                counted(&graph, lengths, poll)?
+                let graph = Graph::of_at_most(&*embedded.machine, bytes, MAX_GRAPH_STATES, poll)?;
+                count_by_length(&graph, lengths, poll)?
             }
             (Some(automaton), None) => {
-                counted(&Graph::of(&**automaton, STATES, poll)?, lengths, poll)?
+                count_by_length(&Graph::of(&**automaton, MAX_GRAPH_STATES, poll)?, lengths, poll)?
             }
             (None, None) => vec![BigUint::zero(); lengths.most + 1],
         };
-        lexemes.push(with_gap(own, gap.as_deref()));
+        lexemes.push(with_ignored_prefix(own, ignored.as_deref()));
     }
     let start = (grammar.terminals.len() + grammar.start) as u32;
-    let mut steps = Steps::new(lengths.steps, poll);
+    let mut steps = StepBudget::new(lengths.steps, poll);
     let trees =
-        Equations::new(&lowering, lexemes, start, lengths.most).solved(start, &mut steps)?;
-    Ok(match gap {
+        TreeEquations::new(&lowering, lexemes, start, lengths.most).solve(start, &mut steps)?;
+    Ok(match ignored {
         None => trees,
-        Some(gap) => {
-            let gap: Vec<Count> = gap.into_iter().map(Some).collect();
-            (0..=lengths.most).map(|length| tree_equations::product(&trees, &gap, length)).collect()
+        Some(ignored) => {
+            let ignored: Vec<TreeCount> = ignored.into_iter().map(Some).collect();
+            (0..=lengths.most)
+                .map(|length| tree_equations::product(&trees, &ignored, length))
+                .collect()
         }
     })
 }
 
 /// Refuses what depends on more than a lexeme itself.
-fn refuse_context(grammar: &Grammar) -> Result<(), Error> {
-    let refused = |message: String, span| {
+fn refuse_context_dependence(grammar: &Grammar) -> Result<(), Error> {
+    let refusal = |message: String, span| {
         let hint = "members are counted in every reading: to_automaton(max_bytes=…)";
         Err(Error::Language { message, span, hint: Some(hint.to_owned()) })
     };
@@ -111,7 +113,7 @@ fn refuse_context(grammar: &Grammar) -> Result<(), Error> {
             "trees by length cannot be counted: the terminal {} looks ahead beyond its lexeme",
             one.name
         );
-        return refused(message, one.span);
+        return refusal(message, one.span);
     }
     let what = match () {
         () if grammar.indentation.is_some() => "indentation is told",
@@ -123,23 +125,31 @@ fn refuse_context(grammar: &Grammar) -> Result<(), Error> {
         }
         () => return Ok(()),
     };
-    refused(format!("trees by length cannot be counted where {what}"), None)
+    refusal(format!("trees by length cannot be counted where {what}"), None)
 }
 
 /// Texts of what is ignored, by length.
-fn gaps(grammar: &Grammar, lengths: Lengths, poll: &mut Poll<'_>) -> Result<Vec<BigUint>, Error> {
+fn ignored_counts(
+    grammar: &Grammar,
+    lengths: Lengths,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<BigUint>, Error> {
     let all = grammar.ignored.iter().map(|&at| grammar.terminals[at].language.clone());
-    let gap = Expression::union(all.collect())?.repeat(0, None)?;
-    let automaton = Automaton::new(&gap, TerminalLimits::default())?;
-    counted(&Graph::of(&automaton, STATES, poll)?, lengths, poll)
+    let ignored = Expression::union(all.collect())?.repeat(0, None)?;
+    let automaton = Automaton::new(&ignored, TerminalLimits::default())?;
+    count_by_length(&Graph::of(&automaton, MAX_GRAPH_STATES, poll)?, lengths, poll)
 }
 
 /// The members of a graph, by length.
-fn counted(graph: &Graph, lengths: Lengths, poll: &mut Poll<'_>) -> Result<Vec<BigUint>, Error> {
+fn count_by_length(
+    graph: &Graph,
+    lengths: Lengths,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<BigUint>, Error> {
     let measured = Measured::new(graph, lengths.unit, poll)?;
     let mut tally = Tally::default();
     while tally.counts().len() <= lengths.most && !tally.is_complete() {
-        tally.extend(graph, &measured, BYTES, poll)?;
+        tally.extend(graph, &measured, MAX_COUNT_BYTES, poll)?;
     }
     let mut counts = tally.counts().to_vec();
     counts.resize(lengths.most + 1, BigUint::zero());
@@ -147,9 +157,9 @@ fn counted(graph: &Graph, lengths: Lengths, poll: &mut Poll<'_>) -> Result<Vec<B
 }
 
 /// The lexemes of a terminal, none of them empty, with what is ignored in front of them.
-fn with_gap(mut own: Vec<BigUint>, gap: Option<&[BigUint]>) -> Vec<Count> {
+fn with_ignored_prefix(mut own: Vec<BigUint>, ignored: Option<&[BigUint]>) -> Vec<TreeCount> {
     own[0] = BigUint::zero();
-    let Some(gap) = gap else { return own.into_iter().map(Some).collect() };
-    let sum = |length: usize| (0..=length).map(|at| &gap[at] * &own[length - at]).sum();
+    let Some(ignored) = ignored else { return own.into_iter().map(Some).collect() };
+    let sum = |length: usize| (0..=length).map(|at| &ignored[at] * &own[length - at]).sum();
     (0..own.len()).map(|length| Some(sum(length))).collect()
 }

@@ -9,41 +9,41 @@ use formalm_automata::Error;
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
 
-use super::Count;
-use crate::normal_form::lowering::Lowering;
+use super::TreeCount;
+use crate::normal_form::lowering::LoweredRules;
 use crate::normal_form::unit_cycles::components;
-use crate::trees::Steps;
+use crate::trees::StepBudget;
 
 /// A beginning of a production: its last symbol, and the beginning before that.
 #[derive(Clone, Copy, Debug)]
-struct Item {
+struct ProductionPrefix {
     symbol: u32,
     before: Option<u32>,
 }
 
 /// What a symbol is made of.
 #[derive(Clone, Debug, Default)]
-struct Symbol {
+struct SymbolEquation {
     /// Whole productions, as items.
-    wholes: Vec<u32>,
+    whole_productions: Vec<u32>,
     /// Productions of nothing.
     empty: u32,
 }
 
 #[derive(Debug)]
-pub(super) struct Equations {
+pub(super) struct TreeEquations {
     /// Terminals come first; the others are numbered behind them.
-    symbols: Vec<Symbol>,
-    items: Vec<Item>,
+    symbols: Vec<SymbolEquation>,
+    prefixes: Vec<ProductionPrefix>,
     terminals: usize,
     most: usize,
     /// By vertex, symbols and then items, and by length.
-    counts: Vec<Vec<Count>>,
+    counts: Vec<Vec<TreeCount>>,
 }
 
 /// A sum that has a product more.
-fn add(sum: &mut Count, left: &Count, right: &Count) {
-    let is_zero = |one: &Count| one.as_ref().is_some_and(Zero::is_zero);
+fn add(sum: &mut TreeCount, left: &TreeCount, right: &TreeCount) {
+    let is_zero = |one: &TreeCount| one.as_ref().is_some_and(Zero::is_zero);
     match (left, right) {
         _ if is_zero(left) || is_zero(right) => {}
         (Some(left), Some(right)) => {
@@ -56,7 +56,7 @@ fn add(sum: &mut Count, left: &Count, right: &Count) {
 }
 
 /// The pairs of two whose lengths add up.
-pub(super) fn product(left: &[Count], right: &[Count], length: usize) -> Count {
+pub(super) fn product(left: &[TreeCount], right: &[TreeCount], length: usize) -> TreeCount {
     let mut sum = Some(BigUint::zero());
     for at in 0..=length {
         add(&mut sum, &left[at], &right[length - at]);
@@ -64,23 +64,23 @@ pub(super) fn product(left: &[Count], right: &[Count], length: usize) -> Count {
     sum
 }
 
-fn is_some(count: &Count) -> bool {
+fn is_nonzero(count: &TreeCount) -> bool {
     count.as_ref().is_none_or(|count| !count.is_zero())
 }
 
-impl Equations {
+impl TreeEquations {
     /// The equations of what `start` derives; `lexemes` are the texts of the
     /// terminals by length, up to `most`.
     pub(super) fn new(
-        lowering: &Lowering,
-        lexemes: Vec<Vec<Count>>,
+        lowering: &LoweredRules,
+        lexemes: Vec<Vec<TreeCount>>,
         start: u32,
         most: usize,
-    ) -> Equations {
+    ) -> TreeEquations {
         let terminals = lexemes.len();
-        let mut made = Equations {
-            symbols: vec![Symbol::default(); lowering.symbols as usize],
-            items: Vec::new(),
+        let mut made = TreeEquations {
+            symbols: vec![SymbolEquation::default(); lowering.symbols as usize],
+            prefixes: Vec::new(),
             terminals,
             most,
             counts: lexemes,
@@ -99,11 +99,11 @@ impl Equations {
                 open.extend_from_slice(right);
                 let mut before = None;
                 for &symbol in *right {
-                    made.items.push(Item { symbol, before });
-                    before = Some(made.items.len() as u32 - 1);
+                    made.prefixes.push(ProductionPrefix { symbol, before });
+                    before = Some(made.prefixes.len() as u32 - 1);
                 }
                 match before {
-                    Some(whole) => made.symbols[symbol as usize].wholes.push(whole),
+                    Some(whole) => made.symbols[symbol as usize].whole_productions.push(whole),
                     None => made.symbols[symbol as usize].empty += 1,
                 }
             }
@@ -111,33 +111,33 @@ impl Equations {
         made
     }
 
-    fn item(&self, item: u32) -> usize {
-        self.symbols.len() + item as usize
+    fn prefix_vertex(&self, prefix_vertex: u32) -> usize {
+        self.symbols.len() + prefix_vertex as usize
     }
 
     /// The counts of a symbol by length.
-    pub(super) fn solved(
+    pub(super) fn solve(
         mut self,
         start: u32,
-        steps: &mut Steps<'_, '_>,
-    ) -> Result<Vec<Count>, Error> {
-        let vertices = self.symbols.len() + self.items.len();
+        steps: &mut StepBudget<'_, '_>,
+    ) -> Result<Vec<TreeCount>, Error> {
+        let vertices = self.symbols.len() + self.prefixes.len();
         // Most symbols have no trees of most lengths: numbers that are not there take no memory.
         steps.spend(vertices)?;
         self.counts.resize_with(vertices, Vec::new);
-        self.solve_empty(steps)?;
+        self.solve_empty_string(steps)?;
         let edges = self.edges();
         let parts = components(&edges);
         for length in 1..=self.most {
             for part in &parts {
-                self.settle(part, &edges, length, steps)?;
+                self.solve_component(part, &edges, length, steps)?;
             }
         }
         Ok(std::mem::take(&mut self.counts[start as usize]))
     }
 
     /// The trees of the empty text.
-    fn solve_empty(&mut self, steps: &mut Steps<'_, '_>) -> Result<(), Error> {
+    fn solve_empty_string(&mut self, steps: &mut StepBudget<'_, '_>) -> Result<(), Error> {
         let vertices = self.counts.len();
         let mut nullable = vec![false; vertices];
         let mut changed = true;
@@ -148,13 +148,14 @@ impl Equations {
                 let holds = match vertex.checked_sub(self.symbols.len()) {
                     None => {
                         let symbol = &self.symbols[vertex];
-                        let mut wholes = symbol.wholes.iter();
-                        symbol.empty > 0 || wholes.any(|&whole| nullable[self.item(whole)])
+                        let mut whole_productions = symbol.whole_productions.iter();
+                        symbol.empty > 0
+                            || whole_productions.any(|&whole| nullable[self.prefix_vertex(whole)])
                     }
                     Some(at) => {
-                        let Item { symbol, before } = self.items[at];
+                        let ProductionPrefix { symbol, before } = self.prefixes[at];
                         nullable[symbol as usize]
-                            && before.is_none_or(|one| nullable[self.item(one)])
+                            && before.is_none_or(|one| nullable[self.prefix_vertex(one)])
                     }
                 };
                 changed |= holds && !std::mem::replace(&mut nullable[vertex], holds);
@@ -162,7 +163,7 @@ impl Equations {
         }
         let parts: Vec<Vec<u32>> = (0..vertices)
             .map(|vertex| {
-                let all = self.parts_of(vertex);
+                let all = self.operands(vertex);
                 let may = nullable[vertex];
                 all.into_iter().filter(|&one| may && nullable[one as usize]).collect()
             })
@@ -187,15 +188,15 @@ impl Equations {
     }
 
     /// What a vertex is made of.
-    fn parts_of(&self, vertex: usize) -> Vec<u32> {
+    fn operands(&self, vertex: usize) -> Vec<u32> {
         match vertex.checked_sub(self.symbols.len()) {
             None => {
-                let wholes = self.symbols[vertex].wholes.iter();
-                wholes.map(|&whole| self.item(whole) as u32).collect()
+                let whole_productions = self.symbols[vertex].whole_productions.iter();
+                whole_productions.map(|&whole| self.prefix_vertex(whole) as u32).collect()
             }
             Some(at) => {
-                let Item { symbol, before } = self.items[at];
-                let before = before.map(|one| self.item(one) as u32);
+                let ProductionPrefix { symbol, before } = self.prefixes[at];
+                let before = before.map(|one| self.prefix_vertex(one) as u32);
                 before.into_iter().chain([symbol]).collect()
             }
         }
@@ -203,23 +204,23 @@ impl Equations {
 
     /// The number of trees of the empty text, where that of all parts is known: those of parts that
     /// are not known here are none.
-    fn empty_count(&self, vertex: usize) -> Count {
+    fn empty_count(&self, vertex: usize) -> TreeCount {
         let none = Some(BigUint::zero());
         let of = |vertex: usize| self.counts[vertex].first().unwrap_or(&none);
         match vertex.checked_sub(self.symbols.len()) {
             None => {
                 let symbol = &self.symbols[vertex];
                 let mut sum = Some(BigUint::from(symbol.empty));
-                for &whole in &symbol.wholes {
-                    add(&mut sum, of(self.item(whole)), &Some(BigUint::one()));
+                for &whole in &symbol.whole_productions {
+                    add(&mut sum, of(self.prefix_vertex(whole)), &Some(BigUint::one()));
                 }
                 sum
             }
             Some(at) => {
-                let Item { symbol, before } = self.items[at];
+                let ProductionPrefix { symbol, before } = self.prefixes[at];
                 let Some(before) = before else { return of(symbol as usize).clone() };
                 let mut sum = Some(BigUint::zero());
-                add(&mut sum, of(self.item(before)), of(symbol as usize));
+                add(&mut sum, of(self.prefix_vertex(before)), of(symbol as usize));
                 sum
             }
         }
@@ -229,19 +230,19 @@ impl Equations {
     fn edges(&self) -> Vec<Vec<u32>> {
         let edges_of = |vertex: usize| {
             let Some(at) = vertex.checked_sub(self.symbols.len()) else {
-                return self.parts_of(vertex);
+                return self.operands(vertex);
             };
-            let Item { symbol, before } = self.items[at];
+            let ProductionPrefix { symbol, before } = self.prefixes[at];
             let mut edges = Vec::new();
             if symbol as usize >= self.terminals
-                && before.is_none_or(|one| is_some(&self.counts[self.item(one)][0]))
+                && before.is_none_or(|one| is_nonzero(&self.counts[self.prefix_vertex(one)][0]))
             {
                 edges.push(symbol);
             }
             if let Some(before) = before
-                && is_some(&self.counts[symbol as usize][0])
+                && is_nonzero(&self.counts[symbol as usize][0])
             {
-                edges.push(self.item(before) as u32);
+                edges.push(self.prefix_vertex(before) as u32);
             }
             edges
         };
@@ -249,12 +250,12 @@ impl Equations {
     }
 
     /// The counts of one length of vertices that are made of each other.
-    fn settle(
+    fn solve_component(
         &mut self,
         part: &[u32],
         edges: &[Vec<u32>],
         length: usize,
-        steps: &mut Steps<'_, '_>,
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<(), Error> {
         if (part[0] as usize) < self.terminals {
             return Ok(());
@@ -266,7 +267,7 @@ impl Equations {
         }
         if cyclic {
             // What comes from outside comes round without end.
-            let some = found.iter().any(is_some);
+            let some = found.iter().any(is_nonzero);
             found.iter_mut().for_each(|one| *one = if some { None } else { one.take() });
         }
         for (&vertex, count) in part.iter().zip(found) {
@@ -280,21 +281,21 @@ impl Equations {
         &self,
         vertex: usize,
         length: usize,
-        steps: &mut Steps<'_, '_>,
-    ) -> Result<Count, Error> {
+        steps: &mut StepBudget<'_, '_>,
+    ) -> Result<TreeCount, Error> {
         let none = Some(BigUint::zero());
         let of = |vertex: usize, length: usize| self.counts[vertex].get(length).unwrap_or(&none);
         let mut sum = Some(BigUint::zero());
         let Some(at) = vertex.checked_sub(self.symbols.len()) else {
-            for &whole in &self.symbols[vertex].wholes {
+            for &whole in &self.symbols[vertex].whole_productions {
                 steps.spend(1)?;
-                add(&mut sum, of(self.item(whole), length), &Some(BigUint::one()));
+                add(&mut sum, of(self.prefix_vertex(whole), length), &Some(BigUint::one()));
             }
             return Ok(sum);
         };
-        let Item { symbol, before } = self.items[at];
+        let ProductionPrefix { symbol, before } = self.prefixes[at];
         let Some(before) = before else { return Ok(of(symbol as usize, length).clone()) };
-        let before = self.item(before);
+        let before = self.prefix_vertex(before);
         for front in 0..=length {
             let (left, right) = (of(before, front), of(symbol as usize, length - front));
             let bits = left.as_ref().map_or(0, BigUint::bits) as usize;

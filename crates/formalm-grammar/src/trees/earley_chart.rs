@@ -10,96 +10,96 @@ use std::collections::hash_map::Entry;
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
-use super::earley_productions::{END, Productions, Steps};
-use super::tokenize::{Input, Lexeme};
+use super::earley_productions::{END, EarleyProductions, StepBudget};
+use super::tokenize::{Lexeme, LexemeSource};
 
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NO_LINK: u32 = u32::MAX;
 
 /// A production read up to a place.
 #[derive(Debug)]
-pub(super) struct Item {
-    pub(super) place: u32,
+pub(super) struct EarleyItem {
+    pub(super) position: u32,
     origin: u32,
     /// Where it was read up to.
     pub(super) at: u32,
     /// First of its links; [`NONE`] at the beginning of a production.
-    pub(super) link: u32,
+    pub(super) back_pointer: u32,
 }
 
 /// What was read last on the way to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Child {
+pub(super) enum ChartChild {
     Node(u32),
     Lexeme(u32),
 }
 
 /// One way to an item.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct BackPointer {
     pub(super) before: u32,
-    pub(super) child: Child,
+    pub(super) child: ChartChild,
     pub(super) next: u32,
 }
 
 /// All that a symbol derives between two places.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct ForestNode {
     pub(super) symbol: u32,
     /// Items at the ends of productions.
     pub(super) items: Vec<u32>,
 }
 
 #[derive(Debug)]
-pub(super) struct Chart<'a> {
-    pub(super) productions: &'a Productions,
-    pub(super) items: Vec<Item>,
-    pub(super) links: Vec<Link>,
-    pub(super) nodes: Vec<Node>,
+pub(super) struct EarleyChart<'a> {
+    pub(super) productions: &'a EarleyProductions,
+    pub(super) items: Vec<EarleyItem>,
+    pub(super) back_pointers: Vec<BackPointer>,
+    pub(super) nodes: Vec<ForestNode>,
     pub(super) lexemes: Vec<Lexeme>,
     /// Items of each place.
-    sets: Vec<Set>,
+    sets: Vec<EarleySet>,
     /// Items of each place that wait for a symbol, sorted.
     waiting: Vec<Box<[(u32, u32)]>>,
     root: Option<u32>,
 }
 
 #[derive(Debug, Default)]
-struct Set {
+struct EarleySet {
     items: Vec<u32>,
     index: FxHashMap<(u32, u32), u32>,
 }
 
 /// What is known at the place being read.
 #[derive(Default)]
-struct Here {
+struct CurrentPosition {
     nodes: FxHashMap<(u32, u32), u32>,
     waiting: FxHashMap<u32, Vec<u32>>,
     scanned: FxHashMap<u32, Vec<(u32, usize)>>,
 }
 
-impl<'a> Chart<'a> {
+impl<'a> EarleyChart<'a> {
     pub(super) fn new(
-        productions: &'a Productions,
-        input: &mut impl Input,
-        steps: &mut Steps<'_, '_>,
-    ) -> Result<Chart<'a>, Error> {
-        let mut chart = Chart {
+        productions: &'a EarleyProductions,
+        source: &mut impl LexemeSource,
+        steps: &mut StepBudget<'_, '_>,
+    ) -> Result<EarleyChart<'a>, Error> {
+        let mut chart = EarleyChart {
             productions,
             items: Vec::new(),
-            links: Vec::new(),
+            back_pointers: Vec::new(),
             nodes: Vec::new(),
             lexemes: Vec::new(),
             sets: Vec::new(),
             waiting: Vec::new(),
             root: None,
         };
-        chart.sets.resize_with(input.len() + 1, Set::default);
+        chart.sets.resize_with(source.len() + 1, EarleySet::default);
         let goal = productions.goal;
         for &first in &productions.firsts[goal as usize] {
             chart.add(0, first, 0, None, steps)?;
         }
-        for at in 0..=input.len() {
-            chart.read(at, input, steps)?;
+        for at in 0..=source.len() {
+            chart.read(at, source, steps)?;
         }
         Ok(chart)
     }
@@ -110,35 +110,35 @@ impl<'a> Chart<'a> {
     }
 
     /// The ways to an item.
-    pub(super) fn links(&self, item: u32) -> impl Iterator<Item = &Link> + '_ {
-        let mut at = self.items[item as usize].link;
+    pub(super) fn back_pointers(&self, item: u32) -> impl Iterator<Item = &BackPointer> + '_ {
+        let mut at = self.items[item as usize].back_pointer;
         std::iter::from_fn(move || {
-            let link = self.links.get(at as usize)?;
-            at = link.next;
-            Some(link)
+            let back_pointer = self.back_pointers.get(at as usize)?;
+            at = back_pointer.next;
+            Some(back_pointer)
         })
     }
 
     fn add(
         &mut self,
         at: usize,
-        place: u32,
+        position: u32,
         origin: u32,
-        came: Option<(u32, Child)>,
-        steps: &mut Steps<'_, '_>,
+        came_from: Option<(u32, ChartChild)>,
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<(), Error> {
         steps.spend(1)?;
         let set = &mut self.sets[at];
         let new = self.items.len() as u32;
-        let item = *set.index.entry((place, origin)).or_insert(new);
+        let item = *set.index.entry((position, origin)).or_insert(new);
         if item == new {
             set.items.push(new);
-            self.items.push(Item { place, origin, at: at as u32, link: NONE });
+            self.items.push(EarleyItem { position, origin, at: at as u32, back_pointer: NO_LINK });
         }
-        if let Some((before, child)) = came {
-            let next = self.items[item as usize].link;
-            self.items[item as usize].link = self.links.len() as u32;
-            self.links.push(Link { before, child, next });
+        if let Some((before, child)) = came_from {
+            let next = self.items[item as usize].back_pointer;
+            self.items[item as usize].back_pointer = self.back_pointers.len() as u32;
+            self.back_pointers.push(BackPointer { before, child, next });
         }
         Ok(())
     }
@@ -146,26 +146,26 @@ impl<'a> Chart<'a> {
     fn read(
         &mut self,
         at: usize,
-        input: &mut impl Input,
-        steps: &mut Steps<'_, '_>,
+        source: &mut impl LexemeSource,
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<(), Error> {
-        let next = input.next(at);
-        let next = next.unwrap_or(self.productions.end_kind(input.is_free()));
-        let mut here = Here::default();
+        let next = source.next(at);
+        let next = next.unwrap_or(self.productions.end_kind(source.is_free()));
+        let mut current = CurrentPosition::default();
         let mut number = 0;
         while let Some(&item) = self.sets[at].items.get(number) {
             number += 1;
-            let symbol = self.productions.symbol[self.items[item as usize].place as usize];
+            let symbol = self.productions.symbol[self.items[item as usize].position as usize];
             if symbol == END {
-                self.complete(at, item, next, &mut here, steps)?;
+                self.complete(at, item, next, &mut current, steps)?;
             } else if self.productions.is_terminal(symbol) {
-                self.scan(at, item, symbol, (input, &mut here), steps)?;
+                self.scan(at, item, symbol, (source, &mut current), steps)?;
             } else {
-                self.predict(at, item, symbol, next, &mut here, steps)?;
+                self.predict(at, item, symbol, next, &mut current, steps)?;
             }
         }
         self.sets[at].index = FxHashMap::default();
-        let all = here.waiting.into_iter();
+        let all = current.waiting.into_iter();
         let mut waiting: Vec<(u32, u32)> =
             all.flat_map(|(symbol, list)| list.into_iter().map(move |one| (symbol, one))).collect();
         waiting.sort_unstable();
@@ -179,10 +179,10 @@ impl<'a> Chart<'a> {
         item: u32,
         symbol: u32,
         next: u32,
-        here: &mut Here,
-        steps: &mut Steps<'_, '_>,
+        current: &mut CurrentPosition,
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<(), Error> {
-        let waiting = here.waiting.entry(symbol).or_default();
+        let waiting = current.waiting.entry(symbol).or_default();
         waiting.push(item);
         if waiting.len() == 1 {
             for number in 0..self.productions.firsts[symbol as usize].len() {
@@ -194,8 +194,8 @@ impl<'a> Chart<'a> {
             }
         }
         // What is empty here was found before.
-        match here.nodes.get(&(symbol, at as u32)) {
-            Some(&node) => self.advance(at, item, Child::Node(node), steps),
+        match current.nodes.get(&(symbol, at as u32)) {
+            Some(&node) => self.advance(at, item, ChartChild::Node(node), steps),
             None => Ok(()),
         }
     }
@@ -205,30 +205,30 @@ impl<'a> Chart<'a> {
         at: usize,
         item: u32,
         symbol: u32,
-        (input, here): (&mut impl Input, &mut Here),
-        steps: &mut Steps<'_, '_>,
+        (source, current): (&mut impl LexemeSource, &mut CurrentPosition),
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<(), Error> {
         if symbol == self.productions.trail {
-            if input.ends(at, steps)? {
+            if source.ends(at, steps)? {
                 self.lexemes.push(Lexeme { terminal: symbol, start: at, end: at });
-                let child = Child::Lexeme(self.lexemes.len() as u32 - 1);
+                let child = ChartChild::Lexeme(self.lexemes.len() as u32 - 1);
                 self.advance(at, item, child, steps)?;
             }
             return Ok(());
         }
-        let found = match here.scanned.entry(symbol) {
+        let found = match current.scanned.entry(symbol) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
+            Entry::Vacant(position) => {
                 let mut found = Vec::new();
-                for (lexeme, end) in input.lexemes(symbol, at, steps)? {
+                for (lexeme, end) in source.lexemes(symbol, at, steps)? {
                     self.lexemes.push(lexeme);
                     found.push((self.lexemes.len() as u32 - 1, end));
                 }
-                place.insert(found)
+                position.insert(found)
             }
         };
         for &(lexeme, end) in &*found {
-            self.advance(end, item, Child::Lexeme(lexeme), steps)?;
+            self.advance(end, item, ChartChild::Lexeme(lexeme), steps)?;
         }
         Ok(())
     }
@@ -237,11 +237,11 @@ impl<'a> Chart<'a> {
         &mut self,
         to: usize,
         item: u32,
-        child: Child,
-        steps: &mut Steps<'_, '_>,
+        child: ChartChild,
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<(), Error> {
-        let Item { place, origin, .. } = self.items[item as usize];
-        self.add(to, place + 1, origin, Some((item, child)), steps)
+        let EarleyItem { position, origin, .. } = self.items[item as usize];
+        self.add(to, position + 1, origin, Some((item, child)), steps)
     }
 
     fn complete(
@@ -249,38 +249,38 @@ impl<'a> Chart<'a> {
         at: usize,
         item: u32,
         next: u32,
-        here: &mut Here,
-        steps: &mut Steps<'_, '_>,
+        current: &mut CurrentPosition,
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<(), Error> {
-        let Item { place, origin, .. } = self.items[item as usize];
-        let symbol = self.productions.left[place as usize];
+        let EarleyItem { position, origin, .. } = self.items[item as usize];
+        let symbol = self.productions.left[position as usize];
         let is_goal = symbol == self.productions.goal;
         if !is_goal && !self.productions.follows(symbol, next) {
             return Ok(());
         }
         // The goal may end at several places, behind which only ignored texts stand.
         let key = (symbol, origin);
-        let known = if is_goal { self.root } else { here.nodes.get(&key).copied() };
+        let known = if is_goal { self.root } else { current.nodes.get(&key).copied() };
         if let Some(node) = known {
             self.nodes[node as usize].items.push(item);
             return Ok(());
         }
         let node = self.nodes.len() as u32;
-        self.nodes.push(Node { symbol, items: vec![item] });
+        self.nodes.push(ForestNode { symbol, items: vec![item] });
         if is_goal {
             self.root = Some(node);
             return Ok(());
         }
-        here.nodes.insert(key, node);
+        current.nodes.insert(key, node);
         let waiting: Vec<u32> = if origin as usize == at {
-            here.waiting.get(&symbol).cloned().unwrap_or_default()
+            current.waiting.get(&symbol).cloned().unwrap_or_default()
         } else {
             let all = &self.waiting[origin as usize];
             let from = all.partition_point(|one| one.0 < symbol);
             all[from..].iter().take_while(|one| one.0 == symbol).map(|one| one.1).collect()
         };
         for item in waiting {
-            self.advance(at, item, Child::Node(node), steps)?;
+            self.advance(at, item, ChartChild::Node(node), steps)?;
         }
         Ok(())
     }

@@ -4,26 +4,26 @@ use formalm_automata::explicit::Poll;
 use formalm_automata::{ByteSet, Error, Resource};
 
 use crate::limits::check;
-use crate::normal_form::lowering::Lowering;
+use crate::normal_form::lowering::LoweredRules;
 
 /// Stands behind the last symbol of a production.
 pub(super) const END: u32 = u32::MAX;
 
 /// Beyond so many kinds of what may come next nothing is left out by it.
-const CLASSES: usize = 4096;
+const MAX_KINDS: usize = 4096;
 /// Words of all sets together.
-const WORDS: usize = 1 << 24;
+const MAX_SET_WORDS: usize = 1 << 24;
 
 /// Counts the steps of one parse or count, and asks whether it is to go on.
-pub(crate) struct Steps<'a, 'p> {
+pub(crate) struct StepBudget<'a, 'p> {
     spent: u64,
     allowed: u64,
     poll: &'a mut Poll<'p>,
 }
 
-impl<'a, 'p> Steps<'a, 'p> {
-    pub(crate) fn new(allowed: u64, poll: &'a mut Poll<'p>) -> Steps<'a, 'p> {
-        Steps { spent: 0, allowed, poll }
+impl<'a, 'p> StepBudget<'a, 'p> {
+    pub(crate) fn new(allowed: u64, poll: &'a mut Poll<'p>) -> StepBudget<'a, 'p> {
+        StepBudget { spent: 0, allowed, poll }
     }
 
     #[inline]
@@ -36,7 +36,7 @@ impl<'a, 'p> Steps<'a, 'p> {
 
 /// Productions laid out in a row of places.
 #[derive(Debug)]
-pub(crate) struct Productions {
+pub(crate) struct EarleyProductions {
     /// Symbol at each place, [`END`] behind the last of a production.
     pub(super) symbol: Vec<u32>,
     /// Left side of the production of each place.
@@ -50,13 +50,13 @@ pub(crate) struct Productions {
     pub(super) goal: u32,
     /// What is ignored at the end of a text.
     pub(super) trail: u32,
-    look: Option<Look>,
+    sets: Option<FirstFollowSets>,
 }
 
 /// What may come next, by kind: a terminal where lexemes are known, a byte where they are not. The
 /// kind behind all others is the end of the text.
 #[derive(Debug)]
-struct Look {
+struct FirstFollowSets {
     words: usize,
     /// Per place: what the rest of the production begins with, and whether it may be empty.
     begins: Vec<u64>,
@@ -65,17 +65,17 @@ struct Look {
     follows: Vec<u64>,
 }
 
-impl Productions {
+impl EarleyProductions {
     /// `free` gives the bytes that terminals begin with, and which are ignored, where lexemes are
     /// read in any way.
     pub(crate) fn new(
-        lowering: Lowering,
+        lowering: LoweredRules,
         terminals: u32,
         start: u32,
-        free: Option<(&Vec<ByteSet>, &Vec<u32>)>,
-    ) -> Productions {
+        first_bytes: Option<(&Vec<ByteSet>, &Vec<u32>)>,
+    ) -> EarleyProductions {
         let (goal, trail) = (lowering.symbols, lowering.symbols + 1);
-        let mut made = Productions {
+        let mut made = EarleyProductions {
             symbol: Vec::new(),
             left: Vec::new(),
             alternative: Vec::new(),
@@ -83,14 +83,14 @@ impl Productions {
             terminals,
             goal,
             trail,
-            look: None,
+            sets: None,
         };
         let rows = lowering.productions.iter().zip(&lowering.alternatives);
         for (one, &alternative) in rows {
             made.production(one.left, &one.right, alternative);
         }
         made.production(goal, &[start, trail], 0);
-        made.look = Look::new(&made, free);
+        made.sets = FirstFollowSets::new(&made, first_bytes);
         made
     }
 
@@ -113,27 +113,28 @@ impl Productions {
 
     /// The kinds that a symbol begins with, but the end, and whether it may be empty.
     pub(super) fn beginnings(&self, symbol: u32) -> Option<(Vec<usize>, bool)> {
-        let look = self.look.as_ref()?;
+        let sets = self.sets.as_ref()?;
         let firsts = &self.firsts[symbol as usize];
-        let kinds = 0..(look.words * 64) as u32;
-        let has_it =
-            |kind: &u32| firsts.iter().any(|&first| has(&look.begins, look.words, first, *kind));
-        let empty = firsts.iter().any(|&first| look.empty[first as usize]);
+        let kinds = 0..(sets.words * 64) as u32;
+        let has_it = |kind: &u32| {
+            firsts.iter().any(|&first_sets| has(&sets.begins, sets.words, first_sets, *kind))
+        };
+        let empty = firsts.iter().any(|&first_sets| sets.empty[first_sets as usize]);
         Some((kinds.filter(has_it).map(|kind| kind as usize).collect(), empty))
     }
 
     /// Whether a production can go on from a place where this comes next.
     #[inline]
-    pub(super) fn begins(&self, place: u32, next: u32) -> bool {
-        let Some(look) = &self.look else { return true };
-        look.empty[place as usize] || has(&look.begins, look.words, place, next)
+    pub(super) fn begins(&self, position: u32, next: u32) -> bool {
+        let Some(sets) = &self.sets else { return true };
+        sets.empty[position as usize] || has(&sets.begins, sets.words, position, next)
     }
 
     /// Whether this may come behind a symbol.
     #[inline]
     pub(crate) fn follows(&self, symbol: u32, next: u32) -> bool {
-        let Some(look) = &self.look else { return true };
-        has(&look.follows, look.words, symbol, next)
+        let Some(sets) = &self.sets else { return true };
+        has(&sets.follows, sets.words, symbol, next)
     }
 }
 
@@ -142,12 +143,12 @@ fn has(sets: &[u64], words: usize, at: u32, kind: u32) -> bool {
     sets[at as usize * words + (kind as usize >> 6)] >> (kind & 63) & 1 != 0
 }
 
-fn put(set: &mut [u64], kind: u32) {
+fn insert(set: &mut [u64], kind: u32) {
     set[kind as usize >> 6] |= 1 << (kind & 63);
 }
 
 /// Adds a set to another one; whether there was anything new.
-fn join(sets: &mut [u64], words: usize, into: u32, from: &[u64]) -> bool {
+fn union_into(sets: &mut [u64], words: usize, into: u32, from: &[u64]) -> bool {
     let at = into as usize * words;
     let mut new = false;
     for (word, more) in sets[at..at + words].iter_mut().zip(from) {
@@ -157,122 +158,125 @@ fn join(sets: &mut [u64], words: usize, into: u32, from: &[u64]) -> bool {
     new
 }
 
-impl Look {
-    fn new(of: &Productions, free: Option<(&Vec<ByteSet>, &Vec<u32>)>) -> Option<Look> {
-        let kinds = if free.is_some() { 257 } else { of.terminals as usize + 1 };
+impl FirstFollowSets {
+    fn new(
+        of: &EarleyProductions,
+        first_bytes: Option<(&Vec<ByteSet>, &Vec<u32>)>,
+    ) -> Option<FirstFollowSets> {
+        let kinds = if first_bytes.is_some() { 257 } else { of.terminals as usize + 1 };
         let words = kinds.div_ceil(64);
         let symbols = of.firsts.len();
-        if kinds > CLASSES || words * (of.symbol.len() + 2 * symbols) > WORDS {
+        if kinds > MAX_KINDS || words * (of.symbol.len() + 2 * symbols) > MAX_SET_WORDS {
             return None;
         }
-        let (first, empty) = Look::first(of, free, words);
-        let mut look = Look {
+        let (first_sets, empty) = FirstFollowSets::first_sets(of, first_bytes, words);
+        let mut sets = FirstFollowSets {
             words,
             begins: vec![0; words * of.symbol.len()],
             empty: vec![false; of.symbol.len()],
             follows: vec![0; words * symbols],
         };
         // What the rest from each place begins with, from the back.
-        for place in (0..of.symbol.len()).rev() {
-            let symbol = of.symbol[place];
+        for position in (0..of.symbol.len()).rev() {
+            let symbol = of.symbol[position];
             if symbol == END {
-                look.empty[place] = true;
+                sets.empty[position] = true;
                 continue;
             }
-            let own = first[symbol as usize * words..][..words].to_vec();
-            join(&mut look.begins, words, place as u32, &own);
+            let own = first_sets[symbol as usize * words..][..words].to_vec();
+            union_into(&mut sets.begins, words, position as u32, &own);
             if empty[symbol as usize] {
-                let rest = look.begins[(place + 1) * words..][..words].to_vec();
-                join(&mut look.begins, words, place as u32, &rest);
-                look.empty[place] = look.empty[place + 1];
+                let rest = sets.begins[(position + 1) * words..][..words].to_vec();
+                union_into(&mut sets.begins, words, position as u32, &rest);
+                sets.empty[position] = sets.empty[position + 1];
             }
         }
-        look.find_follows(of);
-        Some(look)
+        sets.find_follows(of);
+        Some(sets)
     }
 
     /// What symbols begin with, and which may be empty.
-    fn first(
-        of: &Productions,
-        free: Option<(&Vec<ByteSet>, &Vec<u32>)>,
+    fn first_sets(
+        of: &EarleyProductions,
+        first_bytes: Option<(&Vec<ByteSet>, &Vec<u32>)>,
         words: usize,
     ) -> (Vec<u64>, Vec<bool>) {
         let symbols = of.firsts.len();
-        let mut first = vec![0u64; words * symbols];
-        let end = of.end_kind(free.is_some());
-        put(&mut first[of.trail as usize * words..][..words], end);
+        let mut first_sets = vec![0u64; words * symbols];
+        let end = of.end_kind(first_bytes.is_some());
+        insert(&mut first_sets[of.trail as usize * words..][..words], end);
         for terminal in 0..of.terminals {
-            let set = &mut first[terminal as usize * words..][..words];
-            match free {
-                None => put(set, terminal),
+            let set = &mut first_sets[terminal as usize * words..][..words];
+            match first_bytes {
+                None => insert(set, terminal),
                 Some((bytes, _)) => {
-                    bytes[terminal as usize].iter().for_each(|b| put(set, b.into()))
+                    bytes[terminal as usize].iter().for_each(|b| insert(set, b.into()))
                 }
             }
         }
         // What is ignored may stand before every lexeme and the end.
-        if let Some((bytes, ignored)) = free {
+        if let Some((bytes, ignored)) = first_bytes {
             for symbol in (0..of.terminals).chain([of.trail]) {
-                let set = &mut first[symbol as usize * words..][..words];
+                let set = &mut first_sets[symbol as usize * words..][..words];
                 for &one in ignored {
-                    bytes[one as usize].iter().for_each(|b| put(set, b.into()));
+                    bytes[one as usize].iter().for_each(|b| insert(set, b.into()));
                 }
             }
         }
         let mut empty = vec![false; symbols];
         let mut uses: Vec<Vec<u32>> = vec![Vec::new(); symbols];
         let mut begin = 0u32;
-        for (place, &symbol) in of.symbol.iter().enumerate() {
+        for (position, &symbol) in of.symbol.iter().enumerate() {
             match symbol {
-                END => begin = place as u32 + 1,
+                END => begin = position as u32 + 1,
                 _ => uses[symbol as usize].push(begin),
             }
         }
         let mut queue: Vec<u32> = of.firsts.iter().flatten().copied().collect();
         while let Some(begin) = queue.pop() {
             let left = of.left[begin as usize];
-            let mut place = begin as usize;
+            let mut position = begin as usize;
             let mut changed = false;
             loop {
-                let symbol = of.symbol[place];
+                let symbol = of.symbol[position];
                 if symbol == END {
                     changed |= !std::mem::replace(&mut empty[left as usize], true);
                     break;
                 }
-                let from = first[symbol as usize * words..][..words].to_vec();
-                changed |= join(&mut first, words, left, &from);
+                let from = first_sets[symbol as usize * words..][..words].to_vec();
+                changed |= union_into(&mut first_sets, words, left, &from);
                 if !empty[symbol as usize] {
                     break;
                 }
-                place += 1;
+                position += 1;
             }
             if changed {
                 queue.extend(&uses[left as usize]);
             }
         }
-        (first, empty)
+        (first_sets, empty)
     }
 
-    fn find_follows(&mut self, of: &Productions) {
+    fn find_follows(&mut self, of: &EarleyProductions) {
         let words = self.words;
         // What follows a left side follows the last symbols of its productions.
-        let mut hands: Vec<Vec<u32>> = vec![Vec::new(); of.firsts.len()];
+        let mut passed_to: Vec<Vec<u32>> = vec![Vec::new(); of.firsts.len()];
         let mut queue: Vec<u32> = Vec::new();
-        for (place, &symbol) in of.symbol.iter().enumerate() {
+        for (position, &symbol) in of.symbol.iter().enumerate() {
             if symbol == END {
                 continue;
             }
-            let rest = self.begins[(place + 1) * words..][..words].to_vec();
-            join(&mut self.follows, words, symbol, &rest);
-            if self.empty[place + 1] {
-                hands[of.left[place] as usize].push(symbol);
+            let rest = self.begins[(position + 1) * words..][..words].to_vec();
+            union_into(&mut self.follows, words, symbol, &rest);
+            if self.empty[position + 1] {
+                passed_to[of.left[position] as usize].push(symbol);
             }
             queue.push(symbol);
         }
         while let Some(symbol) = queue.pop() {
             let own = self.follows[symbol as usize * words..][..words].to_vec();
-            for &to in &hands[symbol as usize] {
-                if join(&mut self.follows, words, to, &own) {
+            for &to in &passed_to[symbol as usize] {
+                if union_into(&mut self.follows, words, to, &own) {
                     queue.push(to);
                 }
             }

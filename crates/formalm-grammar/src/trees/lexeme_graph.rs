@@ -4,114 +4,114 @@
 use formalm_automata::{Error, Machine};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::earley_productions::Steps;
-use super::tokenize::{Input, Lexeme};
+use super::earley_productions::StepBudget;
+use super::tokenize::{Lexeme, LexemeSource};
 use crate::automaton::GrammarAutomaton;
-use crate::state::{Core, Reading};
+use crate::state::{Configuration, GrammarState};
 
 /// Places between lexemes, told apart by what may follow there: readings with how much of the text
 /// they have read, in that order.
-pub(super) struct Paths<'a> {
+pub(super) struct LexemeGraph<'a> {
     text: &'a [u8],
-    places: Vec<(usize, Reading)>,
+    nodes: Vec<(usize, Configuration)>,
     /// Lexemes from each place, with the places behind them.
     lexemes: Vec<Vec<(Lexeme, usize)>>,
     /// Places behind what is ignored at each.
-    skipped: Vec<Vec<usize>>,
+    skip_targets: Vec<Vec<usize>>,
     /// Whether the text may end at a place.
     ends: Vec<bool>,
 }
 
-impl<'a> Paths<'a> {
+impl<'a> LexemeGraph<'a> {
     pub(super) fn new(
         automaton: &GrammarAutomaton,
         text: &'a [u8],
-        steps: &mut Steps<'_, '_>,
-    ) -> Result<Paths<'a>, Error> {
-        if !automaton.is_asking() {
-            return Paths::under_way(&mut automaton.lock().core, text, steps);
+        steps: &mut StepBudget<'_, '_>,
+    ) -> Result<LexemeGraph<'a>, Error> {
+        if !automaton.has_external_parsers() {
+            return LexemeGraph::build(&mut automaton.lock().core, text, steps);
         }
         // Answers are found along the text first, so that few are missing.
         let _ = automaton.walk(automaton.start(), text)?;
-        automaton.asking(|core| Paths::under_way(core, text, steps))
+        automaton.with_answers(|core| LexemeGraph::build(core, text, steps))
     }
 
-    fn under_way(
-        core: &mut Core,
+    fn build(
+        core: &mut GrammarState,
         text: &'a [u8],
-        steps: &mut Steps<'_, '_>,
-    ) -> Result<Paths<'a>, Error> {
-        let mut paths = Paths {
+        steps: &mut StepBudget<'_, '_>,
+    ) -> Result<LexemeGraph<'a>, Error> {
+        let mut graph = LexemeGraph {
             text,
-            places: Vec::new(),
+            nodes: Vec::new(),
             lexemes: Vec::new(),
-            skipped: Vec::new(),
+            skip_targets: Vec::new(),
             ends: Vec::new(),
         };
-        let mut known: FxHashMap<(usize, Reading), usize> = FxHashMap::default();
-        let mut alive: Vec<(Reading, usize)> = Vec::new();
-        for reading in core.start_readings()? {
-            alive.push((reading, paths.place(&mut known, 0, reading)));
+        let mut known: FxHashMap<(usize, Configuration), usize> = FxHashMap::default();
+        let mut alive: Vec<(Configuration, usize)> = Vec::new();
+        for configuration in core.start_configurations()? {
+            alive.push((configuration, graph.node_of(&mut known, 0, configuration)));
         }
         let mut next = Vec::new();
         for (at, &byte) in text.iter().enumerate() {
-            let mut later: FxHashSet<(Reading, usize)> = FxHashSet::default();
-            for (reading, from) in alive {
+            let mut later: FxHashSet<(Configuration, usize)> = FxHashSet::default();
+            for (configuration, from) in alive {
                 steps.spend(1)?;
-                core.stacks.meter.reset();
+                core.gss.meter.reset();
                 next.clear();
-                core.read_ending(reading, byte, &mut next)?;
-                for &(reading, ended) in &next {
+                core.push_successors_with_lexemes(configuration, byte, &mut next)?;
+                for &(configuration, ended) in &next {
                     let Some(terminal) = ended else {
-                        later.insert((reading, from));
+                        later.insert((configuration, from));
                         continue;
                     };
-                    let to = paths.place(&mut known, at + 1, reading);
-                    later.insert((reading, to));
-                    match core.read_as(terminal) {
+                    let to = graph.node_of(&mut known, at + 1, configuration);
+                    later.insert((configuration, to));
+                    match core.terminal_for_parser(terminal) {
                         Some(terminal) => {
-                            let start = paths.places[from].0;
-                            paths.lexemes[from].push((Lexeme { terminal, start, end: at + 1 }, to));
+                            let start = graph.nodes[from].0;
+                            graph.lexemes[from].push((Lexeme { terminal, start, end: at + 1 }, to));
                         }
-                        None => paths.skipped[from].push(to),
+                        None => graph.skip_targets[from].push(to),
                     }
                 }
             }
             alive = later.into_iter().collect();
             alive.sort_unstable();
         }
-        for at in 0..paths.places.len() {
-            let (read, reading) = paths.places[at];
-            core.stacks.meter.reset();
-            paths.ends.push(read == text.len() && core.accepts(reading)?);
+        for at in 0..graph.nodes.len() {
+            let (read, configuration) = graph.nodes[at];
+            core.gss.meter.reset();
+            graph.ends.push(read == text.len() && core.accepts(configuration)?);
         }
-        Ok(paths)
+        Ok(graph)
     }
 
-    fn place(
+    fn node_of(
         &mut self,
-        known: &mut FxHashMap<(usize, Reading), usize>,
+        known: &mut FxHashMap<(usize, Configuration), usize>,
         read: usize,
-        reading: Reading,
+        configuration: Configuration,
     ) -> usize {
-        *known.entry((read, reading)).or_insert_with(|| {
-            self.places.push((read, reading));
+        *known.entry((read, configuration)).or_insert_with(|| {
+            self.nodes.push((read, configuration));
             self.lexemes.push(Vec::new());
-            self.skipped.push(Vec::new());
-            self.places.len() - 1
+            self.skip_targets.push(Vec::new());
+            self.nodes.len() - 1
         })
     }
 
     /// A place and those behind what is ignored there.
-    fn around(&self, at: usize, steps: &mut Steps<'_, '_>) -> Result<Vec<usize>, Error> {
+    fn skip_closure(&self, at: usize, steps: &mut StepBudget<'_, '_>) -> Result<Vec<usize>, Error> {
         let mut all = vec![at];
-        let mut looked = 0;
-        while let Some(&at) = all.get(looked) {
-            looked += 1;
-            for &behind in &self.skipped[at] {
+        let mut visited = 0;
+        while let Some(&at) = all.get(visited) {
+            visited += 1;
+            for &after in &self.skip_targets[at] {
                 steps.spend(1)?;
-                if !all.contains(&behind) {
-                    all.push(behind);
+                if !all.contains(&after) {
+                    all.push(after);
                 }
             }
         }
@@ -119,13 +119,13 @@ impl<'a> Paths<'a> {
     }
 }
 
-impl Input for Paths<'_> {
+impl LexemeSource for LexemeGraph<'_> {
     fn len(&self) -> usize {
-        self.places.len() - 1
+        self.nodes.len() - 1
     }
 
     fn next(&self, at: usize) -> Option<u32> {
-        self.text.get(self.places[at].0).map(|&byte| byte.into())
+        self.text.get(self.nodes[at].0).map(|&byte| byte.into())
     }
 
     fn is_free(&self) -> bool {
@@ -136,16 +136,16 @@ impl Input for Paths<'_> {
         &mut self,
         terminal: u32,
         at: usize,
-        steps: &mut Steps<'_, '_>,
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<Vec<(Lexeme, usize)>, Error> {
         let mut all = Vec::new();
-        for place in self.around(at, steps)? {
-            all.extend(self.lexemes[place].iter().filter(|one| one.0.terminal == terminal));
+        for node_of in self.skip_closure(at, steps)? {
+            all.extend(self.lexemes[node_of].iter().filter(|one| one.0.terminal == terminal));
         }
         Ok(all)
     }
 
-    fn ends(&mut self, at: usize, steps: &mut Steps<'_, '_>) -> Result<bool, Error> {
-        Ok(self.around(at, steps)?.into_iter().any(|place| self.ends[place]))
+    fn ends(&mut self, at: usize, steps: &mut StepBudget<'_, '_>) -> Result<bool, Error> {
+        Ok(self.skip_closure(at, steps)?.into_iter().any(|node_of| self.ends[node_of]))
     }
 }

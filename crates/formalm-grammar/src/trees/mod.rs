@@ -20,18 +20,20 @@ use std::sync::Arc;
 use crate::automaton::GrammarAutomaton;
 use crate::grammar::{Grammar, Lexing, Terminal};
 use crate::lexer::Lexer;
-use crate::lexer::terminal_automata::{Readers, barren, terminals};
+use crate::lexer::terminal_automata::{
+    TerminalAutomata, build_terminal_automata, unproductive_terminals,
+};
 use crate::limits::Limits;
-use crate::normal_form::lowering::{Lowering, Production};
+use crate::normal_form::lowering::{LoweredRules, Production};
 use crate::normal_form::productive;
 use crate::state::ignored;
 use crate::trees::tree_shape::Shaped;
-use earley_chart::Chart;
-pub(crate) use earley_productions::Productions;
-pub(crate) use earley_productions::Steps;
-use lexeme_graph::Paths;
-use parse_forest::Forest;
-use tokenize::{Free, Ordered};
+use earley_chart::EarleyChart;
+pub(crate) use earley_productions::EarleyProductions;
+pub(crate) use earley_productions::StepBudget;
+use lexeme_graph::LexemeGraph;
+use parse_forest::ParseForest;
+use tokenize::{AllLexemes, OrderedLexemes};
 pub use tree_builder::{Branch, Part};
 
 /// Terminals that the texts of a rule begin with, and whether it may be empty.
@@ -41,9 +43,9 @@ pub type Beginnings = (Vec<usize>, bool);
 #[derive(Debug)]
 pub struct Trees {
     shaped: Shaped,
-    productions: Productions,
+    productions: EarleyProductions,
     /// The machines of the terminals, where lexemes are read in any way.
-    automata: Readers,
+    automata: TerminalAutomata,
     /// The machines of embedded languages.
     embedded: Vec<Option<Arc<dyn Machine>>>,
     /// Whether each of them looks ahead.
@@ -69,21 +71,22 @@ impl Trees {
     pub fn new(shaped: Shaped, limits: Limits) -> Result<Trees, Error> {
         let grammar = &shaped.grammar;
         grammar.check()?;
-        let (automata, nullable) = terminals(grammar)?;
-        let embedded: Vec<_> = grammar.terminals.iter().map(machine).collect();
-        let lowering = Lowering::of_trees(grammar, &nullable, limits.productions)?;
+        let (automata, nullable) = build_terminal_automata(grammar)?;
+        let embedded: Vec<_> = grammar.terminals.iter().map(sublanguage_machine).collect();
+        let lowering = LoweredRules::for_trees(grammar, &nullable, limits.productions)?;
         let ignored = ignored(grammar);
         // Where lexemes are not one after the other, bytes say what may come next.
-        let free = grammar.lexing == Lexing::Any || has_embedded(grammar);
-        let firsts = if free { tokenize::first_bytes(&automata, &embedded)? } else { Vec::new() };
+        let by_bytes = grammar.lexing == Lexing::Any || has_sublanguages(grammar);
+        let firsts =
+            if by_bytes { tokenize::first_bytes(&automata, &embedded)? } else { Vec::new() };
         let start = (grammar.terminals.len() + grammar.start) as u32;
-        let productions = Productions::new(
+        let productions = EarleyProductions::new(
             lowering,
             grammar.terminals.len() as u32,
             start,
-            free.then_some((&firsts, &ignored)),
+            by_bytes.then_some((&firsts, &ignored)),
         );
-        let automata = if free { automata } else { Vec::new() };
+        let automata = if by_bytes { automata } else { Vec::new() };
         let ahead = grammar.terminals.iter().map(|one| one.language.is_lexeme()).collect();
         Ok(Trees { shaped, productions, automata, embedded, ahead, ignored })
     }
@@ -94,7 +97,7 @@ impl Trees {
     ///
     /// [`Error::Limit`].
     pub fn terminal_texts(&self) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        let (automata, _) = terminals(&self.shaped.grammar)?;
+        let (automata, _) = build_terminal_automata(&self.shaped.grammar)?;
         let all = &self.shaped.grammar.terminals;
         let ahead = all.iter().map(|one| one.language.is_lexeme()).collect();
         let mut lexer = Lexer::new(automata, ahead, None);
@@ -105,7 +108,7 @@ impl Trees {
             }
             let start = lexer.start(std::iter::once(terminal));
             let thread = lexer.lists.get(start).first().copied();
-            thread.map(|thread| Ok(lexer.completion(thread)?.to_vec())).transpose()
+            thread.map(|thread| Ok(lexer.shortest_completion(thread)?.to_vec())).transpose()
         })
         .collect()
     }
@@ -118,17 +121,18 @@ impl Trees {
     /// [`Error::Limit`].
     pub fn beginnings(&self, limits: Limits) -> Result<Vec<Option<Beginnings>>, Error> {
         let grammar = &self.shaped.grammar;
-        let (automata, nullable) = terminals(grammar)?;
-        let mut lowering = Lowering::of_trees(grammar, &nullable, limits.productions)?;
-        let barren = barren(grammar, &automata)?;
-        let productive = productive(&lowering.productions, lowering.symbols, &barren);
+        let (automata, nullable) = build_terminal_automata(grammar)?;
+        let mut lowering = LoweredRules::for_trees(grammar, &nullable, limits.productions)?;
+        let unproductive = unproductive_terminals(grammar, &automata)?;
+        let productive = productive(&lowering.productions, lowering.symbols, &unproductive);
         let has_text = |one: &Production| one.right.iter().all(|&one| productive[one as usize]);
         let rows = lowering.productions.into_iter().zip(lowering.alternatives);
         (lowering.productions, lowering.alternatives) =
             rows.filter(|(one, _)| has_text(one)).unzip();
         let count = grammar.terminals.len() as u32;
         // By terminals, where a chart may go by bytes.
-        let productions = Productions::new(lowering, count, count + grammar.start as u32, None);
+        let productions =
+            EarleyProductions::new(lowering, count, count + grammar.start as u32, None);
         let rules = 0..grammar.rules.len() as u32;
         Ok(rules.map(|rule| productions.beginnings(count + rule)).collect())
     }
@@ -152,29 +156,29 @@ impl Trees {
         steps: u64,
         poll: &mut Poll<'_>,
     ) -> Result<Option<Parse>, Error> {
-        let mut steps = Steps::new(steps, poll);
+        let mut steps = StepBudget::new(steps, poll);
         let chart = if self.shaped.grammar.lexing == Lexing::Any {
             let machines = (&self.automata[..], &self.embedded[..]);
-            let mut input = Free::new(machines, &self.ahead, &self.ignored, text);
-            Chart::new(&self.productions, &mut input, &mut steps)?
-        } else if has_embedded(&self.shaped.grammar) {
-            let mut input = Paths::new(automaton, text, &mut steps)?;
-            Chart::new(&self.productions, &mut input, &mut steps)?
+            let mut input = AllLexemes::new(machines, &self.ahead, &self.ignored, text);
+            EarleyChart::new(&self.productions, &mut input, &mut steps)?
+        } else if has_sublanguages(&self.shaped.grammar) {
+            let mut input = LexemeGraph::new(automaton, text, &mut steps)?;
+            EarleyChart::new(&self.productions, &mut input, &mut steps)?
         } else {
             let Some(lexemes) = automaton.lexemes(text)? else { return Ok(None) };
-            Chart::new(&self.productions, &mut Ordered::new(&lexemes), &mut steps)?
+            EarleyChart::new(&self.productions, &mut OrderedLexemes::new(&lexemes), &mut steps)?
         };
         let Some(root) = chart.root() else { return Ok(None) };
-        let forest = Forest::new(&chart, root, &mut steps)?;
-        let branches = tree_builder::branches(self, &forest, whole, &mut steps)?;
-        Ok(Some(Parse { count: forest.ways(root).cloned(), branches }))
+        let forest = ParseForest::new(&chart, root, &mut steps)?;
+        let branches = tree_builder::build_tree(self, &forest, whole, &mut steps)?;
+        Ok(Some(Parse { count: forest.tree_counts(root).cloned(), branches }))
     }
 }
 
-fn machine(terminal: &Terminal) -> Option<Arc<dyn Machine>> {
+fn sublanguage_machine(terminal: &Terminal) -> Option<Arc<dyn Machine>> {
     terminal.embedded.as_ref().map(|one| Arc::clone(&one.machine))
 }
 
-fn has_embedded(grammar: &Grammar) -> bool {
+fn has_sublanguages(grammar: &Grammar) -> bool {
     grammar.terminals.iter().any(|one| one.embedded.is_some())
 }

@@ -8,48 +8,48 @@ use formalm_automata::Error;
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
 
-use super::earley_chart::{Chart, Child, NONE};
-use super::earley_productions::Steps;
+use super::earley_chart::{ChartChild, EarleyChart, NO_LINK};
+use super::earley_productions::StepBudget;
 
 /// Something of a chart: nodes come first, then items.
 type Vertex = u32;
 
 /// The part of a chart below one node.
 #[derive(Debug)]
-pub(super) struct Forest<'a> {
-    pub(super) chart: &'a Chart<'a>,
+pub(super) struct ParseForest<'a> {
+    pub(super) chart: &'a EarleyChart<'a>,
     pub(super) root: u32,
     /// By vertex: number of ways, `None` without end.
-    ways: Vec<Option<BigUint>>,
+    tree_counts: Vec<Option<BigUint>>,
     /// By vertex: steps to the leaves within a part that comes back to itself; otherwise zero.
-    rank: Vec<u32>,
+    ranks: Vec<u32>,
     /// By vertex: which part it is of.
-    part: Vec<u32>,
+    components: Vec<u32>,
 }
 
 const UNSEEN: u32 = u32::MAX;
 
-impl<'a> Forest<'a> {
+impl<'a> ParseForest<'a> {
     pub(super) fn new(
-        chart: &'a Chart<'a>,
+        chart: &'a EarleyChart<'a>,
         root: u32,
-        steps: &mut Steps<'_, '_>,
-    ) -> Result<Forest<'a>, Error> {
+        steps: &mut StepBudget<'_, '_>,
+    ) -> Result<ParseForest<'a>, Error> {
         let size = chart.nodes.len() + chart.items.len();
-        let mut forest = Forest {
+        let mut forest = ParseForest {
             chart,
             root,
-            ways: vec![Some(BigUint::zero()); size],
-            rank: vec![0; size],
-            part: vec![UNSEEN; size],
+            tree_counts: vec![Some(BigUint::zero()); size],
+            ranks: vec![0; size],
+            components: vec![UNSEEN; size],
         };
-        forest.explore(root, steps)?;
+        forest.find_components(root, steps)?;
         Ok(forest)
     }
 
     /// Number of trees below a node.
-    pub(super) fn ways(&self, node: u32) -> Option<&BigUint> {
-        self.ways[node as usize].as_ref()
+    pub(super) fn tree_counts(&self, node: u32) -> Option<&BigUint> {
+        self.tree_counts[node as usize].as_ref()
     }
 
     fn item(&self, item: u32) -> Vertex {
@@ -58,38 +58,42 @@ impl<'a> Forest<'a> {
 
     /// What a vertex is made of: sums of products of others. A beginning of a production has one
     /// product of nothing.
-    fn sums(&self, vertex: Vertex) -> Vec<[Option<Vertex>; 2]> {
+    fn alternatives(&self, vertex: Vertex) -> Vec<[Option<Vertex>; 2]> {
         let nodes = self.chart.nodes.len() as u32;
         if vertex < nodes {
             let items = self.chart.nodes[vertex as usize].items.iter();
             return items.map(|&item| [Some(self.item(item)), None]).collect();
         }
-        if self.chart.items[(vertex - nodes) as usize].link == NONE {
+        if self.chart.items[(vertex - nodes) as usize].back_pointer == NO_LINK {
             return vec![[None, None]];
         }
-        let links = self.chart.links(vertex - nodes);
+        let back_pointers = self.chart.back_pointers(vertex - nodes);
         let child = |child| match child {
-            Child::Node(node) => Some(node),
-            Child::Lexeme(_) => None,
+            ChartChild::Node(node) => Some(node),
+            ChartChild::Lexeme(_) => None,
         };
-        links.map(|one| [Some(self.item(one.before)), child(one.child)]).collect()
+        back_pointers.map(|one| [Some(self.item(one.before)), child(one.child)]).collect()
     }
 
     /// Goes through all below the root, and settles each part that comes back to itself when all
     /// below it is settled (Tarjan's algorithm).
-    fn explore(&mut self, root: Vertex, steps: &mut Steps<'_, '_>) -> Result<(), Error> {
+    fn find_components(
+        &mut self,
+        root: Vertex,
+        steps: &mut StepBudget<'_, '_>,
+    ) -> Result<(), Error> {
         struct Visit {
             vertex: Vertex,
             to: Vec<Vertex>,
             next: usize,
         }
-        let size = self.part.len();
+        let size = self.components.len();
         let (mut order, mut low) = (vec![0u32; size], vec![0u32; size]);
         let (mut count, mut parts) = (0, 0);
         let mut open: Vec<Vertex> = Vec::new();
-        let visit = |forest: &Forest<'_>, vertex| Visit {
+        let visit = |forest: &ParseForest<'_>, vertex| Visit {
             vertex,
-            to: forest.sums(vertex).into_iter().flatten().flatten().collect(),
+            to: forest.alternatives(vertex).into_iter().flatten().flatten().collect(),
             next: 0,
         };
         let mut path = vec![visit(self, root)];
@@ -106,7 +110,7 @@ impl<'a> Forest<'a> {
                 if order[to as usize] == 0 {
                     let next = visit(self, to);
                     path.push(next);
-                } else if self.part[to as usize] == UNSEEN {
+                } else if self.components[to as usize] == UNSEEN {
                     low[here] = low[here].min(order[to as usize]);
                 }
                 continue;
@@ -120,44 +124,53 @@ impl<'a> Forest<'a> {
                 let from = open.iter().rposition(|&one| one as usize == here).unwrap_or(0);
                 let members = open.split_off(from);
                 for &one in &members {
-                    self.part[one as usize] = parts;
+                    self.components[one as usize] = parts;
                 }
                 parts += 1;
-                self.settle(&members, steps)?;
+                self.count_component(&members, steps)?;
             }
         }
         Ok(())
     }
 
-    fn settle(&mut self, members: &[Vertex], steps: &mut Steps<'_, '_>) -> Result<(), Error> {
-        let part = self.part[members[0] as usize];
-        let within = |forest: &Forest<'_>, one: Vertex| forest.part[one as usize] == part;
-        let all = |forest: &Forest<'_>, vertex| forest.sums(vertex).into_iter().flatten().flatten();
+    fn count_component(
+        &mut self,
+        members: &[Vertex],
+        steps: &mut StepBudget<'_, '_>,
+    ) -> Result<(), Error> {
+        let components = self.components[members[0] as usize];
+        let within =
+            |forest: &ParseForest<'_>, one: Vertex| forest.components[one as usize] == components;
+        let all = |forest: &ParseForest<'_>, vertex| {
+            forest.alternatives(vertex).into_iter().flatten().flatten()
+        };
         let is_cycle = members.len() > 1 || all(self, members[0]).any(|one| within(self, one));
         if !is_cycle {
             let vertex = members[0];
-            self.ways[vertex as usize] = self.sum(vertex);
+            self.tree_counts[vertex as usize] = self.count_trees(vertex);
             return Ok(());
         }
         for &one in members {
-            self.ways[one as usize] = None;
-            self.rank[one as usize] = UNSEEN;
+            self.tree_counts[one as usize] = None;
+            self.ranks[one as usize] = UNSEEN;
         }
         // The least ranks: a node is above its best item, an item as high as the highest of a way.
         let mut changed = true;
         while changed {
             changed = false;
             for &vertex in members {
-                let rank =
-                    |one: Vertex| if within(self, one) { self.rank[one as usize] } else { 0 };
-                let sums = self.sums(vertex);
-                steps.spend(1 + sums.len())?;
-                let best = sums.iter().map(|sum| sum.iter().flatten().map(|&one| rank(one)).max());
+                let ranks =
+                    |one: Vertex| if within(self, one) { self.ranks[one as usize] } else { 0 };
+                let alternatives = self.alternatives(vertex);
+                steps.spend(1 + alternatives.len())?;
+                let best = alternatives
+                    .iter()
+                    .map(|count_trees| count_trees.iter().flatten().map(|&one| ranks(one)).max());
                 let best = best.map(|one| one.unwrap_or(0)).min().unwrap_or(UNSEEN);
                 let is_node = (vertex as usize) < self.chart.nodes.len();
                 let best = best.saturating_add(u32::from(is_node));
-                if best < self.rank[vertex as usize] {
-                    self.rank[vertex as usize] = best;
+                if best < self.ranks[vertex as usize] {
+                    self.ranks[vertex as usize] = best;
                     changed = true;
                 }
             }
@@ -165,12 +178,12 @@ impl<'a> Forest<'a> {
         Ok(())
     }
 
-    fn sum(&self, vertex: Vertex) -> Option<BigUint> {
+    fn count_trees(&self, vertex: Vertex) -> Option<BigUint> {
         let mut total = BigUint::zero();
-        for sum in self.sums(vertex) {
+        for count_trees in self.alternatives(vertex) {
             let mut product = BigUint::one();
-            for &one in sum.iter().flatten() {
-                product *= self.ways[one as usize].as_ref()?;
+            for &one in count_trees.iter().flatten() {
+                product *= self.tree_counts[one as usize].as_ref()?;
             }
             total += product;
         }
@@ -180,49 +193,53 @@ impl<'a> Forest<'a> {
     /// The production that is taken for a node, by its last place, and its children: of the
     /// alternatives the one written first, of its ways the one whose last child begins last, then
     /// the one before. Ways that come back to the node are left out.
-    pub(super) fn taken(&self, node: u32) -> (u32, Vec<Child>) {
-        let bound = self.rank[node as usize];
-        let part = self.part[node as usize];
-        let is_cycle = self.ways[node as usize].is_none() && bound > 0;
+    pub(super) fn choose_derivation(&self, node: u32) -> (u32, Vec<ChartChild>) {
+        let bound = self.ranks[node as usize];
+        let components = self.components[node as usize];
+        let is_cycle = self.tree_counts[node as usize].is_none() && bound > 0;
         let leads_out = |vertex: Vertex| {
-            !is_cycle || self.part[vertex as usize] != part || self.rank[vertex as usize] < bound
+            !is_cycle
+                || self.components[vertex as usize] != components
+                || self.ranks[vertex as usize] < bound
         };
         let items = self.chart.nodes[node as usize].items.iter().copied();
         let items = items.filter(|&item| leads_out(self.item(item)));
-        let place = |item: u32| self.chart.items[item as usize].place;
+        let position = |item: u32| self.chart.items[item as usize].position;
         let at = |item: u32| self.chart.items[item as usize].at;
         // Several items of one place are of the whole text only: the longest is taken.
-        let Some(mut item) = items.min_by_key(|&item| (place(item), std::cmp::Reverse(at(item))))
+        let Some(mut item) =
+            items.min_by_key(|&item| (position(item), std::cmp::Reverse(at(item))))
         else {
             return (0, Vec::new());
         };
-        let last = place(item);
+        let last = position(item);
         let mut children = Vec::new();
-        while self.chart.items[item as usize].link != NONE {
-            let links = self.chart.links(item);
-            let links = links.filter(|link| {
-                let child = match link.child {
-                    Child::Node(node) => leads_out(node),
-                    Child::Lexeme(_) => true,
+        while self.chart.items[item as usize].back_pointer != NO_LINK {
+            let back_pointers = self.chart.back_pointers(item);
+            let back_pointers = back_pointers.filter(|back_pointer| {
+                let child = match back_pointer.child {
+                    ChartChild::Node(node) => leads_out(node),
+                    ChartChild::Lexeme(_) => true,
                 };
-                child && leads_out(self.item(link.before))
+                child && leads_out(self.item(back_pointer.before))
             });
-            let Some(link) = links.max_by_key(|link| (at(link.before), self.begin(link.child)))
-            else {
+            let Some(back_pointer) = back_pointers.max_by_key(|back_pointer| {
+                (at(back_pointer.before), self.start_of(back_pointer.child))
+            }) else {
                 break;
             };
-            children.push(link.child);
-            item = link.before;
+            children.push(back_pointer.child);
+            item = back_pointer.before;
         }
         children.reverse();
         (last, children)
     }
 
     /// Where a lexeme begins; those of one terminal may begin behind what is ignored.
-    fn begin(&self, child: Child) -> usize {
+    fn start_of(&self, child: ChartChild) -> usize {
         match child {
-            Child::Lexeme(lexeme) => self.chart.lexemes[lexeme as usize].start,
-            Child::Node(_) => 0,
+            ChartChild::Lexeme(lexeme) => self.chart.lexemes[lexeme as usize].start,
+            ChartChild::Node(_) => 0,
         }
     }
 }

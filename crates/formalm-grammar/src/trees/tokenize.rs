@@ -6,14 +6,14 @@ use std::sync::Arc;
 use formalm_automata::{ByteSet, EDGE, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
-use super::earley_productions::Steps;
+use super::earley_productions::StepBudget;
 use crate::automaton::GrammarAutomaton;
-use crate::lexer::behind;
-use crate::lexer::terminal_automata::Reader;
-use crate::state::{Core, Reading};
+use crate::lexer::as_lookahead_byte;
+use crate::lexer::terminal_automata::TerminalAutomaton;
+use crate::state::{Configuration, GrammarState};
 
 /// Before the first step.
-const NONE: u32 = u32::MAX;
+const NO_STEP: u32 = u32::MAX;
 
 /// The bytes that a terminal matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct Lexeme {
 }
 
 /// What a chart is made over.
-pub(super) trait Input {
+pub(super) trait LexemeSource {
     /// Number of places before the last one.
     fn len(&self) -> usize;
 
@@ -38,25 +38,25 @@ pub(super) trait Input {
         &mut self,
         terminal: u32,
         at: usize,
-        steps: &mut Steps<'_, '_>,
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<Vec<(Lexeme, usize)>, Error>;
 
     /// Whether nothing but what is ignored follows.
-    fn ends(&mut self, at: usize, steps: &mut Steps<'_, '_>) -> Result<bool, Error>;
+    fn ends(&mut self, at: usize, steps: &mut StepBudget<'_, '_>) -> Result<bool, Error>;
 }
 
 /// Lexemes that are known.
-pub(super) struct Ordered<'a> {
+pub(super) struct OrderedLexemes<'a> {
     lexemes: &'a [Lexeme],
 }
 
-impl<'a> Ordered<'a> {
-    pub(super) fn new(lexemes: &'a [Lexeme]) -> Ordered<'a> {
-        Ordered { lexemes }
+impl<'a> OrderedLexemes<'a> {
+    pub(super) fn new(lexemes: &'a [Lexeme]) -> OrderedLexemes<'a> {
+        OrderedLexemes { lexemes }
     }
 }
 
-impl Input for Ordered<'_> {
+impl LexemeSource for OrderedLexemes<'_> {
     fn len(&self) -> usize {
         self.lexemes.len()
     }
@@ -73,81 +73,81 @@ impl Input for Ordered<'_> {
         &mut self,
         terminal: u32,
         at: usize,
-        _steps: &mut Steps<'_, '_>,
+        _steps: &mut StepBudget<'_, '_>,
     ) -> Result<Vec<(Lexeme, usize)>, Error> {
         let here = self.lexemes.get(at).filter(|one| one.terminal == terminal);
         Ok(here.map(|&one| (one, at + 1)).into_iter().collect())
     }
 
-    fn ends(&mut self, at: usize, _steps: &mut Steps<'_, '_>) -> Result<bool, Error> {
+    fn ends(&mut self, at: usize, _steps: &mut StepBudget<'_, '_>) -> Result<bool, Error> {
         Ok(at == self.lexemes.len())
     }
 }
 
 /// The machines of terminals, and of embedded languages.
-type Machines<'a> = (&'a [Option<Arc<Reader>>], &'a [Option<Arc<dyn Machine>>]);
+type MachineSlices<'a> = (&'a [Option<Arc<TerminalAutomaton>>], &'a [Option<Arc<dyn Machine>>]);
 
 /// Lexemes in every way there is.
-pub(super) struct Free<'a> {
-    automata: &'a [Option<Arc<Reader>>],
+pub(super) struct AllLexemes<'a> {
+    automata: &'a [Option<Arc<TerminalAutomaton>>],
     embedded: &'a [Option<Arc<dyn Machine>>],
     ahead: &'a [bool],
     ignored: &'a [u32],
     text: &'a [u8],
     /// Places behind what is ignored, by place.
-    skipped: FxHashMap<usize, Vec<usize>>,
+    skip_ends: FxHashMap<usize, Vec<usize>>,
 }
 
-impl<'a> Free<'a> {
+impl<'a> AllLexemes<'a> {
     pub(super) fn new(
-        (automata, embedded): Machines<'a>,
+        (automata, embedded): MachineSlices<'a>,
         ahead: &'a [bool],
         ignored: &'a [u32],
         text: &'a [u8],
-    ) -> Free<'a> {
-        Free { automata, embedded, ahead, ignored, text, skipped: FxHashMap::default() }
+    ) -> AllLexemes<'a> {
+        AllLexemes { automata, embedded, ahead, ignored, text, skip_ends: FxHashMap::default() }
     }
 
     /// Ends of the lexemes of a terminal, none of them empty.
-    fn matches(
+    fn lexeme_ends(
         &self,
         terminal: u32,
         at: usize,
-        steps: &mut Steps<'_, '_>,
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<Vec<usize>, Error> {
         if let Some(machine) = &self.embedded[terminal as usize] {
-            return member_ends(&**machine, self.text, at, steps);
+            return sublanguage_ends(&**machine, self.text, at, steps);
         }
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(Vec::new()) };
         let mut state = automaton.start();
         let mut ends = Vec::new();
-        for (place, &byte) in self.text.iter().enumerate().skip(at) {
+        for (parser_state, &byte) in self.text.iter().enumerate().skip(at) {
             steps.spend(1)?;
             match automaton.step(state, byte)? {
                 Some(next) => state = next,
                 None => break,
             }
             let ends_here = match self.ahead[terminal as usize] {
-                true => self.follows(automaton, state, place + 1, steps)?,
+                true => self.lookahead_matches(automaton, state, parser_state + 1, steps)?,
                 false => automaton.is_accepting(state),
             };
-            ends.extend(ends_here.then_some(place + 1));
+            ends.extend(ends_here.then_some(parser_state + 1));
         }
         Ok(ends)
     }
 
     /// Whether what is left of the text is what a lexeme that ends here looks ahead for.
-    fn follows(
+    fn lookahead_matches(
         &self,
-        automaton: &Reader,
+        automaton: &TerminalAutomaton,
         state: StateId,
         from: usize,
-        steps: &mut Steps<'_, '_>,
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<bool, Error> {
         let Some(mut state) = automaton.step(state, EDGE)? else { return Ok(false) };
         for &byte in &self.text[from..] {
             steps.spend(1)?;
-            match automaton.step(state, behind(byte))? {
+            match automaton.step(state, as_lookahead_byte(byte))? {
                 Some(next) => state = next,
                 None => return Ok(false),
             }
@@ -155,28 +155,32 @@ impl<'a> Free<'a> {
         Ok(automaton.is_accepting(state))
     }
 
-    fn skipped(&mut self, at: usize, steps: &mut Steps<'_, '_>) -> Result<Vec<usize>, Error> {
+    fn skip_ends(
+        &mut self,
+        at: usize,
+        steps: &mut StepBudget<'_, '_>,
+    ) -> Result<Vec<usize>, Error> {
         if self.ignored.is_empty() {
             return Ok(vec![at]);
         }
-        if let Some(known) = self.skipped.get(&at) {
+        if let Some(known) = self.skip_ends.get(&at) {
             return Ok(known.clone());
         }
         let mut places = std::collections::BTreeSet::from([at]);
         let mut open = vec![at];
-        while let Some(place) = open.pop() {
+        while let Some(parser_state) = open.pop() {
             for &one in self.ignored {
-                let ends = self.matches(one, place, steps)?;
+                let ends = self.lexeme_ends(one, parser_state, steps)?;
                 open.extend(ends.into_iter().filter(|&end| places.insert(end)));
             }
         }
         let places: Vec<usize> = places.into_iter().collect();
-        self.skipped.insert(at, places.clone());
+        self.skip_ends.insert(at, places.clone());
         Ok(places)
     }
 }
 
-impl Input for Free<'_> {
+impl LexemeSource for AllLexemes<'_> {
     fn len(&self) -> usize {
         self.text.len()
     }
@@ -193,28 +197,30 @@ impl Input for Free<'_> {
         &mut self,
         terminal: u32,
         at: usize,
-        steps: &mut Steps<'_, '_>,
+        steps: &mut StepBudget<'_, '_>,
     ) -> Result<Vec<(Lexeme, usize)>, Error> {
         let mut all = Vec::new();
-        for start in self.skipped(at, steps)? {
-            for end in self.matches(terminal, start, steps)? {
+        for start in self.skip_ends(at, steps)? {
+            for end in self.lexeme_ends(terminal, start, steps)? {
                 all.push((Lexeme { terminal, start, end }, end));
             }
         }
         Ok(all)
     }
 
-    fn ends(&mut self, at: usize, steps: &mut Steps<'_, '_>) -> Result<bool, Error> {
-        Ok(self.skipped(at, steps)?.last() == Some(&self.text.len()))
+    fn ends(&mut self, at: usize, steps: &mut StepBudget<'_, '_>) -> Result<bool, Error> {
+        Ok(self.skip_ends(at, steps)?.last() == Some(&self.text.len()))
     }
 }
 
 /// The bytes that lexemes of each terminal begin with.
 pub(super) fn first_bytes(
-    automata: &[Option<Arc<Reader>>],
+    automata: &[Option<Arc<TerminalAutomaton>>],
     embedded: &[Option<Arc<dyn Machine>>],
 ) -> Result<Vec<ByteSet>, Error> {
-    let of = |(one, other): (&Option<Arc<Reader>>, &Option<Arc<dyn Machine>>)| match (one, other) {
+    let of = |(one, other): (&Option<Arc<TerminalAutomaton>>, &Option<Arc<dyn Machine>>)| match (
+        one, other,
+    ) {
         (Some(one), _) => one.live_bytes(one.start()),
         (None, Some(one)) => one.live_bytes(one.start()),
         (None, None) => Ok(ByteSet::default()),
@@ -223,31 +229,31 @@ pub(super) fn first_bytes(
 }
 
 /// Ends of the members of an embedded language that begin at a place, none of them empty.
-fn member_ends(
+fn sublanguage_ends(
     machine: &dyn Machine,
     text: &[u8],
     at: usize,
-    steps: &mut Steps<'_, '_>,
+    steps: &mut StepBudget<'_, '_>,
 ) -> Result<Vec<usize>, Error> {
     let mut state = machine.start();
     let mut ends = Vec::new();
-    for (place, &byte) in text.iter().enumerate().skip(at) {
+    for (parser_state, &byte) in text.iter().enumerate().skip(at) {
         steps.spend(1)?;
         match machine.step(state, byte)? {
             Some(next) => state = next,
             None => break,
         }
-        ends.extend(machine.is_accepting(state)?.then_some(place + 1));
+        ends.extend(machine.is_accepting(state)?.then_some(parser_state + 1));
     }
     Ok(ends)
 }
 
 /// A reading with the way to it.
-struct Step {
-    reading: Reading,
+struct TokenizeStep {
+    configuration: Configuration,
     before: u32,
     /// The terminal whose lexeme ended here, if one did.
-    ended: Option<u32>,
+    ended_terminal: Option<u32>,
     at: usize,
 }
 
@@ -256,30 +262,40 @@ impl GrammarAutomaton {
     /// one way to cut a text into lexemes is right where they are ordered.
     pub(super) fn lexemes(&self, text: &[u8]) -> Result<Option<Vec<Lexeme>>, Error> {
         let core = &mut self.lock().core;
-        let start = |reading| Step { reading, before: NONE, ended: None, at: 0 };
-        let mut steps: Vec<Step> = core.start_readings()?.into_iter().map(start).collect();
+        let start = |configuration| TokenizeStep {
+            configuration,
+            before: NO_STEP,
+            ended_terminal: None,
+            at: 0,
+        };
+        let mut steps: Vec<TokenizeStep> =
+            core.start_configurations()?.into_iter().map(start).collect();
         let mut alive: Vec<u32> = (0..steps.len() as u32).collect();
         let mut next = Vec::new();
         for (at, &byte) in text.iter().enumerate() {
-            core.stacks.meter.reset();
+            core.gss.meter.reset();
             let mut later = Vec::new();
             for before in alive {
                 next.clear();
-                core.read_ending(steps[before as usize].reading, byte, &mut next)?;
-                for &(reading, ended) in &next {
+                core.push_successors_with_lexemes(
+                    steps[before as usize].configuration,
+                    byte,
+                    &mut next,
+                )?;
+                for &(configuration, ended_terminal) in &next {
                     later.push(steps.len() as u32);
-                    steps.push(Step { reading, before, ended, at: at + 1 });
+                    steps.push(TokenizeStep { configuration, before, ended_terminal, at: at + 1 });
                 }
             }
             alive = later;
         }
         for &last in &alive {
-            core.stacks.meter.reset();
-            let reading = steps[last as usize].reading;
-            if core.accepts(reading)? {
-                let mut lexemes = core.traced(&steps, last);
+            core.gss.meter.reset();
+            let configuration = steps[last as usize].configuration;
+            if core.accepts(configuration)? {
+                let mut lexemes = core.trace_lexemes(&steps, last);
                 let end = text.len();
-                let told = core.told_at_end(reading)?.into_iter();
+                let told = core.terminals_at_end(configuration)?.into_iter();
                 lexemes.extend(told.map(|terminal| Lexeme { terminal, start: end, end }));
                 return Ok(Some(lexemes));
             }
@@ -288,25 +304,25 @@ impl GrammarAutomaton {
     }
 }
 
-impl Core {
-    fn traced(&self, steps: &[Step], last: u32) -> Vec<Lexeme> {
+impl GrammarState {
+    fn trace_lexemes(&self, steps: &[TokenizeStep], last: u32) -> Vec<Lexeme> {
         // Ends of lexemes with the places before and behind, from the back.
         let mut ends: Vec<(u32, usize, u32)> = Vec::new();
         let mut lexemes = Vec::new();
         let mut at = last;
         while let Some(step) = steps.get(at as usize) {
-            let is_first = step.before == NONE;
-            if (step.reading.is_between() || is_first)
-                && let Some((terminal, end, behind)) = ends.pop()
+            let is_first = step.before == NO_STEP;
+            if (step.configuration.is_between() || is_first)
+                && let Some((terminal, end, after)) = ends.pop()
             {
-                self.push_ended(
+                self.push_lexeme(
                     (terminal, step.at, end),
-                    (step.reading.place, behind),
+                    (step.configuration.parser_state, after),
                     &mut lexemes,
                 );
             }
-            if let Some(terminal) = step.ended {
-                ends.push((terminal, step.at, step.reading.place));
+            if let Some(terminal) = step.ended_terminal {
+                ends.push((terminal, step.at, step.configuration.parser_state));
             }
             at = step.before;
         }
@@ -315,28 +331,30 @@ impl Core {
     }
 
     /// Adds what a lexeme is to the rules, from the back.
-    fn push_ended(
+    fn push_lexeme(
         &self,
         (terminal, start, end): (u32, usize, usize),
-        (before, behind): (u32, u32),
+        (before, after): (u32, u32),
         lexemes: &mut Vec<Lexeme>,
     ) {
-        let layout = self.layout.as_ref();
-        if let Some(told) = layout.and_then(|layout| layout.told(terminal, before, behind)) {
-            let newline = layout.map(|layout| layout.newline);
+        let indentation = self.indentation.as_ref();
+        if let Some(told) = indentation
+            .and_then(|indentation| indentation.terminals_between(terminal, before, after))
+        {
+            let newline = indentation.map(|indentation| indentation.newline);
             for terminal in told.into_iter().rev() {
                 let start = if Some(terminal) == newline { start } else { end };
                 lexemes.push(Lexeme { terminal, start, end });
             }
             return;
         }
-        if let Some(terminal) = self.read_as(terminal) {
+        if let Some(terminal) = self.terminal_for_parser(terminal) {
             lexemes.push(Lexeme { terminal, start, end });
         }
     }
 
     /// The terminal that a lexeme is to the rules; `None` if it is ignored.
-    pub(super) fn read_as(&self, terminal: u32) -> Option<u32> {
+    pub(super) fn terminal_for_parser(&self, terminal: u32) -> Option<u32> {
         match terminal.checked_sub(self.terminals) {
             Some(terminal) => Some(terminal),
             None => (!self.is_ignored(terminal)).then_some(terminal),

@@ -4,9 +4,9 @@ use formalm_automata::Error;
 use num_bigint::BigUint;
 
 use super::Trees;
-use super::earley_chart::Child;
-use super::earley_productions::Steps;
-use super::parse_forest::Forest;
+use super::earley_chart::ChartChild;
+use super::earley_productions::StepBudget;
+use super::parse_forest::ParseForest;
 use crate::trees::tree_shape::Kind;
 
 /// What a branch is of.
@@ -36,11 +36,11 @@ pub struct Branch {
 }
 
 /// A node whose children are being written.
-struct Frame {
+struct OpenNode {
     node: u32,
     /// Last place of the production.
-    place: u32,
-    children: Vec<Child>,
+    position: u32,
+    children: Vec<ChartChild>,
     next: usize,
     written: usize,
     kept: usize,
@@ -49,51 +49,55 @@ struct Frame {
 
 /// Steps that a part of no text within another one counts: a chart has each of them once, and a
 /// tree as often as rules double them.
-const EMPTY: usize = 32;
+const EMPTY_NODE_STEPS: usize = 32;
 
 /// The tree that is taken from a forest.
-pub(super) fn branches(
+pub(super) fn build_tree(
     trees: &Trees,
-    forest: &Forest<'_>,
+    forest: &ParseForest<'_>,
     whole: bool,
-    steps: &mut Steps<'_, '_>,
+    steps: &mut StepBudget<'_, '_>,
 ) -> Result<Vec<Branch>, Error> {
-    let mut writer = Writer { trees, forest, whole, branches: Vec::new(), end: 0 };
-    let mut path = vec![writer.frame(forest.root)];
-    while let Some(frame) = path.last_mut() {
-        match frame.children.get(frame.next).copied() {
-            Some(Child::Node(node)) => {
-                frame.next += 1;
-                path.push(writer.frame(node));
+    let mut writer = TreeWriter { trees, forest, whole, branches: Vec::new(), end: 0 };
+    let mut path = vec![writer.open_node(forest.root)];
+    while let Some(open_node) = path.last_mut() {
+        match open_node.children.get(open_node.next).copied() {
+            Some(ChartChild::Node(node)) => {
+                open_node.next += 1;
+                path.push(writer.open_node(node));
             }
-            Some(Child::Lexeme(lexeme)) => {
-                frame.next += 1;
-                writer.lexeme(lexeme, frame);
+            Some(ChartChild::Lexeme(lexeme)) => {
+                open_node.next += 1;
+                writer.lexeme(lexeme, open_node);
             }
             None => {
                 let Some(done) = path.pop() else { break };
-                steps.spend(if done.start.is_none() { EMPTY * done.children.len() } else { 1 })?;
+                steps.spend(if done.start.is_none() {
+                    EMPTY_NODE_STEPS * done.children.len()
+                } else {
+                    1
+                })?;
                 let is_top = path.len() == 1;
-                writer.close(done, path.last_mut(), is_top);
+                writer.close_node(done, path.last_mut(), is_top);
             }
         }
     }
     Ok(writer.branches)
 }
 
-struct Writer<'a> {
+struct TreeWriter<'a> {
     trees: &'a Trees,
-    forest: &'a Forest<'a>,
+    forest: &'a ParseForest<'a>,
     whole: bool,
     branches: Vec<Branch>,
     /// Where the last lexeme ended.
     end: usize,
 }
 
-impl Writer<'_> {
-    fn frame(&self, node: u32) -> Frame {
-        let (place, children) = self.forest.taken(node);
-        Frame { node, place, children, next: 0, written: 0, kept: 0, start: None }
+impl TreeWriter<'_> {
+    fn open_node(&self, node: u32) -> OpenNode {
+        let (position, children) = self.forest.choose_derivation(node);
+        OpenNode { node, position, children, next: 0, written: 0, kept: 0, start: None }
     }
 
     fn rule(&self, node: u32) -> Option<usize> {
@@ -102,18 +106,18 @@ impl Writer<'_> {
         symbol.checked_sub(grammar.terminals.len()).filter(|&rule| rule < grammar.rules.len())
     }
 
-    fn lexeme(&mut self, lexeme: u32, frame: &mut Frame) {
+    fn lexeme(&mut self, lexeme: u32, open_node: &mut OpenNode) {
         let one = self.forest.chart.lexemes[lexeme as usize];
         if one.terminal == self.trees.productions.trail {
             return;
         }
         self.end = one.end;
-        frame.start.get_or_insert(one.start);
-        let rule = self.rule(frame.node).map(|rule| self.trees.shaped.shown[rule].kind);
+        open_node.start.get_or_insert(one.start);
+        let rule = self.rule(open_node.node).map(|rule| self.trees.shaped.shown[rule].kind);
         let kept = rule != Some(Kind::Hidden);
         if kept || self.whole {
-            frame.written += 1;
-            frame.kept += usize::from(kept);
+            open_node.written += 1;
+            open_node.kept += usize::from(kept);
             self.branches.push(Branch {
                 part: Part::Lexeme(one.terminal as usize),
                 children: 0,
@@ -125,13 +129,13 @@ impl Writer<'_> {
     }
 
     /// Whether the part that is shown last is a rule: the top of a tree is one always.
-    fn ends_in_rule(&self) -> bool {
+    fn last_is_rule(&self) -> bool {
         let last = self.branches.iter().rev().find(|one| one.kept);
         last.is_some_and(|one| matches!(one.part, Part::Rule(..)))
     }
 
     /// Writes a node behind its children, or leaves them to the node above.
-    fn close(&mut self, done: Frame, above: Option<&mut Frame>, is_top: bool) {
+    fn close_node(&mut self, done: OpenNode, above: Option<&mut OpenNode>, is_top: bool) {
         let Some(above) = above else { return };
         if let Some(start) = done.start {
             above.start.get_or_insert(start);
@@ -159,10 +163,10 @@ impl Writer<'_> {
             }
             Kind::Rule => {}
         }
-        let alternative = self.trees.productions.alternative[done.place as usize] as usize;
+        let alternative = self.trees.productions.alternative[done.position as usize] as usize;
         let named = shown.aliases.get(alternative).is_some_and(Option::is_some);
         let unwrapped =
-            shown.unwraps && !named && done.kept == 1 && (!is_top || self.ends_in_rule());
+            shown.unwraps && !named && done.kept == 1 && (!is_top || self.last_is_rule());
         let kept = !(unwrapped || (shown.inlined && !is_top));
         if !kept && !self.whole {
             above.written += done.written;
@@ -176,7 +180,7 @@ impl Writer<'_> {
             children: done.written,
             span: done.start.map_or((self.end, self.end), |start| (start, self.end)),
             kept,
-            ways: self.forest.ways(done.node).cloned(),
+            ways: self.forest.tree_counts(done.node).cloned(),
         });
     }
 }

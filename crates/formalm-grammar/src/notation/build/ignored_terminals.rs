@@ -3,60 +3,70 @@
 use formalm_automata::{Error, Span};
 
 use crate::grammar::{Lexing, Terminal};
-use crate::notation::Tree;
-use crate::notation::build::{Build, DEPTH};
-use crate::notation::lark::terminal_length::Shape;
-use crate::notation::syntax_tree::{only, written};
-use crate::notation::terminal_order::{Kind, Ranked};
+use crate::notation::SyntaxTree;
+use crate::notation::build::{GrammarBuilder, MAX_DEPTH};
+use crate::notation::lark::terminal_length::PatternLengths;
+use crate::notation::syntax_tree::{to_source, unwrap_single};
+use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 
-impl Build<'_> {
-    pub(in crate::notation) fn all_ignored(&mut self) -> Result<Vec<usize>, Error> {
+impl GrammarBuilder<'_> {
+    pub(in crate::notation) fn ignored_terminals(&mut self) -> Result<Vec<usize>, Error> {
         self.source.ignored.iter().map(|(tree, span)| self.ignored(tree, *span)).collect()
     }
 
-    fn ignored(&mut self, tree: &Tree, span: Span) -> Result<usize, Error> {
-        match only(tree) {
-            Tree::Name(name, _, span) => self.named(name, *span),
+    fn ignored(&mut self, tree: &SyntaxTree, span: Span) -> Result<usize, Error> {
+        match unwrap_single(tree) {
+            SyntaxTree::Name(name, _, span) => self.named(name, *span),
             // A terminal of its own, although another one may have the same text.
-            Tree::Leaf(leaf) if self.lexing == Lexing::First => {
-                let sorted = format!("__IGNORE_{}", self.terminals.len());
-                let (text, shape) = (leaf.text.clone(), Shape::of_leaf(leaf));
-                let kind = Kind { priority: 0, text, shape, sorted };
-                let at = self.terminal(leaf.written.clone(), leaf.node.clone(), kind, leaf.span)?;
-                self.by_text.insert(leaf.key.clone(), at);
+            SyntaxTree::Atom(atom) if self.lexing == Lexing::First => {
+                let sort_name = format!("__IGNORE_{}", self.terminals.len());
+                let (text, pattern_lengths) = (atom.text.clone(), PatternLengths::of_atom(atom));
+                let kind = TerminalRank { priority: 0, text, pattern_lengths, sort_name };
+                let at =
+                    self.terminal(atom.source_text.clone(), atom.node.clone(), kind, atom.span)?;
+                self.by_atom.insert(atom.identity.clone(), at);
                 Ok(at)
             }
-            Tree::Leaf(leaf) => self.anonymous(leaf),
-            tree if self.is_algebra(tree) => {
-                let language = self.regular(tree, DEPTH, span)?;
-                self.given_terminal(&written(tree), 0, language, span)
+            SyntaxTree::Atom(atom) => self.anonymous(atom),
+            tree if self.uses_algebra(tree) => {
+                let language = self.regular(tree, MAX_DEPTH, span)?;
+                self.language_terminal(&to_source(tree), 0, language, span)
             }
             tree => {
-                let node = self.pattern(tree, DEPTH, span)?;
-                let sorted = format!("__IGNORE_{}", self.terminals.len());
-                let kind = Kind { priority: 0, text: None, shape: self.shape(tree), sorted };
-                self.terminal(written(tree), node, kind, span)
+                let node = self.pattern(tree, MAX_DEPTH, span)?;
+                let sort_name = format!("__IGNORE_{}", self.terminals.len());
+                let kind = TerminalRank {
+                    priority: 0,
+                    text: None,
+                    pattern_lengths: self.pattern_lengths(tree),
+                    sort_name,
+                };
+                self.terminal(to_source(tree), node, kind, span)
             }
         }
     }
 
     /// Terminals that no lexeme may end within; never those of rules, whatever they are called.
-    pub(in crate::notation) fn all_whole(&mut self) -> Result<Vec<usize>, Error> {
+    pub(in crate::notation) fn uncuttable_terminals(&mut self) -> Result<Vec<usize>, Error> {
         self.source.whole.iter().map(|(tree, span)| self.whole(tree, *span)).collect()
     }
 
-    fn whole(&mut self, tree: &Tree, span: Span) -> Result<usize, Error> {
+    fn whole(&mut self, tree: &SyntaxTree, span: Span) -> Result<usize, Error> {
         if self.lexing != Lexing::Longest {
             let message = "%whole forbids lexemes that something longer begins with";
             let hint = Some("it goes with the longest lexemes only: lexing=\"longest\"");
             return Err(self.refuse(span, message, hint));
         }
-        let name = format!("%whole {}", written(tree));
-        let language = self.regular(tree, DEPTH, span)?;
-        let kind =
-            Kind { priority: i64::MIN, text: None, shape: Shape::default(), sorted: name.clone() };
+        let name = format!("%whole {}", to_source(tree));
+        let language = self.regular(tree, MAX_DEPTH, span)?;
+        let kind = TerminalRank {
+            priority: i64::MIN,
+            text: None,
+            pattern_lengths: PatternLengths::default(),
+            sort_name: name.clone(),
+        };
         let terminal = Terminal { name, language, embedded: None, span: Some(span) };
-        self.terminals.push(Ranked { terminal, kind });
+        self.terminals.push(RankedTerminal { terminal, kind });
         Ok(self.terminals.len() - 1)
     }
 }

@@ -4,9 +4,9 @@ use formalm_automata::{Error, Expression};
 
 use crate::grammar::Terminal;
 use crate::indentation::{Indentation, Rules};
-use crate::notation::build::Build;
-use crate::notation::lark::terminal_length::Shape;
-use crate::notation::terminal_order::{Kind, Ranked};
+use crate::notation::build::GrammarBuilder;
+use crate::notation::lark::terminal_length::PatternLengths;
+use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 
 /// How indentation is told, with the names of terminals in a text of Lark.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ fn refused(message: String, hint: &str) -> Error {
     Error::Language { message, span: None, hint: Some(hint.to_owned()) }
 }
 
-impl Build<'_> {
+impl GrammarBuilder<'_> {
     /// The number of a terminal that columns tell, if a name is that of one.
     pub(in crate::notation) fn level(&self, name: &str) -> Option<usize> {
         let levels = self.levels?;
@@ -43,7 +43,7 @@ impl Build<'_> {
     }
 
     /// Takes up the terminals that columns tell: the first two.
-    pub(in crate::notation) fn take_up_levels(&mut self) -> Result<(), Error> {
+    pub(in crate::notation) fn add_indent_terminals(&mut self) -> Result<(), Error> {
         let Some(levels) = self.levels else { return Ok(()) };
         for name in [&levels.indent, &levels.dedent] {
             let Some((_, span)) = self.source.declared.iter().find(|one| one.0 == *name) else {
@@ -57,9 +57,10 @@ impl Build<'_> {
             let language = Expression::texts(Vec::new());
             let terminal =
                 Terminal { name: name.clone(), language, embedded: None, span: Some(*span) };
-            let shape = Shape::endless();
-            let kind = Kind { priority: 0, text: None, shape, sorted: name.clone() };
-            self.terminals.push(Ranked { terminal, kind });
+            let pattern_lengths = PatternLengths::unbounded();
+            let kind =
+                TerminalRank { priority: 0, text: None, pattern_lengths, sort_name: name.clone() };
+            self.terminals.push(RankedTerminal { terminal, kind });
         }
         Ok(())
     }
@@ -68,10 +69,10 @@ impl Build<'_> {
     pub(in crate::notation) fn indentation(&self) -> Result<Option<Indentation>, Error> {
         let Some(levels) = self.levels else { return Ok(None) };
         let found = |name: &str| {
-            let is_it = |one: &Ranked| {
+            let is_it = |one: &RankedTerminal| {
                 one.terminal.name == name
                     || one.kind.text.as_deref() == Some(name)
-                    || one.kind.sorted == name
+                    || one.kind.sort_name == name
             };
             self.terminals.iter().position(is_it).ok_or_else(|| {
                 let message = format!("the grammar has no terminal {name} to tell indentation by");
@@ -80,8 +81,8 @@ impl Build<'_> {
                 refused(message, hint)
             })
         };
-        let all = |names: &[String]| -> Result<Vec<usize>, Error> {
-            names.iter().map(|one| found(one)).collect()
+        let all = |collect_names: &[String]| -> Result<Vec<usize>, Error> {
+            collect_names.iter().map(|one| found(one)).collect()
         };
         Ok(Some(Indentation {
             newline: found(&levels.newline)?,

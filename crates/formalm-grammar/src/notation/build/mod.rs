@@ -18,22 +18,22 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::{Embedded, Grammar, Lexing, Note, Rule};
 use crate::notation::build::indent_terminals::Levels;
-use crate::notation::build::tree_markers::Mark;
+use crate::notation::build::tree_markers::TreeMarker;
 use crate::notation::parse_options::Options;
 use crate::notation::scanner::refusal;
-use crate::notation::terminal_order::{self, Ranked};
-use crate::notation::{RuleSource, Source, TerminalSource, Tree};
+use crate::notation::terminal_order::{self, RankedTerminal};
+use crate::notation::{GrammarSource, RuleSource, SyntaxTree, TerminalSource};
 use crate::trees::tree_shape::Shown;
-pub(super) use rule_bodies::written_out;
+pub(super) use rule_bodies::argument_context;
 
 /// Names within names of terminals.
-pub(super) const DEPTH: usize = 100;
+pub(super) const MAX_DEPTH: usize = 100;
 /// Parts of all terminals together.
-pub(super) const PARTS: u64 = 1_000_000;
+pub(super) const MAX_PARTS: u64 = 1_000_000;
 
-pub(super) struct Build<'a> {
+pub(super) struct GrammarBuilder<'a> {
     text: &'a str,
-    pub(super) source: &'a Source,
+    pub(super) source: &'a GrammarSource,
     /// How indentation is told, if it is.
     pub(super) levels: Option<&'a Levels>,
     pub(super) lexing: Lexing,
@@ -43,29 +43,29 @@ pub(super) struct Build<'a> {
     /// Declared rules, and languages within rules, that are languages of any kind.
     embedded: FxHashMap<&'a str, &'a Embedded>,
     /// Terminals that are put together as languages.
-    pub(super) algebra: FxHashSet<&'a str>,
+    pub(super) algebra_terminals: FxHashSet<&'a str>,
     pub(super) templates: FxHashMap<&'a str, &'a RuleSource>,
-    pub(super) terminals: Vec<Ranked>,
+    pub(super) terminals: Vec<RankedTerminal>,
     by_name: FxHashMap<String, usize>,
-    pub(super) by_text: FxHashMap<String, usize>,
+    pub(super) by_atom: FxHashMap<String, usize>,
     /// Terminals with a name that are one text or pattern, by how that is written.
-    pub(super) named_texts: FxHashMap<String, &'a TerminalSource>,
+    pub(super) named_atoms: FxHashMap<String, &'a TerminalSource>,
     pub(super) rules: Vec<Rule>,
     /// Of each rule, what trees show of it.
     pub(super) shown: Vec<Shown>,
     /// Whether rules are made for what trees do not show.
     pub(super) shaped: bool,
     /// Rules of lexemes that trees leave out, and of parts that are not there, by their size.
-    pub(super) marks: FxHashMap<Mark, usize>,
+    pub(super) tree_markers: FxHashMap<TreeMarker, usize>,
     instances: FxHashMap<String, usize>,
     /// Rules to write out: the definition and what its parameters stand for.
-    queue: Vec<(usize, &'a RuleSource, Vec<Tree>)>,
+    queue: Vec<(usize, &'a RuleSource, Vec<SyntaxTree>)>,
     pub(super) notes: Vec<Note>,
     /// Names that texts and patterns within rules are sorted by, by their keys.
-    unnamed: FxHashMap<String, String>,
+    anonymous_names: FxHashMap<String, String>,
     pub(super) parts: Cell<u64>,
     /// The same of arguments of templates.
-    written_out: Cell<u64>,
+    argument_context: Cell<u64>,
     /// Rules may stand within what is put together as languages: there is nothing else.
     pub(super) rules_within: bool,
 }
@@ -73,12 +73,12 @@ pub(super) struct Build<'a> {
 /// The grammar that a text defines.
 pub(super) fn grammar(
     text: &str,
-    source: Source,
+    source: GrammarSource,
     options: &Options,
     shaped: bool,
 ) -> Result<(Grammar, Vec<Shown>), Error> {
     let (lexing, start) = (options.reading(), options.start_of(&source));
-    let mut build = Build {
+    let mut build = GrammarBuilder {
         text,
         source: &source,
         levels: options.levels.as_ref(),
@@ -91,46 +91,50 @@ pub(super) fn grammar(
             .map(|(name, one)| (name.as_str(), one))
             .collect(),
         embedded: options.embedded.iter().map(|(name, one)| (name.as_str(), one)).collect(),
-        algebra: FxHashSet::default(),
+        algebra_terminals: FxHashSet::default(),
         templates: FxHashMap::default(),
         terminals: Vec::new(),
         by_name: FxHashMap::default(),
-        by_text: FxHashMap::default(),
-        named_texts: FxHashMap::default(),
+        by_atom: FxHashMap::default(),
+        named_atoms: FxHashMap::default(),
         rules: Vec::new(),
         shown: Vec::new(),
         shaped,
-        marks: FxHashMap::default(),
+        tree_markers: FxHashMap::default(),
         instances: FxHashMap::default(),
         queue: Vec::new(),
         notes: source.notes.clone(),
-        unnamed: FxHashMap::default(),
+        anonymous_names: FxHashMap::default(),
         parts: Cell::new(0),
-        written_out: Cell::new(0),
+        argument_context: Cell::new(0),
         rules_within: source.terminals.is_empty(),
     };
-    build.names(&options.languages)?;
-    build.unnamed = build.names_of_unnamed();
-    build.embedded_names(&options.embedded)?;
+    build.collect_names(&options.languages)?;
+    build.anonymous_names = build.anonymous_names();
+    build.check_sublanguage_names(&options.embedded)?;
     build.check_references()?;
-    build.find_algebra();
-    build.take_up_levels()?;
+    build.find_algebra_terminals();
+    build.add_indent_terminals()?;
     let nowhere = Span { start: 0, end: 0 };
     let Some(&first) = build.templates.get(start.as_str()) else {
-        return Err(build.no_start(&start));
+        return Err(build.missing_start(&start));
     };
     if !first.parameters.is_empty() {
         return Err(build.refuse(first.span, "a template cannot be the start", None));
     }
     // Where order is Lark's, a text that is ignored is so in rules too.
-    let first = if lexing == Lexing::First { build.all_ignored()? } else { Vec::new() };
-    let needed = build.needed(&start);
-    build.check_unneeded(&needed)?;
-    let unneeded = build.unneeded(&needed);
-    let joined = if lexing == Lexing::First { build.joined(&needed) } else { Vec::new() };
-    let mut needed: Vec<String> = needed.into_iter().map(str::to_owned).collect();
+    let first = if lexing == Lexing::First { build.ignored_terminals()? } else { Vec::new() };
+    let needed_symbols = build.needed_symbols(&start);
+    build.check_unused_terminals(&needed_symbols)?;
+    let unused_symbol_notes = build.unused_symbol_notes(&needed_symbols);
+    let pattern_concat_notes = if lexing == Lexing::First {
+        build.pattern_concat_notes(&needed_symbols)
+    } else {
+        Vec::new()
+    };
+    let mut needed: Vec<String> = needed_symbols.into_iter().map(str::to_owned).collect();
     needed.sort_unstable();
-    build.notes.extend(unneeded.into_iter().chain(joined));
+    build.notes.extend(unused_symbol_notes.into_iter().chain(pattern_concat_notes));
     let start = build.rule(&start, Vec::new(), nowhere)?;
     for rule in &source.rules {
         if rule.parameters.is_empty() {
@@ -141,16 +145,16 @@ pub(super) fn grammar(
     while at < build.queue.len() {
         let (place, rule, arguments) = build.queue[at].clone();
         build.rules[place].body = match rule.attributes.are_bounds() {
-            true => build.bounded_rule(rule)?,
+            true => build.bounded_rule_body(rule)?,
             false => build.body(&rule.body, rule, &arguments)?,
         };
         at += 1;
     }
-    let ignored = if lexing == Lexing::First { first } else { build.all_ignored()? };
-    let whole = build.all_whole()?;
-    build.note_lost_captures();
+    let ignored = if lexing == Lexing::First { first } else { build.ignored_terminals()? };
+    let whole = build.uncuttable_terminals()?;
+    build.note_unreachable_captures();
     if lexing == Lexing::Any {
-        build.note_priorities();
+        build.note_unused_priorities();
     }
     if lexing == Lexing::Any && !ignored.is_empty() {
         let message = "lexemes are read in any way: nothing has to stand between them, so that \
@@ -159,8 +163,8 @@ pub(super) fn grammar(
     }
     let (indentation, captures) = (build.indentation()?, build.captures());
     let special = source.special.iter().map(|one| one.0.clone()).collect();
-    let Build { terminals, rules, shown, notes, .. } = build;
-    let grammar = terminal_order::ordered(
+    let GrammarBuilder { terminals, rules, shown, notes, .. } = build;
+    let grammar = terminal_order::order_terminals(
         terminals,
         Grammar {
             terminals: Vec::new(),
@@ -180,13 +184,13 @@ pub(super) fn grammar(
     Ok((grammar, shown))
 }
 
-impl<'a> Build<'a> {
+impl<'a> GrammarBuilder<'a> {
     pub(super) fn has_terminal(&self, name: &str) -> bool {
         self.defined.contains_key(name) || self.given.contains_key(name)
     }
 
     /// Refuses a start rule that there is not.
-    fn no_start(&self, name: &str) -> Error {
+    fn missing_start(&self, name: &str) -> Error {
         let Some(first) = self.source.rules.first() else {
             let message = format!("the grammar has no rule {name} to start with, nor any other");
             return Error::Language { message, span: None, hint: None };

@@ -2,18 +2,21 @@
 
 use formalm_automata::{Error, Expression, Resource, Span};
 
-use super::{Build, DEPTH};
+use super::{GrammarBuilder, MAX_DEPTH};
 use crate::grammar::{Embedded, Lexing, Node, Rule};
-use crate::notation::syntax_tree::written;
-use crate::notation::{TerminalSource, Tree};
+use crate::notation::syntax_tree::to_source;
+use crate::notation::{SyntaxTree, TerminalSource};
 use crate::trees::tree_shape::Shown;
 
 /// Templates written out.
-const INSTANCES: usize = 10_000;
+const MAX_TEMPLATE_INSTANCES: usize = 10_000;
 
-impl Build<'_> {
+impl GrammarBuilder<'_> {
     /// Takes up all names; each may be defined once.
-    pub(super) fn names(&mut self, languages: &[(String, Expression)]) -> Result<(), Error> {
+    pub(super) fn collect_names(
+        &mut self,
+        languages: &[(String, Expression)],
+    ) -> Result<(), Error> {
         for one in &self.source.terminals {
             let other = self.defined.insert(&one.name, one);
             // The same import may be written twice.
@@ -53,12 +56,12 @@ impl Build<'_> {
                 hint: Some(format!("write %declare {name} on a line of its own, once")),
             });
         }
-        self.name_texts();
+        self.collect_named_atoms();
         Ok(())
     }
 
     /// The same text within a rule is the same terminal.
-    fn name_texts(&mut self) {
+    fn collect_named_atoms(&mut self) {
         // Of several names, Lark takes the last, and those that are imported come first.
         let first = self.lexing == Lexing::First;
         let mut all: Vec<&TerminalSource> = self.source.terminals.iter().collect();
@@ -66,18 +69,18 @@ impl Build<'_> {
             all.sort_by_key(|one| one.imported.is_none());
         }
         for one in all {
-            let leaf = self.only_leaf(&one.body, DEPTH);
-            if let Some(leaf) = leaf.filter(|_| !one.attributes.are_bounds()) {
+            let atom = self.single_atom(&one.body, MAX_DEPTH);
+            if let Some(atom) = atom.filter(|_| !one.attributes.are_bounds()) {
                 match first {
-                    true => drop(self.named_texts.insert(leaf.key.clone(), one)),
-                    false => drop(self.named_texts.entry(leaf.key.clone()).or_insert(one)),
+                    true => drop(self.named_atoms.insert(atom.identity.clone(), one)),
+                    false => drop(self.named_atoms.entry(atom.identity.clone()).or_insert(one)),
                 }
             }
         }
     }
 
     /// Takes up the names of languages of any kind: each is declared, and no rule.
-    pub(super) fn embedded_names(&self, all: &[(String, Embedded)]) -> Result<(), Error> {
+    pub(super) fn check_sublanguage_names(&self, all: &[(String, Embedded)]) -> Result<(), Error> {
         for (at, (name, _)) in all.iter().enumerate() {
             let declared = self.source.declared.iter().any(|one| one.0 == *name)
                 || self.source.inlined.iter().any(|one| one.name == *name);
@@ -100,7 +103,7 @@ impl Build<'_> {
     pub(super) fn rule(
         &mut self,
         name: &str,
-        arguments: Vec<Tree>,
+        arguments: Vec<SyntaxTree>,
         span: Span,
     ) -> Result<usize, Error> {
         let Some(&source) = self.templates.get(name) else {
@@ -108,19 +111,19 @@ impl Build<'_> {
             return Err(self.refuse(span, &message, None));
         };
         if source.parameters.len() != arguments.len() {
-            return Err(self.wrong_arguments(source, arguments.len(), span));
+            return Err(self.wrong_argument_count(source, arguments.len(), span));
         }
-        let written: Vec<String> = arguments.iter().map(written).collect();
-        let name = match written.len() {
+        let to_source: Vec<String> = arguments.iter().map(to_source).collect();
+        let name = match to_source.len() {
             0 => name.to_owned(),
-            _ => format!("{name}{{{}}}", written.join(", ")),
+            _ => format!("{name}{{{}}}", to_source.join(", ")),
         };
         if let Some(&at) = self.instances.get(&name) {
             return Ok(at);
         }
         let at = self.rules.len();
-        if !arguments.is_empty() && (at > INSTANCES || name.len() > 100 * DEPTH) {
-            let (needed, allowed) = (at as u64 + 1, INSTANCES as u64);
+        if !arguments.is_empty() && (at > MAX_TEMPLATE_INSTANCES || name.len() > 100 * MAX_DEPTH) {
+            let (needed, allowed) = (at as u64 + 1, MAX_TEMPLATE_INSTANCES as u64);
             return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
         }
         self.instances.insert(name.clone(), at);

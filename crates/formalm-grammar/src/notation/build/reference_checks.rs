@@ -2,11 +2,11 @@
 
 use formalm_automata::{Error, Span};
 
-use crate::notation::build::Build;
-use crate::notation::syntax_tree::only;
-use crate::notation::{RuleSource, Tree};
+use crate::notation::build::GrammarBuilder;
+use crate::notation::syntax_tree::unwrap_single;
+use crate::notation::{RuleSource, SyntaxTree};
 
-impl Build<'_> {
+impl GrammarBuilder<'_> {
     /// Refuses names that nothing defines, and arguments of what is no template, also where neither
     /// would be looked at.
     pub(in crate::notation) fn check_references(&self) -> Result<(), Error> {
@@ -24,23 +24,27 @@ impl Build<'_> {
 
     /// Checks a right-hand side of a rule with `parameters`. Without them it is that of a terminal,
     /// whose names are looked up where it is put together.
-    fn check_names(&self, body: &Tree, parameters: Option<&[String]>) -> Result<(), Error> {
+    fn check_names(&self, body: &SyntaxTree, parameters: Option<&[String]>) -> Result<(), Error> {
         // A template as an argument takes its own where its parameter stands.
         let mut open = vec![(body, false)];
         while let Some((tree, is_argument)) = open.pop() {
-            match only(tree) {
-                Tree::Leaf(_) => {}
-                Tree::Name(name, arguments, place) => {
+            match unwrap_single(tree) {
+                SyntaxTree::Atom(_) => {}
+                SyntaxTree::Name(name, arguments, place) => {
                     self.check_name(name, arguments, *place, parameters, is_argument)?;
                     open.extend(arguments.iter().rev().map(|one| (one, true)));
                 }
-                Tree::Sequence(list) | Tree::Choice(list) | Tree::Both(list, _) => {
+                SyntaxTree::Sequence(list)
+                | SyntaxTree::Choice(list)
+                | SyntaxTree::Intersection(list, _) => {
                     open.extend(list.iter().rev().map(|one| (one, false)));
                 }
-                Tree::Repeat(one, ..) | Tree::Maybe(one) | Tree::Outside(one, _) => {
+                SyntaxTree::Repeat(one, ..)
+                | SyntaxTree::Optional(one)
+                | SyntaxTree::Complement(one, _) => {
                     open.push((one, false));
                 }
-                Tree::Except(first, second, _) => {
+                SyntaxTree::Difference(first, second, _) => {
                     open.extend([(&**second, false), (&**first, false)]);
                 }
             }
@@ -51,7 +55,7 @@ impl Build<'_> {
     fn check_name(
         &self,
         name: &str,
-        arguments: &[Tree],
+        arguments: &[SyntaxTree],
         place: Span,
         parameters: Option<&[String]>,
         is_argument: bool,
@@ -64,15 +68,15 @@ impl Build<'_> {
             if as_argument || rule.parameters.len() == arguments.len() {
                 return Ok(());
             }
-            return Err(self.wrong_arguments(rule, arguments.len(), place));
+            return Err(self.wrong_argument_count(rule, arguments.len(), place));
         }
         if parameters.is_some() && !self.is_terminal_or_language(name) {
             return Err(self.refuse(place, &format!("{name} is not defined"), None));
         }
-        if arguments.is_empty() { Ok(()) } else { Err(self.no_template(name, place)) }
+        if arguments.is_empty() { Ok(()) } else { Err(self.not_a_template(name, place)) }
     }
 
-    pub(in crate::notation) fn wrong_arguments(
+    pub(in crate::notation) fn wrong_argument_count(
         &self,
         rule: &RuleSource,
         given: usize,
@@ -82,7 +86,7 @@ impl Build<'_> {
         self.refuse(place, &format!("{name} takes {takes} arguments, not {given}"), None)
     }
 
-    pub(in crate::notation) fn no_template(&self, name: &str, place: Span) -> Error {
+    pub(in crate::notation) fn not_a_template(&self, name: &str, place: Span) -> Error {
         let message = format!("{name} is no template: it takes no arguments in braces");
         let hint =
             "a template is a rule: name{x}: …; numbers in braces repeat: A{2}, A{2,3}, A{2,}";

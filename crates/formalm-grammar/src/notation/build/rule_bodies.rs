@@ -2,44 +2,44 @@
 
 use formalm_automata::{Error, Resource, Span};
 
-use super::Build;
+use super::GrammarBuilder;
 use crate::grammar::Node;
 use crate::limits::check;
-use crate::notation::lark::definition_attributes::Attributes;
+use crate::notation::lark::definition_attributes::DefinitionAttributes;
 use crate::notation::lark::is_terminal;
-use crate::notation::syntax_tree::{called, keep_texts, substituted, weight};
-use crate::notation::{RuleSource, Tree};
+use crate::notation::syntax_tree::{keep_all_strings, substitute, template_name, weight};
+use crate::notation::{RuleSource, SyntaxTree};
 use crate::trees::tree_shape::Shown;
 
 /// Parts of arguments of templates that are written out, in all rules together.
-const WRITTEN_OUT: u64 = 200_000;
+const MAX_EXPANDED_PARTS: u64 = 200_000;
 
-impl Build<'_> {
+impl GrammarBuilder<'_> {
     pub(super) fn body(
         &mut self,
-        tree: &Tree,
+        tree: &SyntaxTree,
         rule: &RuleSource,
-        given: &[Tree],
+        given: &[SyntaxTree],
     ) -> Result<Node, Error> {
         Ok(match tree {
-            Tree::Leaf(leaf) if leaf.text.as_deref() == Some("") => Node::Empty,
-            Tree::Leaf(leaf) => {
-                let at = self.anonymous(leaf)?;
-                self.lexeme(at, leaf.literal && !rule.shown.keeps_all)
+            SyntaxTree::Atom(atom) if atom.text.as_deref() == Some("") => Node::Empty,
+            SyntaxTree::Atom(atom) => {
+                let at = self.anonymous(atom)?;
+                self.lexeme(at, atom.is_string && !rule.shown.keeps_all)
             }
-            Tree::Name(name, arguments, span) => {
+            SyntaxTree::Name(name, arguments, span) => {
                 let parameter = rule.parameters.iter().position(|one| one == name);
                 if let Some(at) = parameter.filter(|_| !arguments.is_empty()) {
-                    let name = called(&given[at]);
+                    let name = template_name(&given[at]);
                     if !self.templates.contains_key(name.as_str()) {
-                        return Err(self.no_template(&name, *span));
+                        return Err(self.not_a_template(&name, *span));
                     }
                     let list = self.arguments(arguments, rule, given)?;
                     return Ok(Node::Rule(self.rule(&name, list, *span)?));
                 }
                 if let Some(at) = parameter {
-                    self.write_out(weight(&given[at], &PLAIN, &[]))?;
-                    return self.body(&given[at], written_out(rule), &[]);
+                    self.count_expansion(weight(&given[at], &HIDE_STRINGS, &[]))?;
+                    return self.body(&given[at], argument_context(rule), &[]);
                 }
                 if self.has_terminal(name) {
                     let at = self.named(name, *span)?;
@@ -64,24 +64,24 @@ impl Build<'_> {
                 }
                 Node::Rule(self.rule(name, list, *span)?)
             }
-            Tree::Sequence(list) => Node::Sequence(
+            SyntaxTree::Sequence(list) => Node::Sequence(
                 list.iter().map(|one| self.body(one, rule, given)).collect::<Result<_, _>>()?,
             ),
-            Tree::Choice(list) => Node::Choice(
+            SyntaxTree::Choice(list) => Node::Choice(
                 list.iter().map(|one| self.body(one, rule, given)).collect::<Result<_, _>>()?,
             ),
-            Tree::Repeat(one, min, max) => {
+            SyntaxTree::Repeat(one, min, max) => {
                 Node::Repeat(Box::new(self.body(one, rule, given)?), *min, *max)
             }
-            Tree::Maybe(one) => {
+            SyntaxTree::Optional(one) => {
                 let size = self.size(one, rule, given);
                 let one = self.body(one, rule, given)?;
                 self.maybe(one, size)
             }
-            Tree::Except(first, second, span) => {
+            SyntaxTree::Difference(first, second, span) => {
                 Node::Terminal(self.difference(first, second, *span)?)
             }
-            Tree::Both(_, span) | Tree::Outside(_, span) => {
+            SyntaxTree::Intersection(_, span) | SyntaxTree::Complement(_, span) => {
                 let message =
                     "& and ~ are of terminals: what a rule derives may have no complement";
                 let hint = Some("give this part the name of a terminal, in capitals");
@@ -91,25 +91,25 @@ impl Build<'_> {
     }
 }
 
-impl Build<'_> {
+impl GrammarBuilder<'_> {
     /// The arguments of a template within a rule, those of the rule filled in.
     fn arguments(
         &self,
-        arguments: &[Tree],
+        arguments: &[SyntaxTree],
         rule: &RuleSource,
-        given: &[Tree],
-    ) -> Result<Vec<Tree>, Error> {
+        given: &[SyntaxTree],
+    ) -> Result<Vec<SyntaxTree>, Error> {
         let weights = match arguments {
             [] => Vec::new(),
-            _ => given.iter().map(|one| weight(one, &PLAIN, &[])).collect(),
+            _ => given.iter().map(|one| weight(one, &HIDE_STRINGS, &[])).collect(),
         };
         let mut list = Vec::with_capacity(arguments.len());
         for one in arguments {
-            self.write_out(weight(one, rule, &weights))?;
-            let mut one = substituted(one, rule, given);
+            self.count_expansion(weight(one, rule, &weights))?;
+            let mut one = substitute(one, rule, given);
             // What was an argument already had its texts kept where it was written, or not.
-            if rule.shown.keeps_all && !std::ptr::eq(rule, &KEEPING) {
-                keep_texts(&mut one);
+            if rule.shown.keeps_all && !std::ptr::eq(rule, &KEEP_STRINGS) {
+                keep_all_strings(&mut one);
             }
             list.push(one);
         }
@@ -118,29 +118,29 @@ impl Build<'_> {
 
     /// Counts parts of templates that are written out: names of templates without end grow with
     /// every one, and may double.
-    fn write_out(&self, parts: u64) -> Result<(), Error> {
-        self.written_out.set(self.written_out.get().saturating_add(parts));
-        check(Resource::Terms, self.written_out.get(), WRITTEN_OUT)
+    fn count_expansion(&self, parts: u64) -> Result<(), Error> {
+        self.argument_context.set(self.argument_context.get().saturating_add(parts));
+        check(Resource::Terms, self.argument_context.get(), MAX_EXPANDED_PARTS)
     }
 }
 
 /// Rules without parameters, for arguments that were substituted already.
-static PLAIN: RuleSource = nameless(Shown::SOME);
+static HIDE_STRINGS: RuleSource = nameless(Shown::SOME);
 /// The same that shows texts too.
-static KEEPING: RuleSource = nameless(Shown::ALL);
+static KEEP_STRINGS: RuleSource = nameless(Shown::ALL);
 
 const fn nameless(shown: Shown) -> RuleSource {
     RuleSource {
         name: String::new(),
         parameters: Vec::new(),
-        body: Tree::Sequence(Vec::new()),
+        body: SyntaxTree::Sequence(Vec::new()),
         span: Span { start: 0, end: 0 },
         shown,
-        attributes: Attributes::NONE,
+        attributes: DefinitionAttributes::NONE,
     }
 }
 
 /// The rule that arguments of a template stand in once they are written out: its signs are theirs.
-pub(in crate::notation) fn written_out(template: &RuleSource) -> &'static RuleSource {
-    if template.shown.keeps_all { &KEEPING } else { &PLAIN }
+pub(in crate::notation) fn argument_context(template: &RuleSource) -> &'static RuleSource {
+    if template.shown.keeps_all { &KEEP_STRINGS } else { &HIDE_STRINGS }
 }

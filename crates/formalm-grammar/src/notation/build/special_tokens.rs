@@ -3,15 +3,18 @@
 use formalm_automata::{Error, Expression, Span, special_bytes};
 
 use crate::grammar::Terminal;
-use crate::notation::build::Build;
-use crate::notation::lark::terminal_length::Shape;
+use crate::notation::build::GrammarBuilder;
+use crate::notation::lark::terminal_length::PatternLengths;
 use crate::notation::scanner::Scanner;
-use crate::notation::terminal_order::{Kind, Ranked};
-use crate::notation::{Source, Tree};
+use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
+use crate::notation::{GrammarSource, SyntaxTree};
 
-impl Source {
+impl GrammarSource {
     /// A special token that the text names, with its angle brackets.
-    pub(in crate::notation) fn special(&mut self, scanner: &mut Scanner) -> Result<Tree, Error> {
+    pub(in crate::notation) fn special(
+        &mut self,
+        scanner: &mut Scanner,
+    ) -> Result<SyntaxTree, Error> {
         let start = scanner.at;
         scanner.at += 1;
         let inner = scanner.take_while(|one| !one.is_whitespace() && !"<>".contains(one));
@@ -33,7 +36,7 @@ impl Source {
             let language = Expression::texts(vec![special_bytes(&name)]);
             self.special.push((name.clone(), language));
         }
-        Ok(Tree::Name(name, Vec::new(), scanner.span(start)))
+        Ok(SyntaxTree::Name(name, Vec::new(), scanner.span(start)))
     }
 }
 
@@ -46,7 +49,7 @@ fn is_number(inner: &str) -> bool {
     })
 }
 
-impl Build<'_> {
+impl GrammarBuilder<'_> {
     /// The terminal of a special token. No other one begins as it does, so it has no rank.
     pub(in crate::notation) fn special_terminal(
         &mut self,
@@ -54,11 +57,11 @@ impl Build<'_> {
         language: Expression,
         span: Span,
     ) -> usize {
-        let (shape, sorted) = (Shape::default(), name.to_owned());
-        let kind = Kind { priority: 0, text: None, shape, sorted };
+        let (pattern_lengths, sort_name) = (PatternLengths::default(), name.to_owned());
+        let kind = TerminalRank { priority: 0, text: None, pattern_lengths, sort_name };
         let terminal =
             Terminal { name: name.to_owned(), language, embedded: None, span: Some(span) };
-        self.terminals.push(Ranked { terminal, kind });
+        self.terminals.push(RankedTerminal { terminal, kind });
         self.terminals.len() - 1
     }
 }

@@ -7,83 +7,87 @@ use formalm_automata::{Error, Expression, Span};
 
 use crate::grammar::Terminal;
 use crate::limits::check;
-use crate::notation::Tree;
-use crate::notation::atoms::{Leaf, language};
-use crate::notation::build::{Build, DEPTH, PARTS};
-use crate::notation::lark::terminal_length::Shape;
-use crate::notation::lookaround::{is_lazy, looks_beyond};
-use crate::notation::syntax_tree::{substituted, written};
-use crate::notation::terminal_order::{Kind, Ranked};
+use crate::notation::SyntaxTree;
+use crate::notation::atoms::{Atom, pattern_expression};
+use crate::notation::build::{GrammarBuilder, MAX_DEPTH, MAX_PARTS};
+use crate::notation::lark::terminal_length::PatternLengths;
+use crate::notation::lookaround::{is_lazy, lookaround_of};
+use crate::notation::syntax_tree::{substitute, to_source};
+use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 
-impl Build<'_> {
+impl GrammarBuilder<'_> {
     /// The terminal of a difference.
     pub(in crate::notation) fn difference(
         &mut self,
-        first: &Tree,
-        second: &Tree,
+        first: &SyntaxTree,
+        second: &SyntaxTree,
         span: Span,
     ) -> Result<usize, Error> {
-        let name = format!("{} - {}", written(first), written(second));
-        if let Some(&at) = self.by_text.get(&name) {
+        let name = format!("{} - {}", to_source(first), to_source(second));
+        if let Some(&at) = self.by_atom.get(&name) {
             return Ok(at);
         }
-        let whole = self.regular(first, DEPTH, span)?;
-        let without = self.regular(second, DEPTH, span)?;
+        let whole = self.regular(first, MAX_DEPTH, span)?;
+        let without = self.regular(second, MAX_DEPTH, span)?;
         let language = whole.difference(without)?;
         let terminal = Terminal { name: name.clone(), language, embedded: None, span: Some(span) };
-        let (shape, sorted) = (Shape::default(), name.clone());
-        self.terminals
-            .push(Ranked { terminal, kind: Kind { priority: 0, text: None, shape, sorted } });
-        self.by_text.insert(name, self.terminals.len() - 1);
+        let (pattern_lengths, sort_name) = (PatternLengths::default(), name.clone());
+        self.terminals.push(RankedTerminal {
+            terminal,
+            kind: TerminalRank { priority: 0, text: None, pattern_lengths, sort_name },
+        });
+        self.by_atom.insert(name, self.terminals.len() - 1);
         Ok(self.terminals.len() - 1)
     }
 
     /// Finds the terminals that are no patterns: they are put together as languages.
-    pub(in crate::notation) fn find_algebra(&mut self) {
+    pub(in crate::notation) fn find_algebra_terminals(&mut self) {
         let mut before = usize::MAX;
-        while before != self.algebra.len() {
-            before = self.algebra.len();
+        while before != self.algebra_terminals.len() {
+            before = self.algebra_terminals.len();
             for one in &self.source.terminals {
-                if one.attributes.are_bounds() || self.is_algebra(&one.body) {
-                    self.algebra.insert(&one.name);
+                if one.attributes.are_bounds() || self.uses_algebra(&one.body) {
+                    self.algebra_terminals.insert(&one.name);
                 }
             }
         }
     }
 
     /// Whether a part of a terminal is no pattern.
-    pub(in crate::notation) fn is_algebra(&self, tree: &Tree) -> bool {
+    pub(in crate::notation) fn uses_algebra(&self, tree: &SyntaxTree) -> bool {
         match tree {
-            Tree::Leaf(_) => false,
-            Tree::Name(name, ..) => {
+            SyntaxTree::Atom(_) => false,
+            SyntaxTree::Name(name, ..) => {
                 let name = name.as_str();
-                self.algebra.contains(name) || self.given.contains_key(name)
+                self.algebra_terminals.contains(name) || self.given.contains_key(name)
             }
-            Tree::Sequence(list) | Tree::Choice(list) => {
-                list.iter().any(|one| self.is_algebra(one))
+            SyntaxTree::Sequence(list) | SyntaxTree::Choice(list) => {
+                list.iter().any(|one| self.uses_algebra(one))
             }
-            Tree::Maybe(one) | Tree::Repeat(one, ..) => self.is_algebra(one),
-            Tree::Except(..) | Tree::Both(..) | Tree::Outside(..) => true,
+            SyntaxTree::Optional(one) | SyntaxTree::Repeat(one, ..) => self.uses_algebra(one),
+            SyntaxTree::Difference(..)
+            | SyntaxTree::Intersection(..)
+            | SyntaxTree::Complement(..) => true,
         }
     }
 
     /// The language of a leaf, which must not depend on what stands beside it.
-    fn alone(&self, leaf: &Leaf) -> Result<Expression, Error> {
-        let beyond = looks_beyond(&leaf.node);
-        if beyond.ahead || beyond.before.is_some() || is_lazy(&leaf.node) {
+    fn alone(&self, atom: &Atom) -> Result<Expression, Error> {
+        let lookaround = lookaround_of(&atom.node);
+        if lookaround.ahead || lookaround.before.is_some() || is_lazy(&atom.node) {
             let message = format!(
                 "{} looks around or prefers fewer, which has no meaning in a terminal with & or ~",
-                leaf.written
+                atom.source_text
             );
-            return Err(self.refuse(leaf.span, &message, Some("write what it reads by itself")));
+            return Err(self.refuse(atom.span, &message, Some("write what it reads by itself")));
         }
-        Ok(language(leaf.node.clone()))
+        Ok(pattern_expression(atom.node.clone()))
     }
 
     /// A part as a regular language.
     pub(in crate::notation) fn regular(
         &self,
-        tree: &Tree,
+        tree: &SyntaxTree,
         depth: usize,
         span: Span,
     ) -> Result<Expression, Error> {
@@ -96,19 +100,19 @@ impl Build<'_> {
             return Err(self.refuse(span, message, hint));
         }
         self.parts.set(self.parts.get() + 1);
-        check(formalm_automata::Resource::Terms, self.parts.get(), PARTS)?;
-        let all = |list: &[Tree]| {
+        check(formalm_automata::Resource::Terms, self.parts.get(), MAX_PARTS)?;
+        let all = |list: &[SyntaxTree]| {
             list.iter().map(|one| self.regular(one, depth - 1, span)).collect::<Result<Vec<_>, _>>()
         };
         match tree {
-            Tree::Leaf(leaf) => self.alone(leaf),
-            Tree::Name(name, arguments, place) => {
+            SyntaxTree::Atom(atom) => self.alone(atom),
+            SyntaxTree::Name(name, arguments, place) => {
                 let name = name.as_str();
                 if let Some(&given) = self.given.get(name) {
                     return Ok(given.clone());
                 }
                 if let Some(source) = self.defined.get(name) {
-                    return self.whole_terminal(source, depth - 1);
+                    return self.terminal_language(source, depth - 1);
                 }
                 match self.templates.get(name) {
                     Some(_) if !self.rules_within => {
@@ -117,29 +121,33 @@ impl Build<'_> {
                         Err(self.refuse(*place, &message, None))
                     }
                     Some(source) if source.parameters.len() != arguments.len() => {
-                        Err(self.wrong_arguments(source, arguments.len(), *place))
+                        Err(self.wrong_argument_count(source, arguments.len(), *place))
                     }
                     Some(source) if arguments.is_empty() => {
                         self.regular(&source.body, depth - 1, *place)
                     }
                     Some(source) => {
-                        let body = substituted(&source.body, source, arguments);
+                        let body = substitute(&source.body, source, arguments);
                         self.regular(&body, depth - 1, *place)
                     }
                     None => Err(self.refuse(*place, &format!("{name} is not defined"), None)),
                 }
             }
-            Tree::Sequence(list) if list.is_empty() => Ok(Expression::texts(vec![Vec::new()])),
-            Tree::Sequence(list) => Expression::concat(all(list)?),
-            Tree::Choice(list) => Expression::union(all(list)?),
-            Tree::Repeat(one, min, max) => self.regular(one, depth - 1, span)?.repeat(*min, *max),
-            Tree::Maybe(one) => self.regular(one, depth - 1, span)?.repeat(0, Some(1)),
-            Tree::Except(first, second, span) => {
+            SyntaxTree::Sequence(list) if list.is_empty() => {
+                Ok(Expression::texts(vec![Vec::new()]))
+            }
+            SyntaxTree::Sequence(list) => Expression::concat(all(list)?),
+            SyntaxTree::Choice(list) => Expression::union(all(list)?),
+            SyntaxTree::Repeat(one, min, max) => {
+                self.regular(one, depth - 1, span)?.repeat(*min, *max)
+            }
+            SyntaxTree::Optional(one) => self.regular(one, depth - 1, span)?.repeat(0, Some(1)),
+            SyntaxTree::Difference(first, second, span) => {
                 let whole = self.regular(first, depth - 1, *span)?;
                 whole.difference(self.regular(second, depth - 1, *span)?)
             }
-            Tree::Both(list, _) => Expression::intersection(all(list)?),
-            Tree::Outside(one, _) => self.regular(one, depth - 1, span)?.complement(),
+            SyntaxTree::Intersection(list, _) => Expression::intersection(all(list)?),
+            SyntaxTree::Complement(one, _) => self.regular(one, depth - 1, span)?.complement(),
         }
     }
 }

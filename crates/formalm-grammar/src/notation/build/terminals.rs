@@ -3,46 +3,54 @@
 use formalm_automata::syntax;
 use formalm_automata::{Error, Expression, Resource, Span};
 
-use super::{Build, DEPTH, PARTS};
+use super::{GrammarBuilder, MAX_DEPTH, MAX_PARTS};
 use crate::grammar::{Lexing, Note, Terminal};
 use crate::limits::check;
-use crate::notation::Tree;
-use crate::notation::atoms::{Leaf, language, lexeme};
-use crate::notation::lark::terminal_length::{self, Shape};
-use crate::notation::lookaround::{is_lazy, looks_beyond, prefers_longest};
-use crate::notation::syntax_tree::only;
-use crate::notation::terminal_order::{Kind, Ranked};
+use crate::notation::SyntaxTree;
+use crate::notation::atoms::{Atom, lookahead_expression, pattern_expression};
+use crate::notation::lark::terminal_length::{self, PatternLengths};
+use crate::notation::lookaround::{is_lazy, lookaround_of, prefers_longest};
+use crate::notation::syntax_tree::unwrap_single;
+use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 
-impl<'a> Build<'a> {
+impl<'a> GrammarBuilder<'a> {
     /// The one text or pattern that a part of a terminal is, by other names too.
-    pub(in crate::notation) fn only_leaf(&self, tree: &'a Tree, depth: usize) -> Option<&'a Leaf> {
-        match only(tree) {
-            Tree::Leaf(leaf) => Some(leaf),
-            Tree::Name(name, ..) if depth > 0 => {
+    pub(in crate::notation) fn single_atom(
+        &self,
+        tree: &'a SyntaxTree,
+        depth: usize,
+    ) -> Option<&'a Atom> {
+        match unwrap_single(tree) {
+            SyntaxTree::Atom(atom) => Some(atom),
+            SyntaxTree::Name(name, ..) if depth > 0 => {
                 let source = self.defined.get(name.as_str())?;
                 let free = !source.attributes.are_bounds();
-                self.only_leaf(&source.body, depth - 1).filter(|_| free)
+                self.single_atom(&source.body, depth - 1).filter(|_| free)
             }
             _ => None,
         }
     }
 
     /// The terminal of a text or pattern within a rule.
-    pub(in crate::notation) fn anonymous(&mut self, leaf: &Leaf) -> Result<usize, Error> {
-        if let Some(&at) = self.by_text.get(&leaf.key) {
+    pub(in crate::notation) fn anonymous(&mut self, atom: &Atom) -> Result<usize, Error> {
+        if let Some(&at) = self.by_atom.get(&atom.identity) {
             // Rules are written out as they are met: where it is written first may come later.
             let span = &mut self.terminals[at].terminal.span;
-            *span = span.map(|met| if leaf.span.start < met.start { leaf.span } else { met });
+            *span = span.map(|met| if atom.span.start < met.start { atom.span } else { met });
             return Ok(at);
         }
-        if let Some(&source) = self.named_texts.get(&leaf.key) {
+        if let Some(&source) = self.named_atoms.get(&atom.identity) {
             return self.named(&source.name, source.span);
         }
-        let sorted = self.unnamed.get(&leaf.key).cloned().unwrap_or_default();
-        let kind =
-            Kind { priority: 0, text: leaf.text.clone(), shape: Shape::of_leaf(leaf), sorted };
-        let at = self.terminal(leaf.written.clone(), leaf.node.clone(), kind, leaf.span)?;
-        self.by_text.insert(leaf.key.clone(), at);
+        let sort_name = self.anonymous_names.get(&atom.identity).cloned().unwrap_or_default();
+        let kind = TerminalRank {
+            priority: 0,
+            text: atom.text.clone(),
+            pattern_lengths: PatternLengths::of_atom(atom),
+            sort_name,
+        };
+        let at = self.terminal(atom.source_text.clone(), atom.node.clone(), kind, atom.span)?;
+        self.by_atom.insert(atom.identity.clone(), at);
         Ok(at)
     }
 
@@ -59,7 +67,7 @@ impl<'a> Build<'a> {
             }
             let declared = self.source.declared.iter().find(|one| one.0 == *name);
             let span = declared.map_or(span, |one| one.1);
-            return self.given_terminal(name, 0, language.clone(), span);
+            return self.language_terminal(name, 0, language.clone(), span);
         }
         if self.embedded.contains_key(name) {
             let message = format!("{name} is a language of its own, which stands in rules only");
@@ -69,16 +77,16 @@ impl<'a> Build<'a> {
         let Some(&source) = self.defined.get(name) else {
             return Err(self.refuse(span, &format!("{name} is not defined"), None));
         };
-        if self.algebra.contains(name) {
-            let language = self.whole_terminal(source, DEPTH)?;
-            return self.given_terminal(name, source.priority, language, source.span);
+        if self.algebra_terminals.contains(name) {
+            let language = self.terminal_language(source, MAX_DEPTH)?;
+            return self.language_terminal(name, source.priority, language, source.span);
         }
-        let node = self.pattern(&source.body, DEPTH, source.span)?;
-        let kind = Kind {
+        let node = self.pattern(&source.body, MAX_DEPTH, source.span)?;
+        let kind = TerminalRank {
             priority: source.priority,
-            text: self.only_leaf(&source.body, DEPTH).and_then(|leaf| leaf.text.clone()),
-            shape: self.shape(&source.body),
-            sorted: name.to_owned(),
+            text: self.single_atom(&source.body, MAX_DEPTH).and_then(|atom| atom.text.clone()),
+            pattern_lengths: self.pattern_lengths(&source.body),
+            sort_name: name.to_owned(),
         };
         let name = name.to_owned();
         let at = self.terminal(name.clone(), node, kind, source.span)?;
@@ -87,7 +95,7 @@ impl<'a> Build<'a> {
     }
 
     /// A terminal that is a language; it competes as a pattern without end.
-    pub(in crate::notation) fn given_terminal(
+    pub(in crate::notation) fn language_terminal(
         &mut self,
         name: &str,
         priority: i64,
@@ -99,16 +107,21 @@ impl<'a> Build<'a> {
             let hint = Some("read the longest lexemes, or lexemes of any kind");
             return Err(self.refuse(span, &message, hint));
         }
-        let kind = Kind { priority, text: None, shape: Shape::endless(), sorted: name.to_owned() };
+        let kind = TerminalRank {
+            priority,
+            text: None,
+            pattern_lengths: PatternLengths::unbounded(),
+            sort_name: name.to_owned(),
+        };
         self.by_name.insert(name.to_owned(), self.terminals.len());
         let terminal =
             Terminal { name: name.to_owned(), language, embedded: None, span: Some(span) };
-        self.terminals.push(Ranked { terminal, kind });
+        self.terminals.push(RankedTerminal { terminal, kind });
         Ok(self.terminals.len() - 1)
     }
 
     /// Notes priorities, which choose among lexemes, where all lexemes are read.
-    pub(super) fn note_priorities(&mut self) {
+    pub(super) fn note_unused_priorities(&mut self) {
         for one in self.source.terminals.iter().filter(|one| one.priority != 0) {
             let message = format!(
                 "the priority of {} chooses nothing: lexemes are read in any way",
@@ -127,18 +140,22 @@ impl<'a> Build<'a> {
         self.by_name.insert(name.to_owned(), self.terminals.len());
         // What is written within a rule is named by its notation.
         let shown = name.split('@').next().unwrap_or(name).to_owned();
-        let kind =
-            Kind { priority: 0, text: None, shape: Shape::endless(), sorted: name.to_owned() };
+        let kind = TerminalRank {
+            priority: 0,
+            text: None,
+            pattern_lengths: PatternLengths::unbounded(),
+            sort_name: name.to_owned(),
+        };
         let language = Expression::texts(Vec::new());
         let terminal = Terminal { name: shown, language, embedded, span: Some(span) };
-        self.terminals.push(Ranked { terminal, kind });
+        self.terminals.push(RankedTerminal { terminal, kind });
         Some(self.terminals.len() - 1)
     }
 
     /// A part of a terminal as a pattern.
     pub(in crate::notation) fn pattern(
         &self,
-        tree: &Tree,
+        tree: &SyntaxTree,
         depth: usize,
         span: Span,
     ) -> Result<syntax::Node, Error> {
@@ -148,13 +165,13 @@ impl<'a> Build<'a> {
         }
         // Terminals within terminals are written out, which can double at every level.
         self.parts.set(self.parts.get() + 1);
-        check(Resource::Terms, self.parts.get(), PARTS)?;
-        let all = |list: &[Tree]| {
+        check(Resource::Terms, self.parts.get(), MAX_PARTS)?;
+        let all = |list: &[SyntaxTree]| {
             list.iter().map(|one| self.pattern(one, depth - 1, span)).collect::<Result<Vec<_>, _>>()
         };
         Ok(match tree {
-            Tree::Leaf(leaf) => leaf.node.clone(),
-            Tree::Name(name, _, place) => match self.defined.get(name.as_str()) {
+            SyntaxTree::Atom(atom) => atom.node.clone(),
+            SyntaxTree::Name(name, _, place) => match self.defined.get(name.as_str()) {
                 Some(source) => self.pattern(&source.body, depth - 1, *place)?,
                 None => {
                     let name = name.split('@').next().unwrap_or(name);
@@ -166,25 +183,30 @@ impl<'a> Build<'a> {
                     ));
                 }
             },
-            Tree::Sequence(list) => syntax::Node::Concat(all(list)?),
-            Tree::Choice(list) if self.lexing == Lexing::First => {
+            SyntaxTree::Sequence(list) => syntax::Node::Concat(all(list)?),
+            SyntaxTree::Choice(list) if self.lexing == Lexing::First => {
                 // Lark puts the alternatives within a terminal in this order.
-                let mut ranked: Vec<_> =
-                    list.iter().map(|one| self.shape(one).rank()).zip(all(list)?).collect();
+                let mut ranked: Vec<_> = list
+                    .iter()
+                    .map(|one| self.pattern_lengths(one).alternative_rank())
+                    .zip(all(list)?)
+                    .collect();
                 ranked.sort_by_key(|one| one.0);
                 syntax::Node::Alternation(ranked.into_iter().map(|one| one.1).collect())
             }
-            Tree::Choice(list) => syntax::Node::Alternation(all(list)?),
-            Tree::Except(_, _, span) | Tree::Both(_, span) | Tree::Outside(_, span) => {
+            SyntaxTree::Choice(list) => syntax::Node::Alternation(all(list)?),
+            SyntaxTree::Difference(_, _, span)
+            | SyntaxTree::Intersection(_, span)
+            | SyntaxTree::Complement(_, span) => {
                 return Err(self.refuse(*span, "a terminal is made of texts and patterns", None));
             }
-            Tree::Maybe(one) => syntax::Node::Repeat {
+            SyntaxTree::Optional(one) => syntax::Node::Repeat {
                 node: Box::new(self.pattern(one, depth - 1, span)?),
                 min: 0,
                 max: Some(1),
                 lazy: false,
             },
-            Tree::Repeat(one, min, max) => syntax::Node::Repeat {
+            SyntaxTree::Repeat(one, min, max) => syntax::Node::Repeat {
                 node: Box::new(self.pattern(one, depth - 1, span)?),
                 min: *min,
                 max: *max,
@@ -193,19 +215,19 @@ impl<'a> Build<'a> {
         })
     }
 
-    pub(in crate::notation) fn shape(&self, tree: &Tree) -> Shape {
-        terminal_length::shape(tree, &|name| self.defined.get(name).copied(), DEPTH)
+    pub(in crate::notation) fn pattern_lengths(&self, tree: &SyntaxTree) -> PatternLengths {
+        terminal_length::pattern_lengths(tree, &|name| self.defined.get(name).copied(), MAX_DEPTH)
     }
 
     pub(in crate::notation) fn terminal(
         &mut self,
         name: String,
         mut root: syntax::Node,
-        kind: Kind,
+        kind: TerminalRank,
         span: Span,
     ) -> Result<usize, Error> {
-        let beyond = looks_beyond(&root);
-        if let Some(why) = beyond.before {
+        let lookaround = lookaround_of(&root);
+        if let Some(why) = lookaround.before {
             let message = format!("the terminal {name} is not supported: {why}");
             let hint = "lexemes begin where the one before them ended, so it can often be left out";
             return Err(self.refuse(span, &message, Some(hint)));
@@ -220,9 +242,10 @@ impl<'a> Build<'a> {
         if self.lexing == Lexing::First && kind.text.is_none() && !prefers_longest(&root) {
             root = syntax::Node::Atomic(Box::new(root));
         }
-        let language = if beyond.ahead { lexeme(root) } else { language(root) };
+        let language =
+            if lookaround.ahead { lookahead_expression(root) } else { pattern_expression(root) };
         let terminal = Terminal { name, language, embedded: None, span: Some(span) };
-        self.terminals.push(Ranked { terminal, kind });
+        self.terminals.push(RankedTerminal { terminal, kind });
         Ok(self.terminals.len() - 1)
     }
 }

@@ -2,25 +2,25 @@
 //! right-hand sides of a grammar stay what they are.
 
 use crate::grammar::{Node, Rule};
-use crate::notation::build::{Build, written_out};
-use crate::notation::syntax_tree::called;
-use crate::notation::{RuleSource, Tree};
+use crate::notation::build::{GrammarBuilder, argument_context};
+use crate::notation::syntax_tree::template_name;
+use crate::notation::{RuleSource, SyntaxTree};
 use crate::trees::tree_shape::{Kind, Shown};
 
 /// What a rule stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::notation) enum Mark {
+pub(in crate::notation) enum TreeMarker {
     /// A lexeme of a terminal that trees leave out.
     Hidden(usize),
     /// So many parts that are not there.
     Absent(u32),
 }
 
-impl Build<'_> {
+impl GrammarBuilder<'_> {
     /// A terminal at one place of a rule.
     pub(in crate::notation) fn lexeme(&mut self, terminal: usize, hidden: bool) -> Node {
         if hidden && self.shaped && !self.source.keeps_all {
-            Node::Rule(self.mark(Mark::Hidden(terminal)))
+            Node::Rule(self.mark(TreeMarker::Hidden(terminal)))
         } else {
             Node::Terminal(terminal)
         }
@@ -29,43 +29,49 @@ impl Build<'_> {
     /// A part that may be absent, and how many places it has then.
     pub(in crate::notation) fn maybe(&mut self, one: Node, size: u32) -> Node {
         if size > 0 && self.shaped && !self.source.without_placeholders {
-            Node::Choice(vec![one, Node::Rule(self.mark(Mark::Absent(size)))])
+            Node::Choice(vec![one, Node::Rule(self.mark(TreeMarker::Absent(size)))])
         } else {
             Node::Repeat(Box::new(one), 0, Some(1))
         }
     }
 
-    fn mark(&mut self, mark: Mark) -> usize {
-        if let Some(&at) = self.marks.get(&mark) {
+    fn mark(&mut self, mark: TreeMarker) -> usize {
+        if let Some(&at) = self.tree_markers.get(&mark) {
             return at;
         }
         let (name, body, kind) = match mark {
-            Mark::Hidden(at) => {
+            TreeMarker::Hidden(at) => {
                 (self.terminals[at].terminal.name.clone(), Node::Terminal(at), Kind::Hidden)
             }
-            Mark::Absent(size) => ("nothing".to_owned(), Node::Empty, Kind::Absent(size)),
+            TreeMarker::Absent(size) => ("nothing".to_owned(), Node::Empty, Kind::Absent(size)),
         };
         let at = self.rules.len();
         self.add_rule(Rule { name, body, span: None }, &Shown { kind, ..Shown::ALL });
-        self.marks.insert(mark, at);
+        self.tree_markers.insert(mark, at);
         at
     }
 
     /// How many children of a tree a part is at most, as Lark counts them: what is repeated counts
     /// for nothing.
-    pub(in crate::notation) fn size(&self, tree: &Tree, rule: &RuleSource, given: &[Tree]) -> u32 {
+    pub(in crate::notation) fn size(
+        &self,
+        tree: &SyntaxTree,
+        rule: &RuleSource,
+        given: &[SyntaxTree],
+    ) -> u32 {
         /// From here on Lark repeats by rules of its own.
         const MANY: u32 = 50;
-        let all = |list: &[Tree]| list.iter().map(|one| self.size(one, rule, given)).collect();
+        let all =
+            |list: &[SyntaxTree]| list.iter().map(|one| self.size(one, rule, given)).collect();
         let keeps = rule.shown.keeps_all || self.source.keeps_all;
         match tree {
-            Tree::Leaf(leaf) => u32::from(keeps || !leaf.literal),
-            Tree::Name(name, arguments, _) => {
+            SyntaxTree::Atom(atom) => u32::from(keeps || !atom.is_string),
+            SyntaxTree::Name(name, arguments, _) => {
                 match rule.parameters.iter().position(|one| one == name) {
                     Some(at) if !arguments.is_empty() => {
-                        u32::from(!called(&given[at]).starts_with('_'))
+                        u32::from(!template_name(&given[at]).starts_with('_'))
                     }
-                    Some(at) => self.size(&given[at], written_out(rule), &[]),
+                    Some(at) => self.size(&given[at], argument_context(rule), &[]),
                     None => {
                         let name = name.as_str();
                         let terminal =
@@ -74,20 +80,22 @@ impl Build<'_> {
                     }
                 }
             }
-            Tree::Sequence(list) => {
+            SyntaxTree::Sequence(list) => {
                 let sizes: Vec<u32> = all(list);
                 sizes.into_iter().fold(0, u32::saturating_add)
             }
-            Tree::Choice(list) => {
+            SyntaxTree::Choice(list) => {
                 let sizes: Vec<u32> = all(list);
                 sizes.into_iter().max().unwrap_or(0)
             }
-            Tree::Maybe(one) => self.size(one, rule, given),
-            Tree::Repeat(one, _, Some(max)) if *max < MANY => {
+            SyntaxTree::Optional(one) => self.size(one, rule, given),
+            SyntaxTree::Repeat(one, _, Some(max)) if *max < MANY => {
                 self.size(one, rule, given).saturating_mul(*max)
             }
-            Tree::Repeat(..) => 0,
-            Tree::Except(..) | Tree::Both(..) | Tree::Outside(..) => 1,
+            SyntaxTree::Repeat(..) => 0,
+            SyntaxTree::Difference(..)
+            | SyntaxTree::Intersection(..)
+            | SyntaxTree::Complement(..) => 1,
         }
     }
 }

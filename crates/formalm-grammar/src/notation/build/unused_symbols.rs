@@ -5,13 +5,16 @@ use formalm_automata::{Error, Span};
 use rustc_hash::FxHashSet;
 
 use crate::grammar::Note;
-use crate::notation::build::{Build, DEPTH};
-use crate::notation::{RuleSource, Tree};
+use crate::notation::build::{GrammarBuilder, MAX_DEPTH};
+use crate::notation::{RuleSource, SyntaxTree};
 
-impl Build<'_> {
+impl GrammarBuilder<'_> {
     /// Notes of terminals, declared names and templates that are of no use; other rules have
     /// theirs from the machine.
-    pub(in crate::notation) fn unneeded(&self, needed: &FxHashSet<&str>) -> Vec<Note> {
+    pub(in crate::notation) fn unused_symbol_notes(
+        &self,
+        needed_symbols: &FxHashSet<&str>,
+    ) -> Vec<Note> {
         let source = self.source;
         let terminals = source.terminals.iter().map(|one| ("terminal", &one.name, one.span));
         let declared = source.declared.iter().map(|(name, span)| {
@@ -22,8 +25,9 @@ impl Build<'_> {
         let templates = templates.map(|one| ("template", &one.name, one.span));
         let mut met: FxHashSet<&str> = FxHashSet::default();
         let all = terminals.chain(declared).chain(templates);
-        let unneeded = all.filter(|one| !needed.contains(one.1.as_str()) && met.insert(one.1));
-        let mut list: Vec<(&str, &String, Span)> = unneeded.collect();
+        let unused_symbol_notes =
+            all.filter(|one| !needed_symbols.contains(one.1.as_str()) && met.insert(one.1));
+        let mut list: Vec<(&str, &String, Span)> = unused_symbol_notes.collect();
         list.sort_by_key(|one| one.2.start);
         let note = |(what, name, span): (&str, &String, Span)| Note {
             message: format!("the {what} {name} is not needed by the start rule"),
@@ -34,20 +38,21 @@ impl Build<'_> {
 
     /// Names that the start rule refers to, what is ignored and what tells indentation, and all
     /// that these refer to.
-    pub(in crate::notation) fn needed(&self, start: &str) -> FxHashSet<&str> {
-        let mut needed: FxHashSet<&str> = FxHashSet::default();
-        let mut open: Vec<(&Tree, &[String])> = Vec::new();
-        let mut names = vec![start];
+    pub(in crate::notation) fn needed_symbols(&self, start: &str) -> FxHashSet<&str> {
+        let mut needed_symbols: FxHashSet<&str> = FxHashSet::default();
+        let mut open: Vec<(&SyntaxTree, &[String])> = Vec::new();
+        let mut collect_names = vec![start];
         if let Some(levels) = self.levels {
-            names.extend([&levels.newline, &levels.indent, &levels.dedent].map(String::as_str));
-            names.extend(levels.opening.iter().chain(&levels.closing).map(String::as_str));
+            collect_names
+                .extend([&levels.newline, &levels.indent, &levels.dedent].map(String::as_str));
+            collect_names.extend(levels.opening.iter().chain(&levels.closing).map(String::as_str));
         }
         let anywhere = self.source.ignored.iter().chain(&self.source.whole);
         open.extend(anywhere.map(|one| (&one.0, [].as_slice())));
         loop {
-            while let Some(name) = names.pop() {
+            while let Some(name) = collect_names.pop() {
                 let Some(name) = self.defined_name(name) else { continue };
-                if !needed.insert(name) {
+                if !needed_symbols.insert(name) {
                     continue;
                 }
                 if let Some(one) = self.defined.get(name) {
@@ -56,24 +61,29 @@ impl Build<'_> {
                     open.push((body, parameters));
                 }
             }
-            let Some((tree, parameters)) = open.pop() else { return needed };
+            let Some((tree, parameters)) = open.pop() else { return needed_symbols };
             match tree {
-                Tree::Leaf(leaf) => {
-                    names.extend(self.named_texts.get(&leaf.key).map(|one| one.name.as_str()));
+                SyntaxTree::Atom(atom) => {
+                    collect_names
+                        .extend(self.named_atoms.get(&atom.identity).map(|one| one.name.as_str()));
                 }
-                Tree::Name(name, arguments, _) => {
+                SyntaxTree::Name(name, arguments, _) => {
                     if !parameters.contains(name) {
-                        names.push(name);
+                        collect_names.push(name);
                     }
                     open.extend(arguments.iter().map(|one| (one, parameters)));
                 }
-                Tree::Sequence(list) | Tree::Choice(list) | Tree::Both(list, _) => {
+                SyntaxTree::Sequence(list)
+                | SyntaxTree::Choice(list)
+                | SyntaxTree::Intersection(list, _) => {
                     open.extend(list.iter().map(|one| (one, parameters)));
                 }
-                Tree::Repeat(one, ..) | Tree::Maybe(one) | Tree::Outside(one, _) => {
+                SyntaxTree::Repeat(one, ..)
+                | SyntaxTree::Optional(one)
+                | SyntaxTree::Complement(one, _) => {
                     open.push((one, parameters));
                 }
-                Tree::Except(first, second, _) => {
+                SyntaxTree::Difference(first, second, _) => {
                     open.extend([(&**first, parameters), (&**second, parameters)]);
                 }
             }
@@ -81,16 +91,17 @@ impl Build<'_> {
     }
 
     /// Refuses terminals that are not needed where no grammar could need them.
-    pub(in crate::notation) fn check_unneeded(
+    pub(in crate::notation) fn check_unused_terminals(
         &self,
-        needed: &FxHashSet<&str>,
+        needed_symbols: &FxHashSet<&str>,
     ) -> Result<(), Error> {
         let source = self.source;
-        for one in source.terminals.iter().filter(|one| !needed.contains(one.name.as_str())) {
-            if self.algebra.contains(one.name.as_str()) {
-                self.whole_terminal(one, DEPTH)?;
+        for one in source.terminals.iter().filter(|one| !needed_symbols.contains(one.name.as_str()))
+        {
+            if self.algebra_terminals.contains(one.name.as_str()) {
+                self.terminal_language(one, MAX_DEPTH)?;
             } else {
-                self.pattern(&one.body, DEPTH, one.span)?;
+                self.pattern(&one.body, MAX_DEPTH, one.span)?;
             }
         }
         Ok(())

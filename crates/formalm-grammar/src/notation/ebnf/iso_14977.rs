@@ -4,11 +4,11 @@ use formalm_automata::Error;
 
 use super::{group, is_name, quoted, rule};
 use crate::notation::scanner::Scanner;
-use crate::notation::{Source, Tree};
+use crate::notation::{GrammarSource, SyntaxTree};
 
-pub(super) fn read(text: &str) -> Result<Source, Error> {
+pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
     let mut scanner = Scanner::new(text);
-    let mut source = Source::default();
+    let mut source = GrammarSource::default();
     blanks(&mut scanner)?;
     while scanner.peek().is_some() {
         let start = scanner.at;
@@ -47,29 +47,29 @@ fn name(scanner: &mut Scanner) -> Result<String, Error> {
     if words.is_empty() { Err(scanner.unexpected("a name")) } else { Ok(words.join(" ")) }
 }
 
-fn choice(scanner: &mut Scanner) -> Result<Tree, Error> {
+fn choice(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     let mut list = vec![sequence(scanner)?];
     while matches!(scanner.peek(), Some('|' | '!')) || is_slash(scanner) {
         scanner.at += 1;
         list.push(sequence(scanner)?);
     }
-    Ok(Tree::Choice(list))
+    Ok(SyntaxTree::Choice(list))
 }
 
 fn is_slash(scanner: &Scanner) -> bool {
     scanner.peek() == Some('/') && scanner.peek_at(1) != Some(')')
 }
 
-fn sequence(scanner: &mut Scanner) -> Result<Tree, Error> {
+fn sequence(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     let mut list = vec![term(scanner)?];
     while scanner.eat(",") {
         list.push(term(scanner)?);
     }
-    Ok(Tree::Sequence(list))
+    Ok(SyntaxTree::Sequence(list))
 }
 
 /// A factor, and what is excepted from it.
-fn term(scanner: &mut Scanner) -> Result<Tree, Error> {
+fn term(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     let start = scanner.at;
     let first = factor(scanner)?;
     blanks(scanner)?;
@@ -78,18 +78,18 @@ fn term(scanner: &mut Scanner) -> Result<Tree, Error> {
     }
     match (first, factor(scanner)?) {
         // One or more: none is excepted.
-        (Tree::Repeat(one, 0, None), Tree::Sequence(none)) if none.is_empty() => {
-            Ok(Tree::Repeat(one, 1, None))
+        (SyntaxTree::Repeat(one, 0, None), SyntaxTree::Sequence(none)) if none.is_empty() => {
+            Ok(SyntaxTree::Repeat(one, 1, None))
         }
         (first, second) => {
             let span = scanner.span(start);
-            Ok(Tree::Except(Box::new(first), Box::new(second), span))
+            Ok(SyntaxTree::Difference(Box::new(first), Box::new(second), span))
         }
     }
 }
 
 /// A part, perhaps with a number of times in front; nothing is the empty text.
-fn factor(scanner: &mut Scanner) -> Result<Tree, Error> {
+fn factor(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     blanks(scanner)?;
     if !scanner.peek().is_some_and(|one| one.is_ascii_digit()) {
         return primary(scanner);
@@ -98,10 +98,10 @@ fn factor(scanner: &mut Scanner) -> Result<Tree, Error> {
     blanks(scanner)?;
     scanner.expect("*", "after a number of times")?;
     blanks(scanner)?;
-    Ok(Tree::Repeat(Box::new(primary(scanner)?), count, Some(count)))
+    Ok(SyntaxTree::Repeat(Box::new(primary(scanner)?), count, Some(count)))
 }
 
-fn primary(scanner: &mut Scanner) -> Result<Tree, Error> {
+fn primary(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     let start = scanner.at;
     let tree = match scanner.peek() {
         Some('"' | '\'') => quoted(scanner)?,
@@ -117,18 +117,18 @@ fn primary(scanner: &mut Scanner) -> Result<Tree, Error> {
         }
         Some(one) if is_name(one) && one != '.' && one != '-' => {
             let name = name(scanner)?;
-            Tree::Name(name, Vec::new(), scanner.span(start))
+            SyntaxTree::Name(name, Vec::new(), scanner.span(start))
         }
-        _ => Tree::Sequence(Vec::new()),
+        _ => SyntaxTree::Sequence(Vec::new()),
     };
     blanks(scanner)?;
     Ok(tree)
 }
 
-fn optional(tree: Tree) -> Tree {
-    Tree::Repeat(Box::new(tree), 0, Some(1))
+fn optional(tree: SyntaxTree) -> SyntaxTree {
+    SyntaxTree::Repeat(Box::new(tree), 0, Some(1))
 }
 
-fn repeated(tree: Tree) -> Tree {
-    Tree::Repeat(Box::new(tree), 0, None)
+fn repeated(tree: SyntaxTree) -> SyntaxTree {
+    SyntaxTree::Repeat(Box::new(tree), 0, None)
 }

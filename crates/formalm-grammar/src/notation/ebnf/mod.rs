@@ -8,13 +8,13 @@ mod w3c;
 use formalm_automata::Error;
 use formalm_automata::syntax::Flags;
 
-use crate::notation::atoms::Leaf;
-use crate::notation::lark::definition_attributes::Attributes;
+use crate::notation::atoms::Atom;
+use crate::notation::lark::definition_attributes::DefinitionAttributes;
 use crate::notation::scanner::Scanner;
-use crate::notation::{RuleSource, Source, Tree};
+use crate::notation::{GrammarSource, RuleSource, SyntaxTree};
 use crate::trees::tree_shape::Shown;
 
-pub(super) fn read(text: &str) -> Result<Source, Error> {
+pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
     let mut scanner = Scanner::new(text);
     let is_w3c = is_w3c(&mut scanner)?;
     if is_w3c { w3c::read(text) } else { iso_14977::read(text) }
@@ -65,22 +65,22 @@ fn blanks(scanner: &mut Scanner, (open, close): (&str, &str)) -> Result<(), Erro
 }
 
 /// A text in quotes of either kind, without escapes.
-fn quoted(scanner: &mut Scanner) -> Result<Tree, Error> {
+fn quoted(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     let start = scanner.at;
     let quote = scanner.next();
     let text = scanner.take_while(|one| Some(one) != quote && one != '\n');
     if scanner.next() != quote {
         return Err(scanner.refuse(start, "the text has no closing quote", None));
     }
-    Ok(Tree::Leaf(Leaf::text(&text, Flags::default(), scanner.span(start))?))
+    Ok(SyntaxTree::Atom(Atom::text(&text, Flags::default(), scanner.span(start))?))
 }
 
 /// What is between brackets.
 fn group(
     scanner: &mut Scanner,
     close: &str,
-    choice: impl Fn(&mut Scanner) -> Result<Tree, Error>,
-) -> Result<Tree, Error> {
+    choice: impl Fn(&mut Scanner) -> Result<SyntaxTree, Error>,
+) -> Result<SyntaxTree, Error> {
     scanner.enter()?;
     let inner = choice(scanner)?;
     scanner.leave();
@@ -88,7 +88,7 @@ fn group(
     Ok(inner)
 }
 
-fn rule(scanner: &Scanner, name: String, body: Tree, start: usize) -> RuleSource {
+fn rule(scanner: &Scanner, name: String, body: SyntaxTree, start: usize) -> RuleSource {
     let end = start + name.chars().count();
     let span = formalm_automata::Span { start, end: end.min(scanner.at) };
     RuleSource {
@@ -97,6 +97,6 @@ fn rule(scanner: &Scanner, name: String, body: Tree, start: usize) -> RuleSource
         body,
         span,
         shown: Shown::ALL,
-        attributes: Attributes::NONE,
+        attributes: DefinitionAttributes::NONE,
     }
 }

@@ -4,14 +4,14 @@ use formalm_automata::Error;
 use formalm_automata::syntax::Flags;
 
 use super::{group, is_name, quoted, rule};
-use crate::notation::atoms::Leaf;
+use crate::notation::atoms::Atom;
 use crate::notation::quantifiers::repeated;
 use crate::notation::scanner::Scanner;
-use crate::notation::{Source, Tree};
+use crate::notation::{GrammarSource, SyntaxTree};
 
-pub(super) fn read(text: &str) -> Result<Source, Error> {
+pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
     let mut scanner = Scanner::new(text);
-    let mut source = Source::default();
+    let mut source = GrammarSource::default();
     blanks(&mut scanner)?;
     let numbered = after_number(&scanner).is_some();
     while scanner.peek().is_some() {
@@ -102,21 +102,21 @@ fn name(scanner: &mut Scanner) -> Result<String, Error> {
     if name.is_empty() { Err(scanner.unexpected("a name")) } else { Ok(name) }
 }
 
-fn choice(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
+fn choice(scanner: &mut Scanner, numbered: bool) -> Result<SyntaxTree, Error> {
     let mut list = vec![sequence(scanner, numbered)?];
     while scanner.eat("|") {
         list.push(sequence(scanner, numbered)?);
     }
-    Ok(Tree::Choice(list))
+    Ok(SyntaxTree::Choice(list))
 }
 
-fn sequence(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
+fn sequence(scanner: &mut Scanner, numbered: bool) -> Result<SyntaxTree, Error> {
     let mut list = Vec::new();
     loop {
         blanks(scanner)?;
         let ended = matches!(scanner.peek(), None | Some('|' | ')' | ';'));
         if ended || is_definition(scanner, numbered) {
-            return Ok(Tree::Sequence(list));
+            return Ok(SyntaxTree::Sequence(list));
         }
         let start = scanner.at;
         let first = part(scanner, numbered)?;
@@ -128,16 +128,16 @@ fn sequence(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
         blanks(scanner)?;
         let second = part(scanner, numbered)?;
         let span = scanner.span(start);
-        list.push(Tree::Except(Box::new(first), Box::new(second), span));
+        list.push(SyntaxTree::Difference(Box::new(first), Box::new(second), span));
     }
 }
 
-fn part(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
+fn part(scanner: &mut Scanner, numbered: bool) -> Result<SyntaxTree, Error> {
     let atom = atom(scanner, numbered)?;
     repeated(scanner, atom, skip, |_| Ok(None))
 }
 
-fn atom(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
+fn atom(scanner: &mut Scanner, numbered: bool) -> Result<SyntaxTree, Error> {
     let start = scanner.at;
     match scanner.peek() {
         Some('"' | '\'') => quoted(scanner),
@@ -153,8 +153,8 @@ fn atom(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
         }
         Some('#') => {
             let one = character(scanner)?;
-            let leaf = Leaf::text(&one.to_string(), Flags::default(), scanner.span(start))?;
-            Ok(Tree::Leaf(leaf))
+            let atom = Atom::text(&one.to_string(), Flags::default(), scanner.span(start))?;
+            Ok(SyntaxTree::Atom(atom))
         }
         Some('{') => {
             let hint = Some("write (…)* for parts that are repeated, or all rules with \"=\"");
@@ -165,7 +165,7 @@ fn atom(scanner: &mut Scanner, numbered: bool) -> Result<Tree, Error> {
             Err(scanner.refuse(start, "@ begins what is for a program, not for a grammar", hint))
         }
         Some(one) if is_name(one) && !"-.".contains(one) => {
-            Ok(Tree::Name(name(scanner)?, Vec::new(), scanner.span(start)))
+            Ok(SyntaxTree::Name(name(scanner)?, Vec::new(), scanner.span(start)))
         }
         _ => Err(scanner.unexpected("a name, a text, a class or a bracket")),
     }
@@ -182,7 +182,7 @@ fn character(scanner: &mut Scanner) -> Result<char, Error> {
     number.ok_or_else(|| scanner.refuse(start, "this is the number of no character", None))
 }
 
-fn class(scanner: &mut Scanner) -> Result<Tree, Error> {
+fn class(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     let start = scanner.at;
     scanner.at += 1;
     let negated = scanner.eat("^");
@@ -201,5 +201,5 @@ fn class(scanner: &mut Scanner) -> Result<Tree, Error> {
         }
         ranges.push((low, high));
     }
-    Ok(Tree::Leaf(Leaf::ranges(scanner, start, ranges, negated)?))
+    Ok(SyntaxTree::Atom(Atom::ranges(scanner, start, ranges, negated)?))
 }

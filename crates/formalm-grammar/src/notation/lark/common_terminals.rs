@@ -6,15 +6,15 @@
 use formalm_automata::syntax::Flags;
 use formalm_automata::{Error, Span};
 
-use crate::notation::atoms::Leaf;
-use crate::notation::lark::definition_attributes::Attributes;
-use crate::notation::lark::directives::THROUGH_LARK;
-use crate::notation::lark::{Reader, is_name};
-use crate::notation::{TerminalSource, Tree};
+use crate::notation::atoms::Atom;
+use crate::notation::lark::definition_attributes::DefinitionAttributes;
+use crate::notation::lark::directives::USE_LARK_HINT;
+use crate::notation::lark::{LarkReader, is_name};
+use crate::notation::{SyntaxTree, TerminalSource};
 
 /// `(name, length, pattern)`: the length is that of the pattern that Lark writes, since its lexers
 /// try longer patterns first.
-const TERMINALS: [(&str, u64, &str); 27] = [
+const COMMON_TERMINALS: [(&str, u64, &str); 27] = [
     ("DIGIT", 5, "[0-9]"),
     ("HEXDIGIT", 21, "[0-9A-Fa-f]"),
     ("INT", 10, "[0-9]+"),
@@ -48,21 +48,21 @@ const TERMINALS: [(&str, u64, &str); 27] = [
     ("C_COMMENT", 13, r"/\*(?:[^*]|\*+[^*/])*\*+/"),
 ];
 
-impl Reader {
+impl LarkReader {
     /// Reads what follows `%import`.
     pub(in crate::notation) fn import(&mut self, start: usize) -> Result<(), Error> {
         let module = self.path();
-        self.blanks();
+        self.skip_blanks();
         if self.scanner.eat("(") {
             if module != "common" {
-                return Err(self.no_module(start, &module));
+                return Err(self.unknown_module(start, &module));
             }
             loop {
-                self.lines();
+                self.skip_lines();
                 let place = self.scanner.at;
                 let name = self.name()?;
-                self.imported(place, &name, &name)?;
-                self.lines();
+                self.add_import(place, &name, &name)?;
+                self.skip_lines();
                 if self.scanner.eat(")") {
                     return Ok(());
                 }
@@ -71,14 +71,14 @@ impl Reader {
         }
         let name = module.strip_prefix("common.").filter(|name| !name.is_empty());
         let Some(name) = name else {
-            return Err(self.no_module(start, &module));
+            return Err(self.unknown_module(start, &module));
         };
         let mut alias = name.to_owned();
         if self.scanner.eat("->") {
-            self.blanks();
+            self.skip_blanks();
             alias = self.name()?;
         }
-        self.imported(start, name, &alias)
+        self.add_import(start, name, &alias)
     }
 
     /// Names with dots between them, and maybe blanks around these.
@@ -86,7 +86,7 @@ impl Reader {
         let mut path = String::new();
         loop {
             let before = self.scanner.at;
-            self.blanks();
+            self.skip_blanks();
             let part = self.scanner.take_while(|one| is_name(one) || one == '.');
             let goes_on = path.is_empty() || path.ends_with('.') || part.starts_with('.');
             if part.is_empty() || !goes_on {
@@ -97,29 +97,30 @@ impl Reader {
         }
     }
 
-    fn no_module(&self, start: usize, module: &str) -> Error {
+    fn unknown_module(&self, start: usize, module: &str) -> Error {
         let message = format!("{module} cannot be imported: only terminals of common can");
-        let hint = format!("write the definitions into this grammar, or {THROUGH_LARK}");
+        let hint = format!("write the definitions into this grammar, or {USE_LARK_HINT}");
         self.scanner.refuse(start, &message, Some(&hint))
     }
 
-    fn imported(&mut self, start: usize, name: &str, alias: &str) -> Result<(), Error> {
-        let Some(&(name, length, pattern)) = TERMINALS.iter().find(|one| one.0 == name) else {
+    fn add_import(&mut self, start: usize, name: &str, alias: &str) -> Result<(), Error> {
+        let Some(&(name, length, pattern)) = COMMON_TERMINALS.iter().find(|one| one.0 == name)
+        else {
             return Err(self.scanner.refuse(start, &format!("common has no {name}"), None));
         };
         let span: Span = self.scanner.span(start);
-        let mut leaf = Leaf::pattern(&self.scanner, pattern, start, Flags::default(), "")?;
-        if leaf.length != length {
+        let mut atom = Atom::pattern(&self.scanner, pattern, start, Flags::default(), "")?;
+        if atom.len != length {
             // It is written in another way there, so that no pattern here is the same.
-            (leaf.length, leaf.written_length) = (length, length);
-            leaf.key = format!("common.{name}");
+            (atom.len, atom.escaped_len) = (length, length);
+            atom.identity = format!("common.{name}");
         }
         self.source.terminals.push(TerminalSource {
             name: alias.to_owned(),
             priority: 0,
-            body: Tree::Leaf(leaf),
+            body: SyntaxTree::Atom(atom),
             span,
-            attributes: Attributes::NONE,
+            attributes: DefinitionAttributes::NONE,
             imported: Some(name),
         });
         Ok(())

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use formalm_automata::{Automaton, Error, Expression, Limits, Machine, Recognizer, Span};
 
 use crate::grammar::{Capture, Lexing, Node, Note};
-use crate::notation::build::{Build, DEPTH};
-use crate::notation::lark::Reader;
-use crate::notation::{RuleSource, TerminalSource, Tree};
+use crate::notation::build::{GrammarBuilder, MAX_DEPTH};
+use crate::notation::lark::LarkReader;
+use crate::notation::{RuleSource, SyntaxTree, TerminalSource};
 
 /// The most that `max_bytes` may be.
-const MOST: u32 = 100_000;
+const MAX_MAX_BYTES: u32 = 100_000;
 
 /// What is asked of the texts of a definition, and what becomes of them.
 #[derive(Clone, Debug, Default)]
-pub(in crate::notation) struct Attributes {
+pub(in crate::notation) struct DefinitionAttributes {
     /// What they are captured as.
     pub(in crate::notation) capture: Option<String>,
     /// Most bytes, those of `stop` among them.
@@ -23,10 +23,10 @@ pub(in crate::notation) struct Attributes {
     pub(in crate::notation) stop: Option<String>,
 }
 
-impl Attributes {
+impl DefinitionAttributes {
     /// Nothing.
-    pub(in crate::notation) const NONE: Attributes =
-        Attributes { capture: None, max_bytes: None, stop: None };
+    pub(in crate::notation) const NONE: DefinitionAttributes =
+        DefinitionAttributes { capture: None, max_bytes: None, stop: None };
 
     /// Whether they change which texts there are.
     pub(in crate::notation) fn are_bounds(&self) -> bool {
@@ -34,7 +34,7 @@ impl Attributes {
     }
 
     /// Those of the texts of a language that they leave.
-    fn bounded(&self, language: Expression) -> Result<Expression, Error> {
+    fn apply_bounds(&self, language: Expression) -> Result<Expression, Error> {
         let mut language = language;
         if let Some(stop) = &self.stop {
             let anything = Expression::texts(Vec::new()).complement()?;
@@ -45,7 +45,7 @@ impl Attributes {
             language = Expression::concat(vec![language, stop()])?.difference(early)?;
         }
         if let Some(most) = self.max_bytes {
-            let short = Expression::recognized(Arc::new(Short(most)));
+            let short = Expression::recognized(Arc::new(MaxBytes(most)));
             language = Expression::intersection(vec![language, short])?;
         }
         Ok(language)
@@ -54,9 +54,9 @@ impl Attributes {
 
 /// Texts of at most so many bytes.
 #[derive(Debug)]
-struct Short(u32);
+struct MaxBytes(u32);
 
-impl Recognizer for Short {
+impl Recognizer for MaxBytes {
     fn start(&self) -> u32 {
         self.0
     }
@@ -79,34 +79,37 @@ impl Recognizer for Short {
     }
 }
 
-impl Reader {
+impl LarkReader {
     /// Reads the attributes of a definition, if there are any.
-    pub(in crate::notation) fn attributes(&mut self, name: &str) -> Result<Attributes, Error> {
-        let mut all = Attributes::default();
+    pub(in crate::notation) fn attributes(
+        &mut self,
+        name: &str,
+    ) -> Result<DefinitionAttributes, Error> {
+        let mut all = DefinitionAttributes::default();
         if !self.scanner.eat("[") {
             return Ok(all);
         }
         loop {
-            self.blanks();
+            self.skip_blanks();
             let start = self.scanner.at;
             let key = self.name()?;
-            self.blanks();
+            self.skip_blanks();
             let has_value = self.scanner.eat("=");
-            self.blanks();
+            self.skip_blanks();
             let twice = match (&*key, has_value) {
                 ("capture", false) => all.capture.replace(name.to_owned()).is_some(),
                 ("capture", true) => {
-                    let name = self.written(start)?;
+                    let name = self.to_source(start)?;
                     all.capture.replace(name).is_some()
                 }
                 ("stop", true) => {
-                    let text = self.written(start)?;
+                    let text = self.to_source(start)?;
                     all.stop.replace(text).is_some()
                 }
                 ("max_bytes", true) => {
                     let most = self.scanner.integer("max_bytes is")?;
-                    if most == 0 || most > MOST {
-                        let message = format!("max_bytes is from 1 to {MOST}");
+                    if most == 0 || most > MAX_MAX_BYTES {
+                        let message = format!("max_bytes is from 1 to {MAX_MAX_BYTES}");
                         return Err(self.scanner.refuse(start, &message, None));
                     }
                     all.max_bytes.replace(most).is_some()
@@ -128,7 +131,7 @@ impl Reader {
                 let message = format!("{key} is given twice");
                 return Err(self.scanner.refuse(start, &message, None));
             }
-            self.blanks();
+            self.skip_blanks();
             if self.scanner.eat("]") {
                 return Ok(all);
             }
@@ -137,7 +140,7 @@ impl Reader {
     }
 
     /// A text that is not empty.
-    fn written(&mut self, start: usize) -> Result<String, Error> {
+    fn to_source(&mut self, start: usize) -> Result<String, Error> {
         match self.text()? {
             (text, false) if !text.is_empty() => Ok(text),
             _ => {
@@ -148,20 +151,20 @@ impl Reader {
     }
 }
 
-impl Build<'_> {
+impl GrammarBuilder<'_> {
     /// The language of a terminal that is put together as one.
-    pub(in crate::notation) fn whole_terminal(
+    pub(in crate::notation) fn terminal_language(
         &self,
         source: &TerminalSource,
         depth: usize,
     ) -> Result<Expression, Error> {
-        self.bounded(&source.body, &source.attributes, depth, source.span)
+        self.apply_bounds(&source.body, &source.attributes, depth, source.span)
     }
 
-    fn bounded(
+    fn apply_bounds(
         &self,
-        body: &Tree,
-        attributes: &Attributes,
+        body: &SyntaxTree,
+        attributes: &DefinitionAttributes,
         depth: usize,
         span: Span,
     ) -> Result<Expression, Error> {
@@ -170,11 +173,14 @@ impl Build<'_> {
             let message = "max_bytes and stop are of texts, and these bytes may be none";
             return Err(self.refuse(span, message, None));
         }
-        attributes.bounded(language)
+        attributes.apply_bounds(language)
     }
 
     /// The body of a rule with `max_bytes` or `stop`: its texts are one lexeme, or empty.
-    pub(in crate::notation) fn bounded_rule(&mut self, rule: &RuleSource) -> Result<Node, Error> {
+    pub(in crate::notation) fn bounded_rule_body(
+        &mut self,
+        rule: &RuleSource,
+    ) -> Result<Node, Error> {
         if !rule.parameters.is_empty() {
             let message = "a template has no max_bytes and no stop";
             return Err(self.refuse(rule.span, message, Some("give them to a terminal in it")));
@@ -184,27 +190,27 @@ impl Build<'_> {
             let hint = Some("read the longest lexemes, or lexemes of any kind");
             return Err(self.refuse(rule.span, &message, hint));
         }
-        let language = self.bounded(&rule.body, &rule.attributes, DEPTH, rule.span)?;
+        let language = self.apply_bounds(&rule.body, &rule.attributes, MAX_DEPTH, rule.span)?;
         let whole = Automaton::of(&language, Limits::default())?;
         let empty = whole.is_some_and(|one| one.is_accepting(one.start()));
         // No lexeme is empty.
         let some = language.difference(Expression::texts(vec![Vec::new()]))?;
-        let terminal = Node::Terminal(self.given_terminal(&rule.name, 0, some, rule.span)?);
+        let terminal = Node::Terminal(self.language_terminal(&rule.name, 0, some, rule.span)?);
         Ok(if empty { Node::Repeat(Box::new(terminal), 0, Some(1)) } else { terminal })
     }
 
     /// Notes captures that nothing can be found by: the parts of a lexeme are not kept.
-    pub(in crate::notation) fn note_lost_captures(&mut self) {
+    pub(in crate::notation) fn note_unreachable_captures(&mut self) {
         let terminals = self.source.terminals.iter().map(|one| (&one.name, &one.body));
-        let bounded = self.source.rules.iter().filter(|one| one.attributes.are_bounds());
-        let bounded = bounded.map(|one| (&one.name, &one.body));
+        let apply_bounds = self.source.rules.iter().filter(|one| one.attributes.are_bounds());
+        let apply_bounds = apply_bounds.map(|one| (&one.name, &one.body));
         let mut notes = Vec::new();
-        for (whole, body) in terminals.chain(bounded) {
+        for (whole, body) in terminals.chain(apply_bounds) {
             let mut open = vec![body];
             while let Some(tree) = open.pop() {
                 match tree {
-                    Tree::Leaf(_) => {}
-                    Tree::Name(name, arguments, span) => {
+                    SyntaxTree::Atom(_) => {}
+                    SyntaxTree::Name(name, arguments, span) => {
                         if self.is_captured(name) {
                             let message = format!(
                                 "{name} within {whole} captures nothing: {whole} is read as one \
@@ -214,13 +220,17 @@ impl Build<'_> {
                         }
                         open.extend(arguments);
                     }
-                    Tree::Sequence(list) | Tree::Choice(list) | Tree::Both(list, _) => {
+                    SyntaxTree::Sequence(list)
+                    | SyntaxTree::Choice(list)
+                    | SyntaxTree::Intersection(list, _) => {
                         open.extend(list);
                     }
-                    Tree::Repeat(one, ..) | Tree::Maybe(one) | Tree::Outside(one, _) => {
+                    SyntaxTree::Repeat(one, ..)
+                    | SyntaxTree::Optional(one)
+                    | SyntaxTree::Complement(one, _) => {
                         open.push(one);
                     }
-                    Tree::Except(first, second, _) => open.extend([&**first, &**second]),
+                    SyntaxTree::Difference(first, second, _) => open.extend([&**first, &**second]),
                 }
             }
         }

@@ -2,15 +2,15 @@
 
 use formalm_automata::Error;
 
-use crate::notation::lark::{Reader, is_name};
+use crate::notation::lark::{LarkReader, is_name};
 
 /// How texts that refer to other files are read.
-pub(in crate::notation) const THROUGH_LARK: &str = "let Lark put its files together: \
+pub(in crate::notation) const USE_LARK_HINT: &str = "let Lark put its files together: \
     Grammar.from_lark(lark.Lark.open(path, parser=\"lalr\"))";
 
-impl Reader {
+impl LarkReader {
     /// Reads how trees are: options that Lark has for all of a grammar.
-    fn trees(&mut self) -> Result<(), Error> {
+    fn tree_options(&mut self) -> Result<(), Error> {
         loop {
             let start = self.scanner.at;
             match &*self.scanner.take_while(is_name) {
@@ -22,7 +22,7 @@ impl Reader {
                     return Err(self.scanner.unexpected(wanted));
                 }
             }
-            self.blanks();
+            self.skip_blanks();
             if matches!(self.scanner.peek(), None | Some('\n')) {
                 return Ok(());
             }
@@ -30,24 +30,24 @@ impl Reader {
     }
 
     /// Reads a statement, up to the end of its line.
-    pub(in crate::notation) fn statement(&mut self) -> Result<(), Error> {
+    pub(in crate::notation) fn directive(&mut self) -> Result<(), Error> {
         let start = self.scanner.at;
         self.scanner.at += 1;
         let name = self.name()?;
-        self.blanks();
+        self.skip_blanks();
         match &*name {
             "ignore" | "whole" if matches!(self.scanner.peek(), None | Some('\n' | '\r')) => {
                 Err(self.scanner.unexpected(&format!("a terminal behind %{name}")))
             }
             "ignore" => {
                 let tree = self.choice()?;
-                self.no_aliases(start, "what is ignored")?;
+                self.refuse_aliases(start, "what is ignored")?;
                 self.source.ignored.push((tree, self.scanner.span(start)));
                 Ok(())
             }
             "whole" => {
                 let tree = self.choice()?;
-                self.no_aliases(start, "what is whole")?;
+                self.refuse_aliases(start, "what is whole")?;
                 self.source.whole.push((tree, self.scanner.span(start)));
                 Ok(())
             }
@@ -59,7 +59,7 @@ impl Reader {
                     let start = self.scanner.at;
                     let name = self.name()?;
                     self.source.declared.push((name, self.scanner.span(start)));
-                    self.blanks();
+                    self.skip_blanks();
                 }
                 Ok(())
             }
@@ -73,9 +73,9 @@ impl Reader {
                 self.ascii = true;
                 Ok(())
             }
-            "trees" => self.trees(),
+            "trees" => self.tree_options(),
             "override" | "extend" => {
-                let hint = format!("write the definition as it is meant, or {THROUGH_LARK}");
+                let hint = format!("write the definition as it is meant, or {USE_LARK_HINT}");
                 let message = format!("%{name} changes what was imported: not supported");
                 Err(self.scanner.refuse(start, &message, Some(&hint)))
             }

@@ -2,8 +2,8 @@
 
 use formalm_automata::{Error, Span};
 
-use crate::notation::Tree;
-use crate::notation::lark::{self, Reader};
+use crate::notation::SyntaxTree;
+use crate::notation::lark::{self, LarkReader};
 
 /// A language that is written within a rule, in a notation of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,21 +25,21 @@ pub fn inlined(text: &str) -> Result<Vec<Inlined>, Error> {
     Ok(lark::read(text)?.inlined)
 }
 
-impl Reader {
+impl LarkReader {
     /// `%json` and a value of JSON, within a rule.
-    pub(in crate::notation) fn inline(&mut self) -> Result<Tree, Error> {
+    pub(in crate::notation) fn inline(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         if !self.scanner.eat("%json") {
             let hint = Some("statements stand on lines of their own");
             return Err(self.scanner.refuse(start, "only %json stands within rules", hint));
         }
         let name = format!("%json@{start}");
-        self.blanks();
+        self.skip_blanks();
         let begins = self.scanner.at;
         let text = self.value()?;
         let span = self.scanner.span(begins);
         self.source.inlined.push(Inlined { name: name.clone(), text, span });
-        Ok(Tree::Name(name, Vec::new(), self.scanner.span(start)))
+        Ok(SyntaxTree::Name(name, Vec::new(), self.scanner.span(start)))
     }
 
     /// An object of JSON, `true` or `false`, as written.

@@ -3,78 +3,81 @@
 use formalm_automata::{Automaton, EDGE, Error, Limits, Machine, Resource};
 use rustc_hash::FxHashMap;
 
-use crate::grammar::Replaced;
+use crate::grammar::LexemeReplacement;
 use crate::limits::check;
-use crate::notation::terminal_order::Ranked;
+use crate::notation::terminal_order::RankedTerminal;
 
 /// Steps through texts and patterns, and what a pattern and a text that it matches count for.
-const STEPS: u64 = 10_000_000;
-const EACH: u64 = 50;
-const MATCH: u64 = 25;
+const MAX_STEPS: u64 = 10_000_000;
+const STEPS_PER_PATTERN: u64 = 50;
+const STEPS_PER_MATCH: u64 = 25;
 
 /// Texts of one priority with their terminals, sorted.
-type Texts<'a> = Vec<(&'a [u8], usize)>;
+type KeywordList<'a> = Vec<(&'a [u8], usize)>;
 
 /// Texts that patterns of the same priority match. Such a text is not read by itself, unless it
 /// ignores case and the pattern does not.
-pub(in crate::notation) fn replaced(ranked: &[Ranked]) -> Result<Vec<Replaced>, Error> {
-    let mut by_priority: FxHashMap<i64, Texts<'_>> = FxHashMap::default();
+pub(in crate::notation) fn find_replacements(
+    ranked: &[RankedTerminal],
+) -> Result<Vec<LexemeReplacement>, Error> {
+    let mut by_priority: FxHashMap<i64, KeywordList<'_>> = FxHashMap::default();
     for (at, one) in ranked.iter().enumerate() {
         if let Some(text) = &one.kind.text {
             by_priority.entry(one.kind.priority).or_default().push((text.as_bytes(), at));
         }
     }
-    by_priority.values_mut().for_each(|texts| texts.sort_unstable());
+    by_priority.values_mut().for_each(|keywords| keywords.sort_unstable());
     let (mut list, mut steps) = (Vec::new(), 0);
     for (pattern, one) in ranked.iter().enumerate().filter(|(_, one)| one.kind.text.is_none()) {
-        let Some(texts) = by_priority.get(&one.kind.priority) else { continue };
-        steps += EACH;
+        let Some(keywords) = by_priority.get(&one.kind.priority) else { continue };
+        steps += STEPS_PER_PATTERN;
         let automaton = match Automaton::new(&one.terminal.language, Limits::default()) {
             Ok(automaton) => automaton,
             Err(Error::Language { .. }) => continue,
             Err(limit) => return Err(limit),
         };
         let edge: &[u8] = if one.terminal.language.is_lexeme() { &[EDGE] } else { &[] };
-        let mut matched = members(&automaton, texts, edge, &mut steps)?;
+        let mut matched = matched_keywords(&automaton, keywords, edge, &mut steps)?;
         matched.sort_unstable();
         for text in matched {
-            let only = one.kind.shape.folds || !ranked[text].kind.shape.folds;
-            list.push(Replaced { pattern, text, only });
+            let only = one.kind.pattern_lengths.ignores_case
+                || !ranked[text].kind.pattern_lengths.ignores_case;
+            list.push(LexemeReplacement { pattern, text, only });
         }
     }
     Ok(list)
 }
 
 /// Which of the texts are members. Where none begins as some of them do, they are passed over.
-fn members(
+fn matched_keywords(
     automaton: &Automaton,
-    texts: &Texts<'_>,
+    keywords: &KeywordList<'_>,
     edge: &[u8],
     steps: &mut u64,
 ) -> Result<Vec<usize>, Error> {
     let (mut found, mut at) = (Vec::new(), 0);
     // States behind each beginning of the text that was read last.
     let (mut states, mut last): (Vec<_>, &[u8]) = (vec![automaton.start()], &[]);
-    while at < texts.len() {
-        let (text, number) = texts[at];
+    while at < keywords.len() {
+        let (text, number) = keywords[at];
         let shared = text.iter().zip(last).take_while(|(one, other)| one == other).count();
         states.truncate(shared + 1);
         last = text;
         while states.len() <= text.len() {
             *steps += 1;
-            check(Resource::Steps, *steps, STEPS)?;
+            check(Resource::Steps, *steps, MAX_STEPS)?;
             let (state, byte) = (states[states.len() - 1], text[states.len() - 1]);
             let Some(next) = automaton.step(state, byte)? else { break };
             states.push(next);
         }
         if states.len() <= text.len() {
             let dead = &text[..states.len()];
-            at += texts[at..].partition_point(|one| one.0.starts_with(dead));
+            at += keywords[at..].partition_point(|one| one.0.starts_with(dead));
             continue;
         }
         let read = automaton.walk(states[text.len()], edge)?;
         if read.is_ok_and(|state| automaton.is_accepting(state)) {
-            *steps += MATCH;
+            *steps += STEPS_PER_MATCH;
             found.push(number);
         }
         at += 1;

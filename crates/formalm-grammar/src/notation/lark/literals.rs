@@ -3,25 +3,25 @@
 use formalm_automata::syntax::Flags;
 use formalm_automata::{CharSet, Error};
 
-use crate::notation::Tree;
-use crate::notation::atoms::{Leaf, pattern_key};
-use crate::notation::lark::{Reader, is_name};
+use crate::notation::SyntaxTree;
+use crate::notation::atoms::{Atom, pattern_key};
+use crate::notation::lark::{LarkReader, is_name};
 
-impl Reader {
+impl LarkReader {
     /// A text, or a range from one to another.
-    pub(in crate::notation) fn literal(&mut self) -> Result<Tree, Error> {
+    pub(in crate::notation) fn literal(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         let (text, ignore_case) = self.text()?;
         let low = self.scanner.at;
-        self.blanks();
+        self.skip_blanks();
         if !self.scanner.eat("..") {
-            return Ok(Tree::Leaf(Leaf::text(
+            return Ok(SyntaxTree::Atom(Atom::text(
                 &text,
                 Flags { ignore_case, ascii: self.ascii, ..Flags::default() },
                 self.scanner.span(start),
             )?));
         }
-        self.blanks();
+        self.skip_blanks();
         let begins = self.scanner.at;
         let (high, high_case) = self.text()?;
         // As the class [a-z], each end as it is written.
@@ -76,7 +76,7 @@ impl Reader {
         ends: (&str, &str),
         class: &str,
         fold: bool,
-    ) -> Result<Tree, Error> {
+    ) -> Result<SyntaxTree, Error> {
         let single = |text: &str| {
             let mut all = text.chars();
             all.next().filter(|_| all.next().is_none())
@@ -84,11 +84,11 @@ impl Reader {
         match (single(ends.0), single(ends.1)) {
             (Some(low), Some(high)) if low <= high && !fold => {
                 let set = CharSet::from_ranges([(low, high)]);
-                let written = format!("{low:?}..{high:?}");
-                let mut leaf = Leaf::class(set, written, self.scanner.span(start));
-                leaf.length = class.chars().count() as u64;
-                (leaf.key, leaf.written_length) = (pattern_key(class, ""), leaf.length);
-                Ok(Tree::Leaf(leaf))
+                let to_source = format!("{low:?}..{high:?}");
+                let mut atom = Atom::class(set, to_source, self.scanner.span(start));
+                atom.len = class.chars().count() as u64;
+                (atom.identity, atom.escaped_len) = (pattern_key(class, ""), atom.len);
+                Ok(SyntaxTree::Atom(atom))
             }
             _ => {
                 let message = "a range goes from one character up to another, both with case";
@@ -97,7 +97,7 @@ impl Reader {
         }
     }
 
-    pub(in crate::notation) fn pattern(&mut self) -> Result<Tree, Error> {
+    pub(in crate::notation) fn pattern(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         self.scanner.at += 1;
         let mut pattern = String::new();
@@ -140,6 +140,6 @@ impl Reader {
             ascii: self.ascii,
             verbose: letters.contains('x'),
         };
-        Ok(Tree::Leaf(Leaf::pattern(&self.scanner, &pattern, start + 1, flags, &letters)?))
+        Ok(SyntaxTree::Atom(Atom::pattern(&self.scanner, &pattern, start + 1, flags, &letters)?))
     }
 }

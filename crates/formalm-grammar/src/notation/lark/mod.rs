@@ -13,31 +13,31 @@ pub(super) mod terminal_length;
 use formalm_automata::Error;
 
 use crate::grammar::Note;
-use crate::notation::quantifiers::{Counts, braces, repeated};
+use crate::notation::quantifiers::{RepeatBounds, braces, repeated};
 use crate::notation::scanner::Scanner;
-use crate::notation::{RuleSource, Source, TerminalSource, Tree};
+use crate::notation::{GrammarSource, RuleSource, SyntaxTree, TerminalSource};
 use crate::trees::tree_shape::Shown;
 
-pub(super) fn read(text: &str) -> Result<Source, Error> {
-    let mut reader = Reader {
+pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
+    let mut reader = LarkReader {
         scanner: Scanner::new(text),
-        source: Source::default(),
+        source: GrammarSource::default(),
         ascii: false,
         alias: None,
         aliases: Vec::new(),
     };
-    reader.lines();
+    reader.skip_lines();
     while reader.scanner.peek().is_some() {
         if reader.scanner.peek() == Some('%') {
-            reader.statement()?;
+            reader.directive()?;
         } else {
             reader.definition()?;
         }
-        reader.blanks();
+        reader.skip_blanks();
         if !matches!(reader.scanner.peek(), None | Some('\n')) {
             return Err(reader.scanner.unexpected("the end of the definition"));
         }
-        reader.lines();
+        reader.skip_lines();
     }
     let mut source = reader.source;
     for rule in &mut source.rules {
@@ -46,9 +46,9 @@ pub(super) fn read(text: &str) -> Result<Source, Error> {
     Ok(source)
 }
 
-pub(super) struct Reader {
+pub(super) struct LarkReader {
     pub(super) scanner: Scanner,
-    pub(super) source: Source,
+    pub(super) source: GrammarSource,
     /// Texts and patterns know letters of ASCII only.
     pub(super) ascii: bool,
     /// What trees call the alternative that was read last, and those of the definition.
@@ -69,12 +69,12 @@ pub(super) fn is_name(one: char) -> bool {
 }
 
 /// Skips blanks and comments within a line, which goes on behind a backslash at its end.
-fn within(scanner: &mut Scanner) {
+fn skip_inline_whitespace(scanner: &mut Scanner) {
     loop {
         match scanner.peek() {
             Some(' ' | '\t' | '\r' | '\u{c}') => scanner.at += 1,
-            Some('\\') => match continued(scanner) {
-                Some(behind) => scanner.at = behind,
+            Some('\\') => match line_continuation(scanner) {
+                Some(after) => scanner.at = after,
                 None => return,
             },
             Some('#') => scanner.skip_line(),
@@ -85,27 +85,27 @@ fn within(scanner: &mut Scanner) {
 }
 
 /// The place behind the end of a line that begins with this backslash.
-fn continued(scanner: &Scanner) -> Option<usize> {
+fn line_continuation(scanner: &Scanner) -> Option<usize> {
     let is_blank = |ahead: &usize| matches!(scanner.peek_at(*ahead), Some(' ' | '\r'));
     let ahead = (1..).find(|ahead| !is_blank(ahead))?;
     (scanner.peek_at(ahead) == Some('\n')).then_some(scanner.at + ahead + 1)
 }
 
 /// Reads `text` if it is next but for blanks, which are read only then.
-fn eat_behind_blanks(scanner: &mut Scanner, text: &str) -> bool {
+fn eat_after_whitespace(scanner: &mut Scanner, text: &str) -> bool {
     let before = scanner.at;
-    within(scanner);
-    let is_there = scanner.eat(text);
-    scanner.at = if is_there { scanner.at } else { before };
-    is_there
+    skip_inline_whitespace(scanner);
+    let found = scanner.eat(text);
+    scanner.at = if found { scanner.at } else { before };
+    found
 }
 
 /// Skips blanks, comments and ends of lines.
-fn anywhere(scanner: &mut Scanner) {
-    within(scanner);
+fn skip_whitespace(scanner: &mut Scanner) {
+    skip_inline_whitespace(scanner);
     while scanner.peek() == Some('\n') {
         scanner.at += 1;
-        within(scanner);
+        skip_inline_whitespace(scanner);
     }
 }
 
@@ -113,9 +113,9 @@ fn anywhere(scanner: &mut Scanner) {
 /// arguments of a template: `{2`, `{,`.
 fn is_count_next(scanner: &mut Scanner) -> bool {
     let before = scanner.at;
-    let mut is_count = eat_behind_blanks(scanner, "{");
+    let mut is_count = eat_after_whitespace(scanner, "{");
     if is_count {
-        anywhere(scanner);
+        skip_whitespace(scanner);
         is_count = scanner.peek().is_some_and(|one| one.is_ascii_digit() || one == ',');
     }
     scanner.at = before;
@@ -123,36 +123,36 @@ fn is_count_next(scanner: &mut Scanner) -> bool {
 }
 
 /// Reads `~2`, `~2..3`, or a count in braces.
-fn counted(scanner: &mut Scanner) -> Result<Option<Counts>, Error> {
+fn counted(scanner: &mut Scanner) -> Result<Option<RepeatBounds>, Error> {
     if scanner.peek() == Some('{') {
-        return braces(scanner, anywhere);
+        return braces(scanner, skip_whitespace);
     }
     let before = scanner.at;
     if !scanner.eat("~") {
         return Ok(None);
     }
-    within(scanner);
+    skip_inline_whitespace(scanner);
     if !scanner.peek().is_some_and(|one| one.is_ascii_digit()) {
         // What follows is a complement.
         scanner.at = before;
         return Ok(None);
     }
     let min = scanner.count()?;
-    if !eat_behind_blanks(scanner, "..") {
+    if !eat_after_whitespace(scanner, "..") {
         return Ok(Some((min, Some(min))));
     }
-    within(scanner);
+    skip_inline_whitespace(scanner);
     Ok(Some((min, Some(scanner.count()?))))
 }
 
-impl Reader {
-    pub(super) fn blanks(&mut self) {
-        within(&mut self.scanner);
+impl LarkReader {
+    pub(super) fn skip_blanks(&mut self) {
+        skip_inline_whitespace(&mut self.scanner);
     }
 
     /// Skips lines too.
-    pub(super) fn lines(&mut self) {
-        anywhere(&mut self.scanner);
+    pub(super) fn skip_lines(&mut self) {
+        skip_whitespace(&mut self.scanner);
     }
 
     pub(super) fn name(&mut self) -> Result<String, Error> {
@@ -172,16 +172,16 @@ impl Reader {
         let span = self.scanner.span(start);
         let parameters = self.parameters()?;
         let mut priority = 0;
-        if eat_behind_blanks(&mut self.scanner, ".") {
-            self.blanks();
+        if eat_after_whitespace(&mut self.scanner, ".") {
+            self.skip_blanks();
             priority = self.priority()?;
         }
         let attributes = self.attributes(&name)?;
-        self.blanks();
+        self.skip_blanks();
         self.scanner.expect(":", "after the name")?;
         let body = self.choice()?;
         if is_terminal(&name) {
-            self.no_aliases(start, &format!("the terminal {name}"))?;
+            self.refuse_aliases(start, &format!("the terminal {name}"))?;
         }
         if !is_terminal(&name) {
             if priority != 0 {
@@ -226,7 +226,7 @@ impl Reader {
     }
 
     /// Refuses aliases in what was read last, where no tree could show them.
-    pub(super) fn no_aliases(&self, start: usize, what: &str) -> Result<(), Error> {
+    pub(super) fn refuse_aliases(&self, start: usize, what: &str) -> Result<(), Error> {
         if self.aliases.iter().all(Option::is_none) {
             return Ok(());
         }
@@ -236,9 +236,9 @@ impl Reader {
 
     fn parameters(&mut self) -> Result<Vec<String>, Error> {
         let mut parameters = Vec::new();
-        if eat_behind_blanks(&mut self.scanner, "{") {
+        if eat_after_whitespace(&mut self.scanner, "{") {
             loop {
-                self.blanks();
+                self.skip_blanks();
                 let start = self.scanner.at;
                 let name = self.name()?;
                 if parameters.contains(&name) {
@@ -246,7 +246,7 @@ impl Reader {
                     return Err(self.scanner.refuse(start, &message, None));
                 }
                 parameters.push(name);
-                self.blanks();
+                self.skip_blanks();
                 if self.scanner.eat("}") {
                     break;
                 }
@@ -262,32 +262,33 @@ impl Reader {
         Ok(if negative { -value } else { value })
     }
 
-    pub(super) fn choice(&mut self) -> Result<Tree, Error> {
-        let mut list = vec![self.both()?];
+    pub(super) fn choice(&mut self) -> Result<SyntaxTree, Error> {
+        let mut list = vec![self.intersection()?];
         let mut aliases = vec![self.alias.take()];
         loop {
             let before = self.scanner.at;
-            self.lines();
+            self.skip_lines();
             if !self.scanner.eat("|") {
                 if !self.scanner.is_nested() {
                     self.scanner.at = before;
                     self.aliases = aliases;
                 }
-                return Ok(Tree::Choice(list));
+                return Ok(SyntaxTree::Choice(list));
             }
-            list.push(self.both()?);
+            list.push(self.intersection()?);
             aliases.push(self.alias.take());
         }
     }
 
     /// `A & B`, which goes before `|` and behind everything else.
-    fn both(&mut self) -> Result<Tree, Error> {
+    fn intersection(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         let mut list = vec![self.sequence()?];
         loop {
             let before = self.scanner.at;
-            self.lines();
-            let is_bare = |one: &Tree| matches!(one, Tree::Sequence(parts) if parts.is_empty());
+            self.skip_lines();
+            let is_bare =
+                |one: &SyntaxTree| matches!(one, SyntaxTree::Sequence(parts) if parts.is_empty());
             if self.scanner.peek() == Some('&') && list.first().is_some_and(is_bare) {
                 return Err(self.scanner.unexpected("a part in front of &"));
             }
@@ -303,17 +304,17 @@ impl Reader {
         }
         match list.len() {
             1 => Ok(list.swap_remove(0)),
-            _ => Ok(Tree::Both(list, self.scanner.span(start))),
+            _ => Ok(SyntaxTree::Intersection(list, self.scanner.span(start))),
         }
     }
 
-    fn sequence(&mut self) -> Result<Tree, Error> {
+    fn sequence(&mut self) -> Result<SyntaxTree, Error> {
         let mut list = Vec::new();
         loop {
             if self.scanner.is_nested() {
-                self.lines()
+                self.skip_lines()
             } else {
-                self.blanks()
+                self.skip_blanks()
             }
             match self.scanner.peek() {
                 None | Some('\n' | '|' | '&' | ')' | ']' | '}' | ',') => break,
@@ -323,48 +324,48 @@ impl Reader {
                 }
                 _ => {
                     let atom = self.atom()?;
-                    list.push(repeated(&mut self.scanner, atom, within, counted)?);
+                    list.push(repeated(&mut self.scanner, atom, skip_inline_whitespace, counted)?);
                 }
             }
         }
-        Ok(Tree::Sequence(list))
+        Ok(SyntaxTree::Sequence(list))
     }
 
     /// The name of an alternative, which ends with it.
     fn alias(&mut self) -> Result<String, Error> {
         let start = self.scanner.at;
         self.scanner.at += 2;
-        self.blanks();
+        self.skip_blanks();
         let name = self.name()?;
         if self.scanner.is_nested() || is_terminal(&name) {
             let message = format!("-> {name} is no alias of an alternative");
             let hint = "an alias is written as names of rules are, behind a whole alternative";
             return Err(self.scanner.refuse(start, &message, Some(hint)));
         }
-        self.blanks();
+        self.skip_blanks();
         match self.scanner.peek() {
             None | Some('\n' | '|') => Ok(name),
             _ => Err(self.scanner.unexpected("the end of the alternative, behind its alias")),
         }
     }
 
-    fn atom(&mut self) -> Result<Tree, Error> {
+    fn atom(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         match self.scanner.peek() {
             Some('(') => self.group(")"),
-            Some('[') => Ok(Tree::Maybe(Box::new(self.group("]")?))),
+            Some('[') => Ok(SyntaxTree::Optional(Box::new(self.group("]")?))),
             Some('"') => self.literal(),
             Some('/') => self.pattern(),
             Some('%') => self.inline(),
             Some('<') => self.source.special(&mut self.scanner),
             Some('~') => {
                 self.scanner.at += 1;
-                self.blanks();
+                self.skip_blanks();
                 self.scanner.enter()?;
                 let one = self.atom()?;
                 self.scanner.leave();
-                let one = repeated(&mut self.scanner, one, within, counted)?;
-                if matches!(one, Tree::Repeat(..)) {
+                let one = repeated(&mut self.scanner, one, skip_inline_whitespace, counted)?;
+                if matches!(one, SyntaxTree::Repeat(..)) {
                     self.source.notes.push(Note {
                         message:
                             "~ excludes the part with its repetition, ~(A+); llguidance reads \
@@ -373,32 +374,32 @@ impl Reader {
                         span: Some(self.scanner.span(start)),
                     });
                 }
-                Ok(Tree::Outside(Box::new(one), self.scanner.span(start)))
+                Ok(SyntaxTree::Complement(Box::new(one), self.scanner.span(start)))
             }
             Some(one) if is_name(one) => self.reference(),
             _ => Err(self.scanner.unexpected("a name, a text, a pattern or a bracket")),
         }
     }
 
-    fn group(&mut self, close: &str) -> Result<Tree, Error> {
+    fn group(&mut self, close: &str) -> Result<SyntaxTree, Error> {
         self.scanner.at += 1;
         self.scanner.enter()?;
         let inner = self.choice()?;
-        self.lines();
+        self.skip_lines();
         self.scanner.leave();
         self.scanner.expect(close, "at the end of a group")?;
         Ok(inner)
     }
 
-    fn reference(&mut self) -> Result<Tree, Error> {
+    fn reference(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         let name = self.name()?;
         let mut arguments = Vec::new();
-        if !is_count_next(&mut self.scanner) && eat_behind_blanks(&mut self.scanner, "{") {
+        if !is_count_next(&mut self.scanner) && eat_after_whitespace(&mut self.scanner, "{") {
             self.scanner.enter()?;
             loop {
                 arguments.push(self.choice()?);
-                self.lines();
+                self.skip_lines();
                 if self.scanner.eat("}") {
                     break;
                 }
@@ -406,6 +407,6 @@ impl Reader {
             }
             self.scanner.leave();
         }
-        Ok(Tree::Name(name, arguments, self.scanner.span(start)))
+        Ok(SyntaxTree::Name(name, arguments, self.scanner.span(start)))
     }
 }

@@ -3,26 +3,29 @@
 use rustc_hash::FxHashSet;
 
 use crate::grammar::Note;
-use crate::notation::atoms::Leaf;
-use crate::notation::build::{Build, DEPTH};
-use crate::notation::{TerminalSource, Tree};
+use crate::notation::atoms::Atom;
+use crate::notation::build::{GrammarBuilder, MAX_DEPTH};
+use crate::notation::{SyntaxTree, TerminalSource};
 
-impl<'a> Build<'a> {
+impl<'a> GrammarBuilder<'a> {
     /// Notes of patterns with alternatives that Lark would let reach over what stands beside them.
-    pub(in crate::notation) fn joined(&self, needed: &FxHashSet<&str>) -> Vec<Note> {
+    pub(in crate::notation) fn pattern_concat_notes(
+        &self,
+        needed_symbols: &FxHashSet<&str>,
+    ) -> Vec<Note> {
         let terminals = self.source.terminals.iter();
-        let needed = terminals.filter(|one| needed.contains(one.name.as_str()));
-        needed.filter_map(|one| self.joined_within(one)).collect()
+        let needed_symbols = terminals.filter(|one| needed_symbols.contains(one.name.as_str()));
+        needed_symbols.filter_map(|one| self.pattern_concat_note(one)).collect()
     }
 
-    fn joined_within(&self, terminal: &'a TerminalSource) -> Option<Note> {
+    fn pattern_concat_note(&self, terminal: &'a TerminalSource) -> Option<Note> {
         let mut open = vec![&terminal.body];
         while let Some(tree) = open.pop() {
             match tree {
-                Tree::Sequence(list) => {
-                    let found = list.iter().find_map(|one| self.bare(one));
-                    if let Some(leaf) = found.filter(|_| list.len() > 1) {
-                        let (name, written) = (&terminal.name, &leaf.written);
+                SyntaxTree::Sequence(list) => {
+                    let found = list.iter().find_map(|one| self.unbracketed_pattern(one));
+                    if let Some(atom) = found.filter(|_| list.len() > 1) {
+                        let (name, written) = (&terminal.name, &atom.source_text);
                         let message = format!(
                             "in the terminal {name}, {written} is one part; Lark joins the texts of \
                              patterns, where its | would split all of it: put it into (?:…)"
@@ -31,8 +34,8 @@ impl<'a> Build<'a> {
                     }
                     open.extend(list);
                 }
-                Tree::Choice(list) => open.extend(list),
-                Tree::Maybe(one) | Tree::Repeat(one, ..) => open.push(one),
+                SyntaxTree::Choice(list) => open.extend(list),
+                SyntaxTree::Optional(one) | SyntaxTree::Repeat(one, ..) => open.push(one),
                 _ => {}
             }
         }
@@ -40,10 +43,10 @@ impl<'a> Build<'a> {
     }
 
     /// The pattern that a part is, if nothing holds its alternatives together.
-    fn bare(&self, tree: &'a Tree) -> Option<&'a Leaf> {
-        let leaf = self.only_leaf(tree, DEPTH).filter(|leaf| leaf.flags.is_empty());
+    fn unbracketed_pattern(&self, tree: &'a SyntaxTree) -> Option<&'a Atom> {
+        let atom = self.single_atom(tree, MAX_DEPTH).filter(|atom| atom.flags.is_empty());
         // Keys of patterns begin so; what is imported has brackets around it.
-        leaf.filter(|leaf| leaf.key.starts_with('/') && has_alternatives(&leaf.key))
+        atom.filter(|atom| atom.identity.starts_with('/') && has_alternatives(&atom.identity))
     }
 }
 

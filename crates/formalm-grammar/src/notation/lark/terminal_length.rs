@@ -1,84 +1,102 @@
 //! The order in which Lark tries terminals: higher priority, then more characters at most, then a
 //! longer pattern, then the name. So what a pattern would look like when written out counts.
 
-use crate::notation::atoms::Leaf;
-use crate::notation::lookaround::width;
-use crate::notation::{TerminalSource, Tree};
+use crate::notation::atoms::Atom;
+use crate::notation::lookaround::char_width;
+use crate::notation::{SyntaxTree, TerminalSource};
 
 /// What is known of a pattern once all its terminals are written out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::notation) struct Shape {
-    pub(in crate::notation) least: u64,
+pub(in crate::notation) struct PatternLengths {
+    pub(in crate::notation) min_chars: u64,
     /// Most characters; the largest number stands for no end.
-    pub(in crate::notation) most: u64,
+    pub(in crate::notation) max_chars: u64,
     /// Characters of the pattern, or of the text that it stands for.
-    pub(in crate::notation) length: u64,
+    pub(in crate::notation) len: u64,
     /// Characters of the pattern as a part of another one.
-    written: u64,
+    written_len: u64,
     /// Characters of what its flags are written as there, in front of it and behind it.
-    flags: u64,
+    flags_len: u64,
     /// Case is ignored in all of it.
-    pub(in crate::notation) folds: bool,
+    pub(in crate::notation) ignores_case: bool,
 }
 
-impl Shape {
-    pub(in crate::notation) fn of_leaf(leaf: &Leaf) -> Shape {
-        let (least, most) = width(&leaf.node);
-        let most = most.unwrap_or(u64::MAX);
+impl PatternLengths {
+    pub(in crate::notation) fn of_atom(atom: &Atom) -> PatternLengths {
+        let (min_chars, max_chars) = char_width(&atom.node);
+        let max_chars = max_chars.unwrap_or(u64::MAX);
         // A flag is written around the pattern: (?i:…).
-        let flags = 5 * leaf.flags.chars().count() as u64;
-        let (written, folds) = (leaf.written_length + flags, leaf.flags.contains('i'));
-        Shape { least, most, length: leaf.length, written, flags, folds }
+        let flags_len = 5 * atom.flags.chars().count() as u64;
+        let (written_len, ignores_case) = (atom.escaped_len + flags_len, atom.flags.contains('i'));
+        PatternLengths { min_chars, max_chars, len: atom.len, written_len, flags_len, ignores_case }
     }
 
     /// That of a pattern without end of which nothing else is known.
-    pub(in crate::notation) fn endless() -> Shape {
-        Shape::joined(0, 0, u64::MAX)
+    pub(in crate::notation) fn unbounded() -> PatternLengths {
+        PatternLengths::composite(0, 0, u64::MAX)
     }
 
-    fn joined(length: u64, least: u64, most: u64) -> Shape {
-        Shape { least, most, length, written: length, flags: 0, folds: false }
+    fn composite(len: u64, min_chars: u64, max_chars: u64) -> PatternLengths {
+        PatternLengths {
+            min_chars,
+            max_chars,
+            len,
+            written_len: len,
+            flags_len: 0,
+            ignores_case: false,
+        }
     }
 
     /// The key that sorts alternatives within a terminal.
-    pub(in crate::notation) fn rank(&self) -> (u64, u64, u64) {
-        (u64::MAX - self.most, u64::MAX - self.least, u64::MAX - self.length)
+    pub(in crate::notation) fn alternative_rank(&self) -> (u64, u64, u64) {
+        (u64::MAX - self.max_chars, u64::MAX - self.min_chars, u64::MAX - self.len)
     }
 
-    pub(in crate::notation) fn sequence(parts: &[Shape]) -> Shape {
+    pub(in crate::notation) fn sequence(parts: &[PatternLengths]) -> PatternLengths {
         if let [one] = parts {
             return *one;
         }
-        let sum = |of: fn(&Shape) -> u64| parts.iter().map(of).fold(0, u64::saturating_add);
-        Shape::joined(sum(|one| one.written), sum(|one| one.least), sum(|one| one.most))
+        let sum =
+            |of: fn(&PatternLengths) -> u64| parts.iter().map(of).fold(0, u64::saturating_add);
+        PatternLengths::composite(
+            sum(|one| one.written_len),
+            sum(|one| one.min_chars),
+            sum(|one| one.max_chars),
+        )
     }
 
-    pub(in crate::notation) fn choice(parts: &[Shape]) -> Shape {
+    pub(in crate::notation) fn choice(parts: &[PatternLengths]) -> PatternLengths {
         if let [one] = parts {
             return *one;
         }
-        let written: u64 = parts.iter().map(|one| one.written + 1).sum();
-        let least = parts.iter().map(|one| one.least).min().unwrap_or(0);
-        let most = parts.iter().map(|one| one.most).max().unwrap_or(0);
-        Shape::joined(written + 3, least, most)
+        let written_len: u64 = parts.iter().map(|one| one.written_len + 1).sum();
+        let min_chars = parts.iter().map(|one| one.min_chars).min().unwrap_or(0);
+        let max_chars = parts.iter().map(|one| one.max_chars).max().unwrap_or(0);
+        PatternLengths::composite(written_len + 3, min_chars, max_chars)
     }
 
-    pub(in crate::notation) fn repeated(self, min: u32, max: Option<u32>) -> Shape {
+    pub(in crate::notation) fn repeated(self, min: u32, max: Option<u32>) -> PatternLengths {
         let sign = match (min, max) {
             (0 | 1, None) | (0, Some(1)) => 1,
             (min, Some(max)) if min == max => 2 + digits(min),
             (min, max) => 3 + digits(min) + max.map_or(0, digits),
         };
-        let most = match max {
-            _ if self.most == 0 => 0,
-            Some(max) => self.most.saturating_mul(u64::from(max)),
+        let max_chars = match max {
+            _ if self.max_chars == 0 => 0,
+            Some(max) => self.max_chars.saturating_mul(u64::from(max)),
             None => u64::MAX,
         };
-        let least = self.least.saturating_mul(u64::from(min));
-        let length = self.written + 4 + sign;
+        let min_chars = self.min_chars.saturating_mul(u64::from(min));
+        let len = self.written_len + 4 + sign;
         // Its flags are those of the whole as well.
-        let (written, flags, folds) = (length + self.flags, self.flags, self.folds);
-        Shape { written, flags, folds, ..Shape::joined(length, least, most) }
+        let (written_len, flags_len, ignores_case) =
+            (len + self.flags_len, self.flags_len, self.ignores_case);
+        PatternLengths {
+            written_len,
+            flags_len,
+            ignores_case,
+            ..PatternLengths::composite(len, min_chars, max_chars)
+        }
     }
 }
 
@@ -127,23 +145,26 @@ const NAMES: [(&str, &str); 36] = [
 ];
 
 /// The name that sorts a text or pattern within a rule, the `number`th without one.
-pub(in crate::notation) fn name(
-    leaf: &Leaf,
+pub(in crate::notation) fn anonymous_name(
+    atom: &Atom,
     number: usize,
     taken: impl Fn(&str) -> bool,
 ) -> String {
-    let given = leaf.text.as_deref().and_then(|text| {
-        let known = NAMES.iter().find(|(known, _)| *known == text).map(|&(_, name)| name);
+    let given = atom.text.as_deref().and_then(|text| {
+        let known = NAMES
+            .iter()
+            .find(|(known, _)| *known == text)
+            .map(|&(_, anonymous_name)| anonymous_name);
         let is_name = text.chars().all(|one| one.is_alphanumeric() || one == '_')
             && !text.starts_with(|one: char| one.is_numeric());
         known.map(str::to_owned).or_else(|| is_name.then(|| text.to_uppercase()))
     });
-    let free = given.filter(|name| !taken(name));
+    let free = given.filter(|anonymous_name| !taken(anonymous_name));
     free.unwrap_or_else(|| format!("__ANON_{number}"))
 }
 
 /// A pattern once its escapes that name a character are that character.
-pub(in crate::notation) fn pattern_read(pattern: &str) -> String {
+pub(in crate::notation) fn unescape_pattern(pattern: &str) -> String {
     let mut characters = pattern.chars();
     let mut read = String::new();
     while let Some(one) = characters.next() {
@@ -175,34 +196,37 @@ pub(in crate::notation) fn pattern_read(pattern: &str) -> String {
 }
 
 /// Characters of a text once what means something in a pattern is escaped.
-pub(in crate::notation) fn escaped_length(text: &str) -> u64 {
+pub(in crate::notation) fn escaped_len(text: &str) -> u64 {
     const SPECIAL: &str = "()[]{}?*+-|^$\\.&~# \t\n\r\u{b}\u{c}";
     text.chars().map(|one| if SPECIAL.contains(one) { 2 } else { 1 }).sum()
 }
 
 /// The shape of a part of a terminal; names of terminals that are not defined have none.
-pub(in crate::notation) fn shape<'a>(
-    tree: &Tree,
+pub(in crate::notation) fn pattern_lengths<'a>(
+    tree: &SyntaxTree,
     defined: &impl Fn(&str) -> Option<&'a TerminalSource>,
     depth: usize,
-) -> Shape {
-    let nothing = Shape::joined(0, 0, 0);
+) -> PatternLengths {
+    let nothing = PatternLengths::composite(0, 0, 0);
     if depth == 0 {
         return nothing;
     }
-    let all = |list: &[Tree]| -> Vec<Shape> {
-        list.iter().map(|one| shape(one, defined, depth - 1)).collect()
+    let all = |list: &[SyntaxTree]| -> Vec<PatternLengths> {
+        list.iter().map(|one| pattern_lengths(one, defined, depth - 1)).collect()
     };
     match tree {
-        Tree::Leaf(leaf) => Shape::of_leaf(leaf),
-        Tree::Name(name, ..) => {
-            defined(name).map_or(nothing, |source| shape(&source.body, defined, depth - 1))
-        }
-        Tree::Sequence(list) => Shape::sequence(&all(list)),
-        Tree::Choice(list) => Shape::choice(&all(list)),
+        SyntaxTree::Atom(atom) => PatternLengths::of_atom(atom),
+        SyntaxTree::Name(anonymous_name, ..) => defined(anonymous_name)
+            .map_or(nothing, |source| pattern_lengths(&source.body, defined, depth - 1)),
+        SyntaxTree::Sequence(list) => PatternLengths::sequence(&all(list)),
+        SyntaxTree::Choice(list) => PatternLengths::choice(&all(list)),
         // Not of Lark's syntax.
-        Tree::Except(..) | Tree::Both(..) | Tree::Outside(..) => nothing,
-        Tree::Maybe(one) => shape(one, defined, depth - 1).repeated(0, Some(1)),
-        Tree::Repeat(one, min, max) => shape(one, defined, depth - 1).repeated(*min, *max),
+        SyntaxTree::Difference(..) | SyntaxTree::Intersection(..) | SyntaxTree::Complement(..) => {
+            nothing
+        }
+        SyntaxTree::Optional(one) => pattern_lengths(one, defined, depth - 1).repeated(0, Some(1)),
+        SyntaxTree::Repeat(one, min, max) => {
+            pattern_lengths(one, defined, depth - 1).repeated(*min, *max)
+        }
     }
 }
