@@ -1,4 +1,4 @@
-//! The lazy deterministic machine of a grammar.
+//! [`GrammarAutomaton`]: the lazy deterministic automaton of a grammar, shared between threads.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
@@ -19,24 +19,24 @@ use crate::state::{GrammarState, UselessReason};
 use crate::transitions::{TransitionTable, UNKNOWN};
 use crate::unusable_alternatives::unusable;
 
-/// What to ask instead where a language in the rules knows what it refuses alone.
+/// The hint shown if an external parser rules out an exact answer.
 const NO_COMPLETION_HINT: &str = "is_viable(text) tells what is not refused";
 
-/// No member continues so. A list of readings is the state of the next number.
+/// The dead state. The list of configurations `n` is state `n + 1`.
 pub(crate) const DEAD: u32 = 1;
 
 const ACCEPTING: u32 = 1;
-/// Whether a state is accepting was found out.
+/// The flag that acceptance was computed.
 const ACCEPTANCE_KNOWN: u32 = 2;
 
-/// A lazy deterministic automaton over bytes with as many states as texts can tell apart; shared
-/// freely between threads.
+/// A lazy deterministic automaton over bytes. Its states are the inputs that it can distinguish;
+/// threads share it freely.
 #[derive(Debug)]
 pub struct GrammarAutomaton {
-    /// What it was built from, to build it again.
+    /// The source grammar, kept to build a fresh automaton.
     grammar: Arc<Grammar>,
     shared: Arc<Lock<SharedState>>,
-    /// Of a machine to look ahead with the states that it has met.
+    /// The states visited by a scratch copy; `None` in the original.
     scratch: Option<ScratchStates>,
     survey: Survey,
     pub(crate) classes: [u8; 256],
@@ -44,23 +44,23 @@ pub struct GrammarAutomaton {
     start: StateId,
     limits: Limits,
     notes: Vec<Note>,
-    /// Every member is valid UTF-8.
+    /// `true` if every member is valid UTF-8.
     text: bool,
-    /// Some language in the rules is asked, and knows what it refuses alone.
+    /// `true` if some sublanguage is an external parser, which only knows what it rejects.
     pub(crate) asks: bool,
 }
 
-/// Most reasons that the refusal of an empty grammar names.
+/// Maximum number of reasons in the error for an empty grammar. Chosen, not measured.
 const MAX_NOTES: usize = 3;
 
-/// Why a grammar has no member.
+/// The reason why a grammar is empty.
 enum EmptyReason {
     Rules,
     Lexemes,
 }
 
 impl EmptyReason {
-    /// The refusal of an empty grammar; `notes` tell which lexemes are never read.
+    /// Builds the error for an empty grammar; `notes` name the lexemes that are never read.
     fn error(self, notes: &[Note]) -> Error {
         let (message, hint) = match self {
             EmptyReason::Rules => (
@@ -82,7 +82,7 @@ impl EmptyReason {
     }
 }
 
-/// What is known beside a regular language, by each [`Look`].
+/// Completion bounds for the intersection with a regular language, one per precision.
 #[derive(Debug)]
 struct BoundsByPrecision([Option<CompletionBounds>; 3]);
 
@@ -92,18 +92,18 @@ impl Remembered for BoundsByPrecision {
     }
 }
 
-/// What changes while the machine grows.
+/// The part of the automaton behind its lock.
 #[derive(Debug)]
 pub(crate) struct SharedState {
     pub(crate) core: Box<GrammarState>,
     pub(crate) live: FxHashMap<u32, ByteSet>,
 }
 
-/// What changes, locked. The steps that it takes are noted once it is let go.
+/// Exclusive access to the shared state. The steps taken are reported when it is released.
 #[derive(Debug)]
 pub(crate) struct LockedState<'a> {
     shared: MutexGuard<'a, SharedState>,
-    /// Of a machine to look ahead with the tables in whose place its own are.
+    /// In a scratch copy, the tables of the original, swapped out while the lock is held.
     others: Option<MutexGuard<'a, StateTables>>,
     before: u64,
 }
@@ -138,12 +138,12 @@ impl Drop for LockedState<'_> {
 }
 
 impl GrammarAutomaton {
-    /// The machine of a grammar.
+    /// Builds the automaton of a grammar.
     ///
     /// # Errors
     ///
-    /// [`Error::Language`] if no text is a member or a terminal cannot be read as the grammar
-    /// asks; [`Error::Limit`] if preparing it takes more than `limits`.
+    /// [`Error::Language`] if the grammar is empty or a terminal cannot be lexed as the grammar
+    /// demands; [`Error::Limit`] if building it exceeds `limits`.
     pub fn new(grammar: &Grammar, limits: Limits) -> Result<GrammarAutomaton, Error> {
         match GrammarAutomaton::build(grammar, limits)? {
             Ok(automaton) => Ok(automaton),
@@ -151,11 +151,11 @@ impl GrammarAutomaton {
         }
     }
 
-    /// The machine of a grammar; `None` if no text is a member.
+    /// Builds the automaton of a grammar; `None` if the grammar is empty.
     ///
     /// # Errors
     ///
-    /// As [`GrammarAutomaton::new`] otherwise.
+    /// Otherwise as [`GrammarAutomaton::new`].
     pub fn of(grammar: &Grammar, limits: Limits) -> Result<Option<GrammarAutomaton>, Error> {
         Ok(GrammarAutomaton::build(grammar, limits)?.ok())
     }
@@ -191,7 +191,7 @@ impl GrammarAutomaton {
             notes,
             asks: core.has_external_parsers(),
             text: grammar.terminals.iter().all(|one| {
-                // The lexemes of a pattern are texts.
+                // A terminal with lookahead comes from a pattern, whose lexemes are valid UTF-8.
                 match &one.embedded {
                     Some(embedded) => embedded.is_text,
                     None => one.language.is_text() || one.language.is_lexeme(),
@@ -204,23 +204,23 @@ impl GrammarAutomaton {
         Ok(Ok(automaton))
     }
 
-    /// Whether every member is valid UTF-8; `false` may also mean that it was not looked into.
+    /// Returns `true` if every member is valid UTF-8; `false` may also mean that this is unknown.
     pub fn is_text(&self) -> bool {
         self.text
     }
 
-    /// What the user should know about the grammar: rules of no use, and what the front-end noted.
+    /// Returns notes for the user: useless rules, and remarks of the notation's reader.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
-    /// Number of states kept so far.
+    /// Returns the number of states interned so far.
     pub fn state_count(&self) -> usize {
         self.lock().core.states.len() - 1
     }
 
     pub(crate) fn lock(&self) -> LockedState<'_> {
-        // A panic while the lock was held leaves at worst something half remembered.
+        // A panic while the lock was held leaves at worst an incomplete cache.
         let shared = self.shared.lock();
         let others = self.scratch.as_ref().map(ScratchStates::lock);
         let mut locked = LockedState { before: shared.core.gss.meter.total(), shared, others };
@@ -228,7 +228,7 @@ impl GrammarAutomaton {
         locked
     }
 
-    /// The state after a byte, found out if it is not known.
+    /// Returns the state after a byte, computing it if it is unknown.
     pub(crate) fn next_with_state(
         &self,
         core: &mut GrammarState,
@@ -250,7 +250,7 @@ impl GrammarAutomaton {
         Ok(next)
     }
 
-    /// The state after a class of bytes, [`UNKNOWN`] if it was not found out.
+    /// Returns the state after a byte class; [`UNKNOWN`] if it was not computed.
     #[inline]
     pub(crate) fn known_successor(&self, state: u32, class: u8) -> u32 {
         let next = self.transitions.get(state, class);
@@ -262,8 +262,8 @@ impl GrammarAutomaton {
         check(Resource::Bytes, core.states.memory_bytes() as u64, self.limits.bytes)
     }
 
-    /// Finds out whether a state is accepting: where that is asked, which is not at each byte of a
-    /// text nor at each token.
+    /// Computes whether a state is accepting. This is done on demand: most bytes and tokens never
+    /// need it.
     fn compute_acceptance(&self, state: u32) -> Result<bool, Error> {
         let core = &mut self.lock().core;
         core.gss.meter.reset();
@@ -275,7 +275,7 @@ impl GrammarAutomaton {
         Ok(accepting)
     }
 
-    /// The state after a byte.
+    /// Returns the state after a byte.
     #[inline]
     pub(crate) fn next(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let next = match self.known_successor(state.number(), self.classes[usize::from(byte)]) {
@@ -289,7 +289,7 @@ impl GrammarAutomaton {
 }
 
 impl GrammarState {
-    /// The state before anything was read; [`NOTHING`] if no member is reachable.
+    /// Returns the start state; [`NOTHING`] if no member is reachable.
     fn start(&mut self) -> Result<u32, Error> {
         let mut configurations = self.start_configurations()?;
         if self.checked {
@@ -298,7 +298,7 @@ impl GrammarState {
         Ok(self.state(&configurations))
     }
 
-    /// Bytes that some member continues with, nothing built being kept.
+    /// Returns the bytes with a successor, discarding everything built on the way.
     fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Error> {
         let mut live = vec![false; self.lexer.representatives().len()];
         for (at, byte) in self.lexer.representatives().to_vec().into_iter().enumerate() {
@@ -343,7 +343,7 @@ impl Machine for GrammarAutomaton {
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         if self.asks && !self.ways_at(state)?.within().is_empty() {
-            // Those that nothing is known against.
+            // An external parser excludes no byte in advance.
             let mut all = ByteSet::default();
             (0..=255).for_each(|byte| all.insert(byte));
             return Ok(all);
@@ -399,7 +399,8 @@ impl Machine for GrammarAutomaton {
 
     fn enter(&self, state: StateId) -> Result<StateId, Error> {
         let Some(scratch) = &self.scratch else { return Ok(state) };
-        // Without its own tables in their place, those of the other machine are there.
+        // The lock is taken directly, without the scratch tables, so that the tables of the
+        // original are in place.
         let shared = &mut *self.shared.lock();
         scratch.enter(shared, state)
     }
@@ -495,7 +496,7 @@ impl Machine for GrammarAutomaton {
         })
     }
 
-    /// Terminals that share a machine share its successor.
+    /// Terminals that share a machine also share its fresh copy.
     fn renewed(&self) -> Result<Option<GrammarAutomaton>, Error> {
         let mut grammar = Grammar::clone(&self.grammar);
         let mut machines: FxHashMap<*const (), Arc<dyn Machine>> = FxHashMap::default();

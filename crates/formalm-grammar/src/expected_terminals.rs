@@ -1,4 +1,4 @@
-//! Which terminals may go on at a place: what a message can name.
+//! The terminals that may continue the input in a state, for error messages.
 
 use formalm_automata::{Error, StateId};
 use rustc_hash::FxHashMap;
@@ -9,8 +9,8 @@ use crate::interner::NOTHING;
 use crate::lr0::elements;
 
 impl GrammarAutomaton {
-    /// The terminals of which a lexeme may begin in a state, or is under way in it, ascending; with
-    /// whether it is under way.
+    /// Returns the terminals of which a lexeme may begin in a state or is being read, ascending,
+    /// each with whether it is being read.
     ///
     /// # Errors
     ///
@@ -24,7 +24,7 @@ impl GrammarAutomaton {
                 let allowed = core.gss.allowed(core.stacks_of(configuration.parser_state))?;
                 let set = core.gss.lr0.sets.copy(allowed);
                 for terminal in elements(&set).filter_map(|number| number.checked_sub(1)) {
-                    // Levels have no text: they are told by the end of a line.
+                    // Indentation terminals have no text: the end of a line produces them.
                     if !core.indentation.as_ref().is_some_and(|one| one.is_level(terminal)) {
                         found.entry(terminal).or_insert(false);
                     }
@@ -37,7 +37,8 @@ impl GrammarAutomaton {
             }
             for (terminal, _) in core.lexer.distances(configuration.lexeme)? {
                 if core.after(configuration.parser_state, terminal)? != NOTHING {
-                    // What only watches a lexeme stands for the terminal that it becomes.
+                    // A thread that tracks a replacement stands for the terminal that the lexeme
+                    // becomes.
                     found.insert(terminal % core.terminals, true);
                 }
             }
@@ -50,7 +51,7 @@ impl GrammarAutomaton {
 }
 
 impl Grammar {
-    /// The rules in whose right-hand sides a terminal is.
+    /// Returns the rules whose right-hand sides contain a terminal.
     pub fn rules_of(&self, terminal: usize) -> Vec<usize> {
         let has = |body: &Node| {
             let mut nodes = vec![body];

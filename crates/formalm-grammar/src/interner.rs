@@ -1,26 +1,27 @@
-//! Interned lists of integers: equal lists have equal numbers.
+//! An interner of integer lists: equal lists have equal ids.
 
 use std::hash::Hasher;
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-/// Lists by number, one behind the other. Number 0 is the empty list.
+/// Interned lists in one flat buffer. Id 0 is the empty list.
 #[derive(Debug)]
 pub(crate) struct ListInterner {
     items: Vec<u32>,
-    /// Where each list begins, and where the last one ends.
+    /// Start offset of each list, and the end of the last one.
     starts: Vec<u32>,
     ids: HashTable<u32>,
 }
 
-/// The number of the empty list.
+/// The id of the empty list.
 pub(crate) const NOTHING: u32 = 0;
 
-/// Bytes of a list beside its items: where it begins, and its place in the table.
+/// Bytes per list besides its items: its offset and its hash table entry.
 const ENTRY_OVERHEAD_BYTES: usize = 14;
 
-/// With more space than so many times what is used, some is given back; not below so many items.
+/// The buffer shrinks after a truncation if its capacity exceeds `MAX_SLACK` times its use, but not
+/// below `MIN_SHRINK_ITEMS` items. Chosen, not measured.
 const MAX_SLACK: usize = 4;
 const MIN_SHRINK_ITEMS: usize = 1 << 16;
 
@@ -53,7 +54,7 @@ impl ListInterner {
         at(&self.items, &self.starts, id)
     }
 
-    /// The list, to be kept while others are interned.
+    /// Returns a copy of the list, for use while others are interned.
     pub(crate) fn copy(&self, id: u32) -> Box<[u32]> {
         self.get(id).into()
     }
@@ -62,7 +63,7 @@ impl ListInterner {
         self.starts.len() - 1
     }
 
-    /// Forgets all lists from number `len` on.
+    /// Drops all lists with ids from `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
         for id in (len..self.len()).rev() {
             let hash = hash_of(self.get(id as u32));
@@ -94,7 +95,7 @@ fn hash_of(list: &[u32]) -> u64 {
     hasher.finish()
 }
 
-/// The sorted union of two sorted lists without repetition.
+/// Returns the sorted union of two sorted lists without duplicates.
 pub(crate) fn union(left: &[u32], right: &[u32]) -> Vec<u32> {
     let mut joined = [left, right].concat();
     joined.sort_unstable();
@@ -121,7 +122,7 @@ mod tests {
         let more: Vec<u32> = (0..200).map(|one| lists.intern(&[900, one])).collect();
         lists.truncate(len);
         assert_eq!((lists.len(), lists.memory_bytes()), (len, bytes));
-        // What was forgotten is not found; what was kept is.
+        // Dropped lists are not found; kept ones are.
         assert_eq!(lists.intern(&[900, 199]), more[0]);
         assert_eq!(lists.intern(&[900, 0]), more[1]);
         assert!((0..).zip(&ids).all(|(seed, &id)| lists.intern(&list(seed)) == id));

@@ -1,10 +1,16 @@
-//! Context-free grammars as lazy deterministic machines over bytes.
+//! Context-free grammars as lazy deterministic automata over bytes.
 //!
-//! A front-end reads the text of a grammar into a [`Grammar`]; [`GrammarAutomaton`] is its
-//! machine. Between the two: right-hand sides become plain productions, useless ones are dropped
-//! and cycles of units merged ([`normal_form`]); LR(0) states are built on demand ([`lr0`]), stacks
-//! of them are interned ([`gss`]); terminals are read together by one lazy lexer ([`lexer`]).
-//! Nothing recurses along a text or its nesting.
+//! The crate parses a grammar (Lark, GBNF or EBNF) into a [`Grammar`], and runs it as a
+//! [`GrammarAutomaton`]: a byte at a time, with interned states, over a graph-structured stack of
+//! LR(0) states and a lazy lexer that reads all terminals in parallel. No function recurses along
+//! the input or its nesting.
+//!
+//! ```text
+//!  grammar text ─► notation ─► Grammar ─► normal_form ─► lr0 ─► gss ───────┐
+//!                                 │                                       ├─► step ─► GrammarAutomaton
+//!                                 └─► terminal_automata ─► lexer ─────────┘
+//!                  side tables: dead_end_proof · completion · indentation · sublanguages · trees
+//! ```
 
 mod ambiguity;
 mod automaton;

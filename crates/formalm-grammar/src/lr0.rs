@@ -1,7 +1,9 @@
-//! LR(0) states, built when a stack first reaches them.
+//! The LR(0) automaton, built on demand when a stack first reaches a state.
 //!
-//! The dot walks over symbols that may be empty without pushing anything, so nothing empty is ever
-//! on a stack: an item is a place in a production and how many symbols of it were pushed.
+//! An item is a dot position in a production and the number of symbols pushed. The dot also moves
+//! over nullable symbols without a push, so no stack ever holds an empty symbol.
+//!
+//! Reference: D. E. Knuth, "On the translation of languages from left to right" (1965).
 
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
@@ -10,14 +12,14 @@ use crate::interner::{ListInterner, NOTHING};
 use crate::limits::StepMeter;
 use crate::normal_form::NormalizedGrammar;
 
-/// Stands behind the last symbol of a production.
+/// The symbol after the last one of a production.
 pub(crate) const END: u32 = u32::MAX;
 /// A successor that was not built yet.
 const UNKNOWN: u32 = u32::MAX;
-/// The number of "end of text" in sets of terminals; terminal `t` is `t + 1`.
+/// The number of "end of input" in terminal sets; terminal `t` has number `t + 1`.
 pub(crate) const END_OF_INPUT: u32 = 0;
 
-/// Numbers of a set kept as a list of words.
+/// Returns `true` if a bit set contains a number.
 pub(crate) fn contains(words: &[u32], number: u32) -> bool {
     words.get(number as usize >> 5).is_some_and(|word| word >> (number & 31) & 1 != 0)
 }
@@ -28,7 +30,7 @@ pub(crate) fn insert(words: &mut Vec<u32>, number: u32) {
     words[at] |= 1 << (number & 31);
 }
 
-/// The union of two sets; neither ends in a zero word, so equal sets are equal lists.
+/// Adds a set to another one. No set ends with a zero word, so equal sets are equal lists.
 pub(crate) fn join(left: &mut Vec<u32>, right: &[u32]) {
     left.resize(left.len().max(right.len()), 0);
     for (word, more) in left.iter_mut().zip(right) {
@@ -36,7 +38,7 @@ pub(crate) fn join(left: &mut Vec<u32>, right: &[u32]) {
     }
 }
 
-/// The numbers of a set, ascending.
+/// Returns the numbers in a set, ascending.
 pub(crate) fn elements(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
     (0..).zip(words).flat_map(|(at, &word)| {
         let rest = std::iter::successors(Some(word), |rest| Some(rest & rest.checked_sub(1)?));
@@ -47,47 +49,49 @@ pub(crate) fn elements(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
 /// An LR(0) state.
 #[derive(Debug)]
 struct Lr0State {
-    /// Pairs of place and number pushed.
+    /// The kernel: pairs of dot position and number of symbols pushed.
     kernel: u32,
-    /// What can be shifted: a set.
+    /// The set of terminals that can be shifted.
     shifts: u32,
-    /// How many symbols were pushed of the items of the kernel, ascending.
+    /// The numbers of symbols pushed in the kernel's items, ascending.
     pops: Box<[u32]>,
-    /// Left sides that can be reduced to, with the number of symbols to pop.
+    /// Left-hand sides of possible reductions, with the number of symbols to pop.
     reductions: Box<[(u32, u32)]>,
-    /// Per symbol, ascending: kernel of the successor, and the successor once built.
+    /// Per symbol, ascending: the kernel of the successor, and the successor once it is built.
     moves: Vec<(u32, u32, u32)>,
 }
 
-/// The states built so far.
+/// The states built so far, and the productions they are built from.
 #[derive(Debug)]
 pub(crate) struct Lr0Automaton {
-    /// Symbol at each place of each production.
+    /// The symbol at each dot position.
     pub(crate) symbol_at: Vec<u32>,
-    /// Left side of the production of each place.
+    /// The left-hand side of the production at each dot position.
     pub(crate) left: Vec<u32>,
-    /// Whether the rest of a production from each place can be spelled; nothing where all can.
+    /// `true` if the rest of the production from a dot position is always spellable, see
+    /// [`crate::dead_end_proof`]; empty if all are.
     pub(crate) always_spellable: Vec<bool>,
-    /// Bytes of a shortest rest of the production from each place.
+    /// Minimum bytes of the rest of the production from each dot position.
     rest_bytes: Vec<u32>,
-    /// Per symbol the first places of its productions.
+    /// Per symbol the first dot positions of its productions.
     pub(crate) firsts: Vec<Vec<u32>>,
     pub(crate) nullable: Vec<bool>,
     pub(crate) terminals: u32,
     states: Vec<Lr0State>,
-    /// Memory of the states, counted as they are made: it is asked for at every shift.
+    /// Bytes used by the states, maintained incrementally because every shift reads it.
     state_bytes: usize,
     kernels: ListInterner,
-    /// State of each kernel.
+    /// The state of each kernel.
     built: Vec<u32>,
-    /// Sets of terminals; kept, as there are few.
+    /// Terminal sets. They are few and never dropped.
     pub(crate) sets: ListInterner,
-    /// Unions of two of them.
+    /// Cached unions of two terminal sets.
     unions: FxHashMap<(u32, u32), u32>,
 }
 
 impl Lr0Automaton {
-    /// Tables of productions; `shortest` are the bytes of a shortest text of each symbol.
+    /// Builds the automaton of some productions; `shortest_bytes` is the length of a shortest
+    /// string of each symbol.
     pub(crate) fn new(
         normalized: &NormalizedGrammar,
         shortest_bytes: &[u32],
@@ -136,7 +140,7 @@ impl Lr0Automaton {
         self.rest_bytes.extend(rests.into_iter().rev());
     }
 
-    /// The union of two sets of terminals.
+    /// Returns the union of two terminal sets.
     pub(crate) fn joined(&mut self, left: u32, right: u32) -> u32 {
         if left == right || right == NOTHING {
             return left;
@@ -152,61 +156,61 @@ impl Lr0Automaton {
         })
     }
 
-    /// Places of the state's kernel.
+    /// Returns the dot positions of a state's kernel.
     pub(crate) fn kernel_positions(&self, state: u32) -> impl Iterator<Item = usize> + '_ {
         let kernel = self.kernels.get(self.states[state as usize].kernel);
         kernel.chunks_exact(2).map(|item| item[0] as usize)
     }
 
-    /// Places of the state's kernel with the number of symbols pushed.
+    /// Returns the dot positions of a state's kernel with the number of symbols pushed.
     pub(crate) fn kernel(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let kernel = self.kernels.get(self.states[state as usize].kernel);
         kernel.chunks_exact(2).map(|item| (item[0], item[1]))
     }
 
-    /// Symbols that lead on from a state.
+    /// Returns the symbols with a transition from a state.
     pub(crate) fn next_symbols(&self, state: u32) -> Vec<u32> {
         self.states[state as usize].moves.iter().map(|one| one.0).collect()
     }
 
-    /// What a state can shift.
+    /// Returns the set of terminals that a state can shift.
     pub(crate) fn shifts(&self, state: u32) -> u32 {
         self.states[state as usize].shifts
     }
 
-    /// How many symbols were pushed of the items of a state's kernel, ascending.
+    /// Returns the numbers of symbols pushed in the items of a state's kernel, ascending.
     pub(crate) fn pops(&self, state: u32) -> &[u32] {
         &self.states[state as usize].pops
     }
 
-    /// Left sides a state reduces to, and how many symbols each pops.
+    /// Returns the left-hand sides that a state can reduce to, and how many symbols each pops.
     pub(crate) fn reductions(&self, state: u32) -> &[(u32, u32)] {
         &self.states[state as usize].reductions
     }
 
-    /// Bytes of a shortest rest of a production from a place on.
+    /// Returns the minimum bytes of the rest of a production.
     pub(crate) fn rest_bytes(&self, position: usize) -> u32 {
         self.rest_bytes[position]
     }
 
-    /// The symbols of a production from a place on.
+    /// Returns the symbols of a production from a dot position on.
     pub(crate) fn rest(&self, position: usize) -> &[u32] {
         let rest = &self.symbol_at[position..];
         let end = rest.iter().position(|&symbol| symbol == END);
         &rest[..end.unwrap_or(rest.len())]
     }
 
-    /// Whether a place is in the production of the whole text.
+    /// Returns `true` if a dot position belongs to the augmented start production.
     pub(crate) fn is_goal_at(&self, position: usize) -> bool {
         self.is_goal(self.left[position])
     }
 
-    /// Whether a left side is that of the whole text.
+    /// Returns `true` if a symbol is the augmented start symbol.
     pub(crate) fn is_goal(&self, symbol: u32) -> bool {
         symbol as usize + 1 == self.firsts.len()
     }
 
-    /// The state after a symbol; `None` if it cannot stand there.
+    /// Returns the state after a symbol; `None` if there is no transition.
     pub(crate) fn goto(
         &mut self,
         state: u32,
@@ -286,7 +290,8 @@ impl Lr0Automaton {
         Ok(Lr0State { kernel, shifts, pops: pops.into(), reductions: reductions.into(), moves })
     }
 
-    /// Kernels of the successors, from items `(symbol, place, pushed)` after the symbol.
+    /// Builds the kernels of the successors from items `(symbol, position, pushed)` with the dot
+    /// after the symbol.
     fn moves(&mut self, mut items: Vec<(u32, u32, u32)>) -> Vec<(u32, u32, u32)> {
         items.sort_unstable();
         items.dedup();

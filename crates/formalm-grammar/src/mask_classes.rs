@@ -1,4 +1,5 @@
-//! States as keys, read ahead of the text for masks.
+//! Mask classes of a grammar automaton: each state is its own class, explored ahead of the input
+//! under a rollback.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,14 +13,14 @@ use rustc_hash::FxHashMap;
 use crate::automaton::{GrammarAutomaton, LockedState};
 use crate::interner::NOTHING;
 
-/// The states of a grammar's machine as keys.
+/// The states of a grammar automaton as mask-equivalence classes.
 #[derive(Debug)]
 pub struct GrammarKeys {
     automaton: Arc<GrammarAutomaton>,
 }
 
 impl GrammarKeys {
-    /// Keys of a machine.
+    /// Returns the mask classes of an automaton.
     pub fn new(automaton: Arc<GrammarAutomaton>) -> GrammarKeys {
         GrammarKeys { automaton }
     }
@@ -70,8 +71,8 @@ impl Keys for GrammarKeys {
     }
 }
 
-/// A look ahead of the text. States and stacks that it makes are dropped with it: a mask meets
-/// many more than texts come to.
+/// A lookahead session. Its states and stacks are rolled back on drop, because a mask visits many
+/// more states than inputs reach.
 #[derive(Debug)]
 struct ScratchClasses<'a> {
     session: RefCell<ScratchSession<'a>>,
@@ -80,7 +81,7 @@ struct ScratchClasses<'a> {
 #[derive(Debug)]
 struct ScratchSession<'a> {
     shared: LockedState<'a>,
-    /// Successors by key, per class of bytes; zero is unknown.
+    /// Successors by class and byte class; zero is unknown.
     successors: FxHashMap<u32, Box<[u32]>>,
 }
 
@@ -129,8 +130,8 @@ impl Steps for ScratchClasses<'_> {
         Ok(live)
     }
 
-    /// A lexeme under way, as a string or a name: the characters over which the key comes back to
-    /// itself. It is left from the key itself.
+    /// Detects a lexeme in progress, such as a string or a name: the characters on which the class
+    /// loops. The loop is left from the class itself.
     fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
         loops_of(self, key, 1)
     }

@@ -1,8 +1,8 @@
-//! Texts read at once: a state is made of their end only.
+//! Batched reading: several bytes at a time, building a state only for the last one.
 //!
-//! Most bytes of a token are met within that token alone. What is left of a reading in between need
-//! not be known: whether a member continues it is seen at the end, and lexemes that the next byte
-//! makes longer need no place behind them.
+//! Most bytes of a token lie inside one lexeme or are never visited by another token. In between, a
+//! configuration needs no viability check, and a lexeme that the next byte extends needs no parser
+//! state. Skipped positions become *waypoints* of the [`TransitionTable`].
 
 use formalm_automata::{Error, StateId};
 
@@ -11,15 +11,16 @@ use crate::interner::NOTHING;
 use crate::state::{Configuration, GrammarState};
 use crate::transitions::{TransitionTable, UNKNOWN};
 
-/// Waypoints that there may be at any rate, and for each state.
+/// Waypoints allowed in any case, and per state. Chosen, not measured.
 const MIN_WAYPOINTS: usize = 4096;
 const WAYPOINTS_PER_STATE: usize = 16;
 
-/// Bytes of a text that are read under one lock: tokens are seldom longer, and others wait.
+/// Bytes read under one lock. Tokens are rarely longer, and other threads wait meanwhile. Chosen,
+/// not measured.
 const CHUNK_BYTES: usize = 64;
 
 impl GrammarAutomaton {
-    /// The state after a text, or how many bytes of it can be read.
+    /// Returns the state after `text`, or the number of bytes that can be read.
     #[inline]
     pub(crate) fn walk_run(
         &self,
@@ -36,7 +37,7 @@ impl GrammarAutomaton {
         Ok(Ok(StateId::from_number(at)))
     }
 
-    /// The state after a text of few bytes.
+    /// Returns the state after one chunk, following known transitions without the lock.
     #[inline]
     fn walk_chunk(&self, state: u32, text: &[u8]) -> Result<Result<u32, usize>, Error> {
         let mut at = state;
@@ -45,7 +46,7 @@ impl GrammarAutomaton {
             let class = self.classes[usize::from(byte)];
             let mut next = self.transitions.get(at, class);
             if next == UNKNOWN && TransitionTable::is_waypoint(at) {
-                // The state that it stands for may know more.
+                // The state behind a waypoint may have more known transitions.
                 let known = self.transitions.target(at);
                 if known != UNKNOWN {
                     last = (known, read);
@@ -70,7 +71,7 @@ impl GrammarAutomaton {
         Ok(Ok(at))
     }
 
-    /// The same from a state that is reached after some bytes, where more has to be found out.
+    /// Continues from a state reached after some bytes, computing new transitions under the lock.
     fn walk_uncached(
         &self,
         (from, read): (u32, usize),
@@ -99,14 +100,14 @@ impl GrammarAutomaton {
         Ok(Ok(at))
     }
 
-    /// Whether there are few waypoints for the states that there are. Where states are few, texts
-    /// come to the same ones again and again, which waypoints cannot tell.
+    /// Returns `true` if there are few waypoints per state. Where states are few, inputs reach the
+    /// same ones repeatedly, which waypoints cannot detect.
     fn has_waypoint_room(&self, core: &GrammarState) -> bool {
         self.transitions.waypoint_count() as usize
             <= MIN_WAYPOINTS + WAYPOINTS_PER_STATE * core.states.len()
     }
 
-    /// Goes on as long as no lexeme ends: the states there are few, and are met again.
+    /// Steps as long as no lexeme ends: states inside lexemes are few and recur.
     fn walk_inside_lexeme(
         &self,
         core: &mut GrammarState,
@@ -131,7 +132,8 @@ impl GrammarAutomaton {
         Ok((at, read))
     }
 
-    /// Notes the way along a text, with waypoints where nothing is known yet.
+    /// Records the path of a run in the transition table, with waypoints where nothing is known
+    /// yet.
     fn record_path(&self, from: u32, text: &[u8], end: u32) {
         let mut at = from;
         for (more, &byte) in text.iter().enumerate() {
@@ -154,8 +156,8 @@ impl GrammarAutomaton {
 }
 
 impl GrammarState {
-    /// The state after a text; [`NOTHING`] if no member continues so, or if it has to be seen at
-    /// each byte what does.
+    /// Returns the state after `text`. Returns [`NOTHING`] if there is no such state, or if
+    /// viability must be checked at every byte.
     fn step_run(&mut self, state: u32, text: &[u8]) -> Result<u32, Error> {
         if self.checked && !self.dead_end_proof.exists() {
             return Ok(NOTHING);
@@ -172,7 +174,7 @@ impl GrammarState {
             }
             next.clear();
             match self.push_all_before(&now, &text[at..], &mut next) {
-                // Without what no member continues it may not be too much.
+                // With dead configurations dropped, the limit might not be exceeded.
                 Err(_) if self.checked && at > 0 => return Ok(NOTHING),
                 read => read?,
             }
@@ -191,7 +193,7 @@ impl GrammarState {
         Ok(state)
     }
 
-    /// What readings become with the first byte of a text, as far as the next one allows.
+    /// Appends the successors by the first byte of `text`, as far as its second byte allows them.
     fn push_all_before(
         &mut self,
         configurations: &[Configuration],
@@ -210,8 +212,8 @@ impl GrammarState {
         Ok(())
     }
 
-    /// Reads on while one lexeme goes on that ends nowhere, or where the next byte makes it longer;
-    /// how many bytes, all but the last one at most.
+    /// Extends the lexeme of a single configuration while it ends nowhere or the next byte makes it
+    /// longer. Returns the number of bytes read, at most all but the last.
     fn extend_lexeme(
         &mut self,
         configuration: &mut Configuration,

@@ -1,8 +1,8 @@
-//! States that a machine to look ahead with keeps for itself.
+//! The private states of a scratch copy of a grammar automaton.
 //!
-//! Such a machine shares all else with the one that it looks ahead of: stacks are told apart by their
-//! shape, states of embedded languages by the texts that were read. While it has the lock its tables
-//! stand in place of the others, so that everything that reads a text is written once.
+//! A scratch copy explores states that no input may reach. It shares everything that does not
+//! depend on the input read: stacks are interned by shape, lexer states by threads. Its own tables
+//! are swapped in while it holds the lock, so that all reading code is written once.
 
 use std::sync::MutexGuard;
 
@@ -14,7 +14,7 @@ use crate::interner::ListInterner;
 use crate::state::Configuration;
 use crate::sublanguages;
 
-/// What a machine has met: its states, and what they alone refer to.
+/// The tables that depend on the inputs read: states, and whatever refers to them.
 #[derive(Debug)]
 pub(crate) struct StateTables {
     states: ListInterner,
@@ -23,8 +23,7 @@ pub(crate) struct StateTables {
     live: FxHashMap<u32, ByteSet>,
 }
 
-/// The tables of a machine to look ahead with; while it has the lock, those of the machine that it
-/// looks ahead of.
+/// The tables of a scratch copy. While it holds the lock, they hold those of the original.
 #[derive(Debug)]
 pub(crate) struct ScratchStates(Lock<StateTables>);
 
@@ -46,8 +45,8 @@ impl ScratchStates {
         self.0.lock()
     }
 
-    /// The state of its own that goes on as one of the machine that is looked ahead of, which has
-    /// the lock.
+    /// Returns the scratch state that corresponds to a state of the original, whose lock the caller
+    /// holds.
     pub(crate) fn enter(&self, shared: &mut SharedState, state: StateId) -> Result<StateId, Error> {
         let visited = &mut *self.lock();
         let mut configurations = shared.core.configurations(state.number() - 1);
@@ -64,7 +63,7 @@ impl ScratchStates {
 }
 
 impl crate::state::GrammarState {
-    /// Puts places of its own for those in embedded languages, which are given.
+    /// Replaces positions in sublanguages, given as `at`, with positions of the scratch copy.
     fn enter_sublanguages(
         &mut self,
         configurations: &mut [Configuration],
@@ -88,7 +87,7 @@ impl SharedState {
         std::mem::swap(&mut self.live, &mut visited.live);
     }
 
-    /// Memory of what was met, in bytes.
+    /// Returns the bytes used by the visited states.
     pub(crate) fn visited_bytes(&self) -> usize {
         self.core.states.memory_bytes()
             + self.core.viable.capacity() * 17

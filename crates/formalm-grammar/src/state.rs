@@ -1,4 +1,8 @@
-//! What a machine knows and builds: terminals, tables, stacks, lexer states.
+//! The shared state of a grammar automaton: lexer, graph-structured stack, interned automaton
+//! states and caches.
+//!
+//! A state of the automaton is a list of [`Configuration`]s, one per way to split the input into
+//! lexemes.
 
 use std::collections::VecDeque;
 
@@ -24,19 +28,21 @@ use crate::normal_form::NormalizedGrammar;
 use crate::normal_form::lowering::LoweredRules;
 use crate::sublanguages::{Sublanguages, shortest_nonempty_len};
 
-/// One reading of the text so far.
+/// One parse hypothesis: a way to split the input read so far into lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Configuration {
-    /// Threads of the lexeme under way; [`NOTHING`] between lexemes.
+    /// Threads of the lexeme being read; [`NOTHING`] between lexemes.
     pub(crate) lexeme: u32,
-    /// The place before that lexeme: stacks, and levels where indentation matters.
+    /// The parser state before that lexeme: a set of stacks, with the open indentation levels if
+    /// indentation matters.
     pub(crate) parser_state: u32,
-    /// Threads that must not match: a lexeme ended although they could have gone on.
+    /// Negative threads: they must not match, because a lexeme ended although they could have
+    /// continued.
     pub(crate) negative_threads: u32,
 }
 
 impl Configuration {
-    /// A place between lexemes.
+    /// Returns the configuration at `parser_state` between lexemes.
     pub(crate) fn between(parser_state: u32, negative_threads: u32) -> Configuration {
         Configuration { lexeme: NOTHING, parser_state, negative_threads }
     }
@@ -46,25 +52,25 @@ impl Configuration {
     }
 }
 
-/// Numbers of a reading in the list of a state.
+/// Integers per configuration in the list of an automaton state.
 const CONFIGURATION_LEN: usize = 3;
 
-/// Rules that are of no use, and why.
+/// Useless rules and the reason for each.
 pub(crate) type UselessRules = Vec<(usize, UselessReason)>;
 
-/// Why a rule is of no use.
+/// The reason why a rule is useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UselessReason {
-    /// It derives no text.
+    /// The rule derives no string.
     Unproductive,
-    /// No rule that is of use refers to it.
+    /// No useful rule refers to it.
     Unreachable,
 }
 
-/// A core, which is large, with rules that are of no use.
+/// A grammar state, boxed because it is large, and the useless rules.
 pub(crate) type BuiltState = (Box<GrammarState>, UselessRules);
 
-/// Everything that grows while texts are read.
+/// All tables of a grammar automaton that grow while it reads input.
 #[derive(Debug)]
 pub(crate) struct GrammarState {
     pub(crate) gss: Gss,
@@ -72,62 +78,68 @@ pub(crate) struct GrammarState {
     pub(crate) lexer_states: LexerStates,
     pub(crate) sublanguages: Sublanguages,
     pub(crate) lexing: Lexing,
-    /// What the stacks allow may have no text: lexemes are ordered, or some look beyond themselves.
+    /// `true` if a terminal that the stacks allow may be unspellable: lexemes are ordered by
+    /// priority, or some terminal has lookahead.
     pub(crate) checked: bool,
-    /// What is known of lines, where indentation matters.
+    /// The indentation tables, for grammars in which indentation matters.
     pub(crate) indentation: Option<IndentationState>,
     pub(crate) limits: Limits,
-    /// Bytes that complete what is left on stacks, where there are levels.
+    /// Minimum completion bytes of stack suffixes, for grammars with indentation.
     pub(crate) suffix_bounds: SuffixBounds,
-    /// What can be seen of places from their tops.
+    /// Interned prefixes of parser states, see [`GrammarState::prefix_of`].
     pub(crate) prefixes: ListInterner,
-    /// States of the machine: lists of readings, [`NUMBERS`] each.
+    /// Automaton states: lists of configurations, [`CONFIGURATION_LEN`] integers each.
     pub(crate) states: ListInterner,
-    /// Terminals that may stand anywhere, ascending.
+    /// Terminals that may occur between any two lexemes, ascending.
     pub(crate) ignored: Vec<u32>,
-    /// Terminals that no lexeme ends within, ascending; they come last.
+    /// Terminals that no lexeme may end inside, ascending. They come last in the terminal order.
     pub(crate) uncuttable: Vec<u32>,
-    /// Lexemes that become others; sorted.
+    /// Lexemes that become lexemes of another terminal; sorted.
     pub(crate) replaced: Vec<LexemeReplacement>,
-    /// Number of terminals; beyond it are lexemes that became a terminal.
+    /// Number of terminals. Larger numbers denote lexemes that became a terminal, see
+    /// [`GrammarState::replacement_terminal`].
     pub(crate) terminals: u32,
-    /// Lexer state in front of a lexeme, per set of allowed terminals and whether lines matter.
+    /// Lexer start states by set of allowed terminals and by whether lines matter.
     pub(crate) contexts: FxHashMap<(u32, bool), u32>,
     pub(crate) dead_end_proof: DeadEndProof,
-    /// Whether a member continues a reading, where a search found out.
+    /// Viability of configurations that a search has decided.
     pub(crate) viable: FxHashMap<Configuration, bool>,
-    /// Whether the certificate settles what follows on some stacks, where it was asked.
+    /// Completability of sets of stacks, as far as it was asked, see
+    /// [`crate::dead_end_proof::lookup`].
     pub(crate) completable: FxHashMap<u32, bool>,
-    /// What completes readings, where no certificate says so; made when it is first asked; by each [`Look`].
+    /// Completion bounds of configurations that no proof covers, one entry per precision; built on
+    /// first use.
     pub(crate) completion_bounds: [Option<Box<CompletionBounds>>; 3],
-    /// How closely it is looked at what completes readings; not at all where a certificate settles most.
+    /// The precision of completion bounds; `None` if the dead-end proof decides most
+    /// configurations.
     pub(crate) bound_precision: Option<Look>,
     checkpoint: Option<StateCheckpoint>,
-    /// Memory that steps use.
+    /// Buffers reused between steps.
     pub(crate) spare_configurations: Vec<Configuration>,
     pub(crate) spare_next: Vec<Configuration>,
     flat_list: Vec<u32>,
-    /// Memory of stacks that were met ahead of texts only.
+    /// Bytes of stacks that only lookahead has visited.
     lookahead_bytes: usize,
 }
 
-/// What stacks that were met ahead of texts only may take.
+/// Maximum bytes of stacks kept after lookahead has ended. Chosen, not measured.
 const MAX_LOOKAHEAD_BYTES: usize = 1 << 20;
 
-/// What there was at [`Core::remember`], and what was learnt since.
+/// Table sizes at [`GrammarState::checkpoint`], and the cache entries added since.
 #[derive(Debug, Default)]
 struct StateCheckpoint {
     states: usize,
     parser_states: usize,
     bytes: usize,
-    /// Whether embedded languages are looked ahead of.
+    /// `true` if the checkpoint also started scratch machines of sublanguages.
     began_scratch: bool,
     recorded: Vec<Configuration>,
     completable: Vec<u32>,
 }
 
 impl GrammarState {
-    /// The core of a grammar, and its rules that are of no use; `None` if its rules derive no text.
+    /// Builds the state of a grammar and lists its useless rules. Returns `None` if the rules
+    /// derive no string. Fails if a terminal cannot be compiled or a limit is exceeded.
     pub(crate) fn new(grammar: &Grammar, limits: Limits) -> Result<Option<BuiltState>, Error> {
         grammar.check()?;
         let mut meter = StepMeter::new(limits.steps.max(4 * limits.productions));
@@ -156,7 +168,7 @@ impl GrammarState {
                 })
             })
             .collect();
-        // What became a terminal is watched by a thread of its own.
+        // A second thread per terminal tracks the lexemes that may become that terminal.
         let copies = if grammar.lexing == Lexing::First { automata.clone() } else { Vec::new() };
         let mut has_lookahead: Vec<bool> =
             grammar.terminals.iter().map(|one| one.language.is_lexeme()).collect();
@@ -165,7 +177,7 @@ impl GrammarState {
         has_lookahead.resize(automata.len() + copies.len(), false);
         let mut lexer = Lexer::new([automata, copies].concat(), has_lookahead, columns(grammar));
         if !sublanguages.is_empty() {
-            // Their machines may tell any two bytes apart.
+            // The machines of sublanguages may distinguish any two bytes.
             lexer.separate_all_bytes();
         }
         let shortest_nonempty_bytes = shortest_nonempty_bytes(
@@ -229,7 +241,7 @@ impl GrammarState {
         Ok(Some((core, useless.collect())))
     }
 
-    /// The number of a list of readings.
+    /// Interns a list of configurations and returns its id.
     pub(crate) fn state(&mut self, configurations: &[Configuration]) -> u32 {
         self.flat_list.clear();
         self.flat_list.extend(
@@ -249,12 +261,12 @@ impl GrammarState {
         Configuration { lexeme: one[0], parser_state: one[1], negative_threads: one[2] }
     }
 
-    /// The readings of a state.
+    /// Returns the configurations of a state.
     pub(crate) fn configurations(&self, state: u32) -> Vec<Configuration> {
         (0..self.configuration_count(state)).map(|at| self.configuration(state, at)).collect()
     }
 
-    /// Keeps what a search found out.
+    /// Caches the verdict of a viability search.
     pub(crate) fn record_viable(&mut self, configuration: Configuration, viable: bool) {
         if self.checkpoint.is_none() && self.sublanguages.is_scratch_position(configuration) {
             return;
@@ -265,7 +277,7 @@ impl GrammarState {
         }
     }
 
-    /// Keeps whether stacks are settled.
+    /// Caches whether a set of stacks is completable.
     pub(crate) fn record_completable(&mut self, stacks: u32, completable: bool) {
         self.completable.insert(stacks, completable);
         if let Some(checkpoint) = &mut self.checkpoint {
@@ -273,8 +285,8 @@ impl GrammarState {
         }
     }
 
-    /// Begins to note what is made, so that [`Core::forget`] can drop it: looking ahead meets
-    /// many states that no text will ever be in.
+    /// Starts to log new entries, so that [`GrammarState::rollback`] can drop them. Lookahead
+    /// visits many states that no input will reach.
     pub(crate) fn checkpoint(&mut self) {
         let (states, parser_states) = (self.states.len(), self.parser_state_count());
         let (bytes, began_scratch) = (self.gss.memory_bytes(), self.sublanguages.begin_scratch());
@@ -288,9 +300,9 @@ impl GrammarState {
         self.gss.checkpoint();
     }
 
-    /// Drops the states and stacks made since [`Core::remember`]; the lexer's stay. Stacks stay
-    /// too as long as there is room for them: what is seen ahead of a text is nearly always seen
-    /// again from its next places.
+    /// Drops the states and stacks made since [`GrammarState::checkpoint`]; lexer states stay.
+    /// Stacks stay too while they fit [`MAX_LOOKAHEAD_BYTES`], because later lookaheads almost
+    /// always visit them again.
     pub(crate) fn rollback(&mut self) {
         let Some(checkpoint) = self.checkpoint.take() else { return };
         let seen = self.gss.memory_bytes().saturating_sub(checkpoint.bytes);
@@ -348,7 +360,7 @@ impl GrammarState {
     }
 }
 
-/// Terminals that some production has.
+/// Returns which terminals occur in a production.
 fn used(normalized: &NormalizedGrammar) -> Vec<bool> {
     let mut used = vec![false; normalized.terminals as usize];
     for &symbol in normalized.productions.iter().flat_map(|one| &one.right) {
@@ -366,7 +378,7 @@ pub(crate) fn ignored(grammar: &Grammar) -> Vec<u32> {
     ignored
 }
 
-/// Bytes of a shortest text of each symbol that is not empty.
+/// Returns the length of a shortest nonempty string of each symbol.
 fn shortest_nonempty_bytes(
     (lexer, sublanguages): (&mut Lexer, &Sublanguages),
     normalized: &NormalizedGrammar,
@@ -385,7 +397,7 @@ fn shortest_nonempty_bytes(
         }
     }
     if let Some(indentation) = indentation {
-        // Levels have no text, and the end of the text may end a line.
+        // Indentation levels have no text, and the end of the input may end a line.
         for terminal in [indentation.indent, indentation.dedent, indentation.newline] {
             shortest_nonempty_bytes[terminal as usize] = 0;
         }
@@ -394,7 +406,7 @@ fn shortest_nonempty_bytes(
     for (at, one) in normalized.productions.iter().enumerate() {
         one.right.iter().for_each(|&symbol| uses[symbol as usize].push(at as u32));
     }
-    // Improves until nothing does: a symbol is improved at most as often as its uses are.
+    // Relaxation to a fixpoint: a symbol is improved at most as often as its uses are.
     let mut queue: VecDeque<u32> = (0..normalized.productions.len() as u32).collect();
     while let Some(at) = queue.pop_front() {
         let one = &normalized.productions[at as usize];
@@ -407,7 +419,7 @@ fn shortest_nonempty_bytes(
     Ok(shortest_nonempty_bytes)
 }
 
-/// Bytes of a shortest text, not empty, of symbols in a row.
+/// Returns the length of a shortest nonempty string derived by a sequence of symbols.
 fn min_nonempty_bytes(right: &[u32], shortest_nonempty_bytes: &[u32], nullable: &[bool]) -> u32 {
     let mut all = 0u32;
     let mut least_extra = u32::MAX;
@@ -419,6 +431,7 @@ fn min_nonempty_bytes(right: &[u32], shortest_nonempty_bytes: &[u32], nullable: 
             all = all.saturating_add(bytes);
         }
     }
-    // Something must be there: if all may be empty, the shortest that is not.
+    // At least one symbol must be nonempty. If all are nullable, the shortest nonempty one is
+    // taken.
     if right.iter().all(|&symbol| nullable[symbol as usize]) { least_extra } else { all }
 }

@@ -1,4 +1,8 @@
-//! One byte further in every reading.
+//! The transition function: one byte in every configuration of a state.
+//!
+//! A configuration steps its lexer state. Where a lexeme ends, its terminal is shifted on the
+//! stacks; where it continues, the parser state stays. Configurations without a completion are
+//! dropped, so every state is live.
 
 use formalm_automata::{Error, Patience};
 
@@ -7,12 +11,12 @@ use crate::interner::NOTHING;
 use crate::state::{Configuration, GrammarState};
 
 impl GrammarState {
-    /// The readings after a byte, those that no member continues left out.
+    /// Returns the state after a byte, without the configurations that have no completion.
     pub(crate) fn step(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
         if let Some(next) = self.step_inside_lexeme(state, byte)? {
             return Ok(next);
         }
-        // Its memory is used again: this is most of what texts take.
+        // This buffer is reused: allocating it would dominate the cost of reading.
         let mut next = std::mem::take(&mut self.spare_configurations);
         next.clear();
         for at in 0..self.configuration_count(state) {
@@ -27,8 +31,8 @@ impl GrammarState {
         Ok(state)
     }
 
-    /// The same of a state with one reading, whose lexeme goes on and does not end here, and which
-    /// some member is known to continue; `None` of all others.
+    /// Returns the next state if the state has one configuration whose lexeme continues without
+    /// ending and which is proven viable. Returns `None` otherwise.
     pub(crate) fn step_inside_lexeme(
         &mut self,
         state: u32,
@@ -55,7 +59,8 @@ impl GrammarState {
         Ok(Some(self.states.intern(&[lexeme, parser_state, negative_threads])))
     }
 
-    /// The same with readings that may be dead ends, for all that is known without a search.
+    /// Returns the state after a byte. It may contain dead configurations, except those already
+    /// known to be dead.
     pub(crate) fn step_unchecked(&mut self, state: u32, byte: u8) -> Result<u32, Error> {
         let configurations = self.configurations(state);
         let mut next = self.successors(&configurations, byte)?;
@@ -64,7 +69,7 @@ impl GrammarState {
         Ok(self.state(&next))
     }
 
-    /// Whether a text is a member, whatever its beginnings lead to.
+    /// Returns `true` if the grammar accepts `text`, without testing prefixes for viability.
     pub(crate) fn is_member(&mut self, text: &[u8]) -> Result<bool, Error> {
         let mut configurations = self.start_configurations()?;
         let patience = Patience::new(self.gss.meter.total());
@@ -95,7 +100,7 @@ impl GrammarState {
         Ok(next)
     }
 
-    /// Readings as a state has them: each once, in order.
+    /// Sorts and deduplicates configurations, which is the canonical form of a state.
     pub(crate) fn normalize_configurations(&mut self, configurations: &mut Vec<Configuration>) {
         if self.lexing == Lexing::Any {
             self.merge_stacks(configurations);
@@ -104,7 +109,7 @@ impl GrammarState {
         configurations.dedup();
     }
 
-    /// Leaves out the readings that no member continues.
+    /// Drops the configurations that have no completion.
     pub(crate) fn retain_viable(
         &mut self,
         configurations: &mut Vec<Configuration>,
@@ -120,7 +125,7 @@ impl GrammarState {
         Ok(())
     }
 
-    /// What one reading becomes.
+    /// Appends the successors of one configuration.
     pub(crate) fn push_successors(
         &mut self,
         configuration: Configuration,
@@ -132,7 +137,8 @@ impl GrammarState {
         })
     }
 
-    /// What one reading becomes, each with the terminal whose lexeme ends there, if one does.
+    /// Appends the successors of one configuration, each with the terminal whose lexeme ends there,
+    /// if any.
     pub(crate) fn push_successors_with_lexemes(
         &mut self,
         configuration: Configuration,
@@ -144,7 +150,8 @@ impl GrammarState {
         })
     }
 
-    /// What one reading becomes, less what the byte behind makes match although it must not.
+    /// Appends the successors of one configuration, except those that `next_byte` would reject
+    /// because a negative thread matches.
     pub(crate) fn push_successors_before(
         &mut self,
         configuration: Configuration,
@@ -198,8 +205,8 @@ impl GrammarState {
         self.gss.meter.spend(1)
     }
 
-    /// Joins readings with the same lexeme under way: their stacks, which are their places here,
-    /// become one set.
+    /// Merges configurations with equal lexeme and negative threads: their parser states, which are
+    /// sets of stacks here, are united.
     fn merge_stacks(&mut self, configurations: &mut Vec<Configuration>) {
         configurations.sort_unstable_by_key(|one| (one.lexeme, one.negative_threads));
         let mut union: Vec<Configuration> = Vec::with_capacity(configurations.len());
@@ -218,12 +225,12 @@ impl GrammarState {
         *configurations = union;
     }
 
-    /// Whether the text may end in a reading.
+    /// Returns `true` if the input may end in a configuration.
     pub(crate) fn accepts(&mut self, configuration: Configuration) -> Result<bool, Error> {
         match configuration.is_between() {
             true => Ok(self.lexer.may_end(configuration.negative_threads)
                 && self.may_end(configuration.parser_state)?),
-            // What ends with a member has a reading of its own.
+            // A sublanguage that ends here has a configuration of its own.
             false if configuration.is_in_sublanguage() => Ok(false),
             false => self.may_end_inside_lexeme(configuration),
         }

@@ -1,44 +1,43 @@
-//! Successors of states, read without a lock.
+//! The transition table of a grammar automaton, readable without a lock.
 //!
-//! Most states are met within one text only and left by one byte, so a state has four slots: a
-//! class of bytes, its successor, the number of a row for all other classes, and flags.
+//! Most states are visited by one input only and left by one byte. A state therefore has four
+//! slots: one byte class, its successor, the row for all other classes, and flags.
 //!
-//! A text that is read at once comes to a state at its end only. In between are *waypoints*, of
-//! which nothing is known but the ways that lead on, and the state that they stand for once it was
-//! asked for.
+//! Batched reading builds a state only at the end of a run. The positions in between are
+//! *waypoints*: they have transitions, and a target state once that state was needed.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use formalm_automata::Chunks;
 
-/// A successor that was not looked for yet.
+/// A successor that was not computed yet.
 pub(crate) const UNKNOWN: u32 = 0;
 
-/// Marks the number of a waypoint.
+/// The bit that marks the id of a waypoint.
 const WAYPOINT: u32 = 1 << 31;
 
-/// Slots of a state or waypoint.
+/// Slots per state or waypoint, and their indices.
 const SLOTS: usize = 4;
 const FIRST_CLASS: usize = 0;
 const FIRST_SUCCESSOR: usize = 1;
 const ROW: usize = 2;
-/// Flags of a state; the state that a waypoint stands for.
+/// Flags of a state, or the target of a waypoint.
 const FLAGS_OR_TARGET: usize = 3;
 
-/// What is known of the states of a machine.
+/// Transitions and flags by state, and transitions by waypoint.
 #[derive(Debug)]
 pub(crate) struct TransitionTable {
     states: Chunks,
     waypoints: Chunks,
     waypoint_count: AtomicU32,
-    /// Successors by row and class.
+    /// Successors by row and byte class.
     rows: Chunks,
     count: AtomicU32,
     width: usize,
 }
 
 impl TransitionTable {
-    /// Nothing known yet, of so many classes of bytes.
+    /// Returns an empty table for `width` byte classes.
     pub(crate) fn new(width: usize) -> TransitionTable {
         TransitionTable {
             states: Chunks::default(),
@@ -50,12 +49,12 @@ impl TransitionTable {
         }
     }
 
-    /// Number of classes of bytes.
+    /// Returns the number of byte classes.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    /// A new waypoint. Only one thread at a time may ask for one.
+    /// Returns a new waypoint. The caller must be the only writer.
     pub(crate) fn waypoint(&self) -> u32 {
         WAYPOINT | self.waypoint_count.fetch_add(1, Ordering::Relaxed)
     }
@@ -68,7 +67,7 @@ impl TransitionTable {
         number & WAYPOINT != 0
     }
 
-    /// The state that a waypoint stands for, [`UNKNOWN`] if it was not set.
+    /// Returns the target state of a waypoint; [`UNKNOWN`] if it was not set.
     #[inline]
     pub(crate) fn target(&self, waypoint: u32) -> u32 {
         self.waypoints.get((waypoint & !WAYPOINT) as usize * SLOTS + FLAGS_OR_TARGET)
@@ -86,7 +85,7 @@ impl TransitionTable {
         }
     }
 
-    /// The successor of a state or waypoint, [`UNKNOWN`] if it was not set.
+    /// Returns the successor of a state or waypoint; [`UNKNOWN`] if it was not set.
     #[inline]
     pub(crate) fn get(&self, number: u32, class: u8) -> u32 {
         let (slots, at) = self.slots(number);
@@ -100,13 +99,13 @@ impl TransitionTable {
         }
     }
 
-    /// Sets the successor of a state or waypoint. Only one thread at a time may do so.
+    /// Sets the successor of a state or waypoint. The caller must be the only writer.
     pub(crate) fn set(&self, number: u32, class: u8, next: u32) {
         let (slots, at) = self.slots(number);
         let [first, _, row, _] = slots.four(at);
         if first == 0 {
             slots.set(at + FIRST_SUCCESSOR, next);
-            // Last: who sees the class sees the successor too.
+            // Written last: a reader that sees the class also sees the successor.
             return slots.set(at + FIRST_CLASS, u32::from(class) + 1);
         }
         if first == u32::from(class) + 1 {

@@ -1,13 +1,14 @@
-//! Alternatives that the longest lexemes make unusable.
+//! Alternatives that longest-match lexing makes unusable.
 //!
-//! A lexeme is the longest one of the terminals that may stand at its place. So a terminal is never
-//! followed by another one if each text of the second begins with more of the first: `/[^<]+/` in
-//! front of `"\n</p>"`. Which productions are usable is a least fixed point, as productivity is, with
-//! the terminals that a symbol can begin and end with.
+//! With [`Lexing::Longest`], a lexeme is the longest match of the terminals allowed at its
+//! position. A terminal is therefore never followed by another one if each string of the second
+//! starts with an extension of the first: `/[^<]+/` before `"\n</p>"`. The usable productions are a
+//! least fixed point, like productivity, over the terminals that each symbol can start and end
+//! with.
 //!
-//! What is reported is unusable for certain: whether two terminals can follow each other is decided
-//! for the two and for those that surely compete with the first, and everything else that could
-//! forbid a text is left out. What is not reported may be unusable for other reasons.
+//! The report is sound: whether two terminals can be adjacent is decided for these two and for the
+//! terminals that certainly compete with the first, and every other restriction is ignored. It is
+//! incomplete: an alternative may be unusable for other reasons.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -23,21 +24,22 @@ use crate::limits::Limits;
 use crate::normal_form::lowering::{LoweredRules, Production};
 use crate::normal_form::productive;
 
-/// Most steps of automata and of the fixed point together: some tenths of a second. Nothing is
-/// reported of larger grammars.
+/// Maximum steps of automata and of the fixed point together, a few tenths of a second. Larger
+/// grammars are not analyzed. Chosen, not measured.
 const MAX_STEPS: usize = 2_000_000;
-/// Most configurations of one pair of terminals. Above, they are taken to follow each other.
+/// Maximum scan states per pair of terminals. Beyond it they are assumed to be adjacent. Chosen,
+/// not measured.
 const MAX_CONFIGURATIONS: usize = 3_000;
-/// Most competitors of one terminal that are looked at.
+/// Maximum competitors considered per terminal. Chosen, not measured.
 const MAX_COMPETITORS: usize = 32;
-/// Most characters of an alternative in a note.
+/// Maximum characters of an alternative quoted in a note.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// Notes of alternatives that are never used because lexemes are the longest.
+/// Returns notes on alternatives that can never be used because the longest lexeme wins.
 ///
 /// # Errors
 ///
-/// As [`crate::GrammarAutomaton::new`], for terminals that have no machine.
+/// As [`crate::GrammarAutomaton::new`], for terminals that cannot be compiled.
 pub fn unusable(grammar: &Grammar, limits: Limits) -> Result<Vec<Note>, Error> {
     if grammar.lexing != Lexing::Longest {
         return Ok(Vec::new());
@@ -92,19 +94,19 @@ pub fn unusable(grammar: &Grammar, limits: Limits) -> Result<Vec<Note>, Error> {
     Ok(notes)
 }
 
-/// Why a production is unusable, by itself.
+/// The reason why a production is unusable by itself.
 enum UnusableCause {
-    /// A terminal whose texts are all those of others, which are preferred.
+    /// A terminal all of whose strings belong to terminals of higher priority.
     NeverMatched(u32),
-    /// Symbols that do not follow each other: the first of these terminals with its competitors
-    /// goes on over the second. The second may be left out, or not.
+    /// Two adjacent symbols that cannot be adjacent: the first terminal, with its competitors,
+    /// extends over the second. The flag tells whether the second symbol is nullable.
     NeverAdjacent(u32, u32, bool),
 }
 
-/// Takes a lexeme that is not read, what follows it, and the terminal that reads both.
+/// Receives a lexeme that is not read, the input after it, and the terminal that reads both.
 type LongerLexemeVisitor<'a> = dyn FnMut(&[u8], &[u8], u32) + 'a;
 
-/// Terminals as bits.
+/// A bit set of terminals.
 type TerminalSet = Vec<u64>;
 
 fn has(set: &TerminalSet, at: u32) -> bool {
@@ -129,10 +131,10 @@ struct UnusableAnalysis<'a> {
     readers: &'a [Option<Arc<TerminalAutomaton>>],
     productions: Vec<&'a Production>,
     nullable: Vec<bool>,
-    /// Per symbol: terminals that may stand wherever it begins.
+    /// Per symbol: terminals that are allowed wherever it begins.
     competitors: Vec<TerminalSet>,
     symbols: usize,
-    /// Terminals with those that compete with them.
+    /// Terminals with their competitors.
     elements: Vec<(u32, Vec<u32>)>,
     numbers: FxHashMap<(u32, Vec<u32>), u32>,
     /// Whether an element can be followed by a terminal.
@@ -140,7 +142,7 @@ struct UnusableAnalysis<'a> {
     steps: usize,
 }
 
-/// What a symbol can begin and end with, as far as it was found out.
+/// The terminals that a symbol can start and end with, as far as known.
 #[derive(Clone, Default)]
 struct EndTerminals {
     firsts: BTreeSet<u32>,
@@ -157,7 +159,8 @@ impl UnusableAnalysis<'_> {
         self.steps > MAX_STEPS
     }
 
-    /// Productions that are unusable by themselves; `None` if it takes too long to find out.
+    /// Returns the productions that are unusable by themselves; `None` if that exceeds the step
+    /// limit.
     fn find_causes(&mut self) -> Result<Option<Vec<(usize, UnusableCause)>>, Error> {
         if !self.find_nullable() || !self.find_competitors() {
             return Ok(None);
@@ -229,8 +232,8 @@ impl UnusableAnalysis<'_> {
         true
     }
 
-    /// Finds which terminals surely compete where a symbol begins: those that it begins with, and
-    /// those of every symbol that begins with it wherever it stands.
+    /// Computes the terminals that certainly compete where a symbol begins: those it starts with,
+    /// and those of every symbol that starts with it wherever it occurs.
     fn find_competitors(&mut self) -> bool {
         let (count, words) = (self.terminals(), self.grammar.terminals.len() / 64 + 1);
         let mut first: Vec<TerminalSet> = vec![vec![0; words]; self.symbols];
@@ -283,8 +286,9 @@ impl UnusableAnalysis<'_> {
         true
     }
 
-    /// What a production begins and ends with; else why it is unusable, if that is not known of one
-    /// of its symbols. `lost` takes why symbols that may be empty have to be.
+    /// Returns the terminals that a production starts and ends with. Otherwise returns the reason
+    /// why it is unusable, unless the reason lies in one of its symbols. Appends to `lost_optional`
+    /// the reasons why nullable symbols must be empty.
     fn first_and_last(
         &mut self,
         at: usize,
@@ -340,7 +344,7 @@ impl UnusableAnalysis<'_> {
         Ok(Ok(so_far))
     }
 
-    /// The number of a terminal with those that compete with it at the beginning of a symbol.
+    /// Returns the id of a terminal with its competitors at the start of a symbol.
     fn element(&mut self, terminal: u32, begins: Option<u32>) -> u32 {
         let mut compete = vec![terminal];
         if let Some(symbol) = begins {
@@ -364,7 +368,7 @@ impl UnusableAnalysis<'_> {
         self.elements.len() as u32 - 1
     }
 
-    /// Returns `true` if the texts of a terminal are all that there is to it.
+    /// Returns `true` if a terminal is fully described by its strings.
     fn is_plain(&self, terminal: u32) -> bool {
         let one = &self.grammar.terminals[terminal as usize];
         let told = self.grammar.indentation.as_ref();
@@ -384,13 +388,13 @@ impl UnusableAnalysis<'_> {
         self.can_follow(element, None)
     }
 
-    /// Returns `true` if one of some terminals can follow one of some elements, directly or behind
-    /// what is ignored.
+    /// Returns `true` if one of `firsts` can follow one of `lasts`, directly or after ignored
+    /// input.
     fn follows(&mut self, lasts: &BTreeSet<u32>, firsts: &BTreeSet<u32>) -> Result<bool, Error> {
         let mut open: Vec<u32> = lasts.iter().copied().collect();
         let mut seen = lasts.clone();
         let mut ignored: Vec<u32> = self.grammar.ignored.iter().map(|&at| at as u32).collect();
-        // Between brackets line breaks are left out.
+        // Inside brackets, line breaks are skipped.
         ignored.extend(self.grammar.indentation.as_ref().map(|one| one.newline as u32));
         while let Some(last) = open.pop() {
             for &first in firsts {
@@ -424,9 +428,9 @@ impl UnusableAnalysis<'_> {
         Ok(can)
     }
 
-    /// Looks for a lexeme of a terminal that is read where its competitors may stand and, if there
-    /// is a next one, in front of a text of that. `longer` takes each lexeme that is not read because a
-    /// longer one is.
+    /// Searches for a lexeme that is read among its competitors and, if `next` is given, before a
+    /// string of that terminal. `longer` receives each lexeme that is not read because a longer one
+    /// wins.
     fn search(
         &mut self,
         element: u32,
@@ -442,7 +446,7 @@ impl UnusableAnalysis<'_> {
         let mut bytes: Vec<u8> = starts.copied().collect();
         bytes.sort_unstable();
         bytes.dedup();
-        /// States of the competitors, and that of the next terminal once it has begun.
+        /// States of the competitors, and the state of the next terminal once it has begun.
         type ScanState = (Vec<Option<StateId>>, Option<StateId>);
         let start: ScanState = (readers.iter().map(|one| Some(one.start())).collect(), None);
         let mut seen: FxHashSet<ScanState> = FxHashSet::from_iter([start.clone()]);
@@ -545,7 +549,7 @@ fn quoted(text: &[u8]) -> String {
     format!("{:?}", String::from_utf8_lossy(text))
 }
 
-/// A right-hand side as it could be written, cut where it is long.
+/// Renders a right-hand side in source notation, truncated if long.
 fn shortened(node: &Node, grammar: &Grammar) -> String {
     let mut text = written(node, grammar);
     if text.chars().count() > MAX_SHOWN_CHARS {

@@ -1,4 +1,4 @@
-//! Texts of grammars: what is read, what it means, and what is refused where.
+//! Grammar texts: what each notation accepts, what it means, and what is refused where.
 
 use formalm_automata::{Error, Machine};
 use formalm_grammar::{GrammarAutomaton, Lexing, Limits, Syntax, parse};
@@ -180,7 +180,7 @@ fn ineffective_constructs_are_noted() {
     assert!(notes(Some(Lexing::Any)).contains("words may touch"));
 }
 
-/// Files written by others; a copy of the project alone does not have them.
+/// Reads a published grammar; `None` in a copy of the project without them.
 fn shared_grammar(name: &str) -> Option<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/grammars/");
     std::fs::read_to_string(format!("{path}{name}")).ok()
@@ -213,8 +213,8 @@ fn published_grammars_are_parsed() {
     }
 }
 
-/// Whether a grammar answers, or says that it cannot. Work is counted in steps and not in seconds,
-/// which another machine or a busy one would change.
+/// Returns `true` if a grammar gives an answer or reports a limit. Work is counted in steps because
+/// seconds depend on the machine.
 fn terminates(rules: &[String], text: &[u8]) -> bool {
     let read = parse(&rules.join("\n"), Syntax::Gbnf, None, None).and_then(|grammar| {
         let machine = GrammarAutomaton::new(&grammar, Limits::default())?;
@@ -222,7 +222,7 @@ fn terminates(rules: &[String], text: &[u8]) -> bool {
     });
     match read {
         Ok(member) => member,
-        // It is noticed when it is exceeded, and not long after.
+        // The limit is noticed soon after it is exceeded.
         Err(Error::Limit { needed, allowed, .. }) => needed <= allowed + allowed / 4,
         Err(_) => false,
     }
@@ -247,7 +247,7 @@ fn large_and_exponential_grammars_terminate() {
     assert!(terminates(&ambiguous, &b"a".repeat(100)));
 }
 
-/// Pieces of grammars in any order: read or refused, and nothing else.
+/// Random fragments of grammars are parsed or refused, and nothing else.
 #[test]
 fn random_grammar_fragments_never_panic() {
     let pieces = [

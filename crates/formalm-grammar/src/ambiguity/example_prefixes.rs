@@ -1,15 +1,15 @@
-//! Terminals that lead to a state, the fewest of each symbol on the way.
+//! Example prefixes: a short sequence of terminals that leads to an LR state.
 
 use super::lalr_lookaheads::LalrLookaheads;
 use crate::normal_form::NormalizedGrammar;
 
-/// Terminals of one example.
+/// Maximum terminals per example.
 const MAX_TERMINALS: u32 = 200;
 
 pub(super) struct ExamplePrefixes<'a> {
     normalized: &'a NormalizedGrammar,
     lookaheads: &'a LalrLookaheads,
-    /// Per symbol: fewest terminals, and the production that has them.
+    /// Per symbol: minimum number of terminals, and the production that attains it.
     fewest: Vec<(u32, usize)>,
 }
 
@@ -21,7 +21,7 @@ impl<'a> ExamplePrefixes<'a> {
         let mut fewest = vec![(u32::MAX, 0); normalized.symbols as usize];
         fewest[..normalized.terminals as usize].fill((1, 0));
         let mut changed = true;
-        // Passes over all productions: those of what is far from terminals are not needed.
+        // Each pass covers all productions. Symbols far from terminals are not needed.
         for _ in 0..MAX_TERMINALS {
             if !std::mem::take(&mut changed) {
                 break;
@@ -38,7 +38,7 @@ impl<'a> ExamplePrefixes<'a> {
         ExamplePrefixes { normalized, lookaheads, fewest }
     }
 
-    /// Terminals that lead to a state; none if there are too many.
+    /// Returns terminals that lead to a state; empty if there are too many.
     pub(super) fn before(&self, state: u32) -> Vec<usize> {
         let mut symbols = Vec::new();
         let mut at = state;

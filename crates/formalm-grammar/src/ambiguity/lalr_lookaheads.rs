@@ -1,7 +1,10 @@
-//! What may follow where a production ends, state by state: DeRemer and Pennello's lookaheads.
+//! LALR(1) lookahead sets: what may follow each reduction of each state.
 //!
-//! Since nothing empty is ever on a stack, what a left side can be followed by is what the state
-//! behind it shifts, and what follows those that end with it.
+//! The LR(0) automaton never pushes an empty symbol. The lookaheads of a nonterminal transition are
+//! therefore what the target state shifts, plus the lookaheads of the nonterminals that end with
+//! it.
+//!
+//! Reference: F. DeRemer, T. Pennello, "Efficient computation of LALR(1) look-ahead sets" (1982).
 
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
@@ -10,19 +13,19 @@ use super::check_state_count;
 use crate::limits::StepMeter;
 use crate::lr0::{END, Lr0Automaton, join};
 
-/// All states of the tables with what may follow reductions.
+/// All LR(0) states with the lookaheads of their reductions.
 pub(super) struct LalrLookaheads {
-    /// For each state those it is reached from.
+    /// Predecessors per state.
     predecessors: Vec<Vec<u32>>,
-    /// How a state was reached first: from which one and by which symbol.
+    /// The first known predecessor of a state, and the symbol between them.
     pub(super) reached_by: Vec<(u32, u32)>,
-    /// What may follow a left side in a state.
+    /// FOLLOW of a nonterminal in a state.
     follows: FxHashMap<(u32, u32), Vec<u32>>,
-    /// What may follow each reduction of a state.
+    /// Lookaheads per reduction of a state.
     lookaheads: FxHashMap<(u32, (u32, u32)), Vec<u32>>,
 }
 
-/// The last place that a place comes to over symbols that may be empty.
+/// Returns the last dot position reachable over nullable symbols.
 pub(super) fn skip_nullable(lr0: &Lr0Automaton, position: u32) -> u32 {
     let mut position = position;
     loop {
@@ -45,7 +48,7 @@ impl LalrLookaheads {
             follows: FxHashMap::default(),
             lookaheads: FxHashMap::default(),
         };
-        // States are numbered as they are built, so all of them come up in turn.
+        // States are numbered as they are built, so this loop visits all of them.
         let mut transitions: Vec<(u32, u32, u32)> = Vec::new();
         let mut state = 0;
         while (state as usize) < all.predecessors.len() {
@@ -83,12 +86,12 @@ impl LalrLookaheads {
         self.predecessors.len() as u32
     }
 
-    /// What may follow a reduction of a state.
+    /// Returns the lookaheads of a reduction.
     pub(super) fn of(&self, state: u32, reduction: (u32, u32)) -> &[u32] {
         self.lookaheads.get(&(state, reduction)).map_or(&[], |set| &set[..])
     }
 
-    /// States so many symbols before one.
+    /// Returns the states `count` symbols before a state.
     fn states_below(
         &self,
         state: u32,
@@ -115,7 +118,7 @@ impl LalrLookaheads {
         transitions: &[(u32, u32, u32)],
         meter: &mut StepMeter,
     ) -> Result<(), Error> {
-        // What follows a left side follows those that end with it.
+        // What follows a nonterminal also follows the nonterminals that end with it.
         let mut passed_to: FxHashMap<(u32, u32), Vec<(u32, u32)>> = FxHashMap::default();
         let mut queue = Vec::new();
         for &(state, symbol, next) in transitions {

@@ -1,9 +1,9 @@
-//! Whether a sequence of lexemes can have several trees.
+//! Ambiguity of a grammar: whether a sequence of lexemes can have several parse trees.
 //!
-//! Nobody can decide that for all grammars. A grammar whose tables have no conflict with one lexeme
-//! of lookahead has none; every other one is doubted, and the places are told. The tables are those
-//! of the machine, in which symbols that may be empty are skipped, so that a rule is looked at as
-//! all its variants without them.
+//! Ambiguity of context-free grammars is undecidable. A grammar without LALR(1) conflicts is
+//! unambiguous; every other grammar is reported as possibly ambiguous, with the conflicts. The
+//! tables are those of the automaton, which skips nullable symbols, so a rule counts as all its
+//! variants without them.
 
 mod example_prefixes;
 mod lalr_lookaheads;
@@ -20,40 +20,40 @@ use crate::normal_form::lowering::{LoweredRules, Production};
 use example_prefixes::ExamplePrefixes;
 use lalr_lookaheads::LalrLookaheads;
 
-/// States of the tables, and conflicts told.
+/// Maximum number of LR states, and of conflicts reported. Chosen, not measured.
 const MAX_STATES: u64 = 50_000;
 const MAX_CONFLICTS: usize = 100;
 
-/// A place at which the next lexeme does not say how to go on.
+/// An LALR(1) conflict: a position where the next lexeme does not determine the action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// The rules that may end there.
     pub rules: Vec<usize>,
-    /// Whether some rule may go on there as well.
+    /// `true` if some rule may also continue there.
     pub goes_on: bool,
-    /// The terminals that may come next either way; `None` is the end of the text.
+    /// The terminals that may come next in either case; `None` is the end of input.
     pub next: Vec<Option<usize>>,
-    /// Terminals that lead there, the fewest known; empty too if there are too many.
+    /// A shortest known sequence of terminals that leads there; empty if it is too long.
     pub before: Vec<usize>,
 }
 
-/// What is known of the trees of sequences of lexemes.
+/// The result of the analysis.
 #[derive(Clone, Debug, Default)]
 pub struct Ambiguity {
-    /// Where there may be several; some of all if there are very many.
+    /// The conflicts; a sample if there are very many.
     pub conflicts: Vec<Conflict>,
-    /// Rules that derive something in two ways for certain.
+    /// Rules that certainly derive something in two ways.
     pub doubled: Vec<usize>,
 }
 
 impl Ambiguity {
-    /// Whether every sequence of lexemes has at most one tree.
+    /// Returns `true` if every sequence of lexemes has at most one tree.
     pub fn is_excluded(&self) -> bool {
         self.conflicts.is_empty() && self.doubled.is_empty()
     }
 }
 
-/// Looks for places at which a sequence of lexemes may have several trees.
+/// Looks for positions at which a sequence of lexemes may have several trees.
 ///
 /// # Errors
 ///
@@ -113,7 +113,8 @@ pub fn ambiguity(grammar: &Grammar, limits: Limits) -> Result<Ambiguity, Error> 
     Ok(Ambiguity { conflicts, doubled })
 }
 
-/// Whether all symbols of a production may be empty but one that is its left side.
+/// Returns `true` if some symbol of a production is its own left-hand side and all others are
+/// nullable.
 fn is_loop(one: &Production, normalized: &NormalizedGrammar) -> bool {
     let is_empty = |&symbol: &u32| normalized.nullable[symbol as usize];
     let itself = |at: &usize| one.right[*at] == one.left;
@@ -123,7 +124,7 @@ fn is_loop(one: &Production, normalized: &NormalizedGrammar) -> bool {
     (0..one.right.len()).filter(itself).any(others)
 }
 
-/// Symbols that derive the empty text in two ways, or in ways without end.
+/// Returns the symbols that derive the empty string in two or infinitely many ways.
 fn derive_empty_twice(productions: &[Production], normalized: &NormalizedGrammar) -> Vec<u32> {
     let symbols = normalized.unreachable.len();
     let is_used = |one: &&Production| !normalized.unreachable[one.left as usize];
@@ -136,7 +137,7 @@ fn derive_empty_twice(productions: &[Production], normalized: &NormalizedGrammar
         of[one.left as usize].push(at);
         one.right.iter().for_each(|&symbol| uses[symbol as usize].push(one.left));
     }
-    // Ways, at most two: they only grow, so each symbol changes twice.
+    // Number of derivations, at most two. It only grows, so each symbol changes at most twice.
     let mut ways = vec![0u8; symbols];
     let mut queue: Vec<u32> = all.iter().map(|one| one.left).collect();
     while let Some(symbol) = queue.pop() {
@@ -152,7 +153,8 @@ fn derive_empty_twice(productions: &[Production], normalized: &NormalizedGrammar
     (0..symbols as u32).filter(|&one| ways[one as usize] > 1).collect()
 }
 
-/// Left sides of productions that were read to one place, or to their ends, in two ways.
+/// Returns the left-hand sides of productions that reach one dot position, or their end, in two
+/// ways.
 fn ambiguous_in_state(lr0: &Lr0Automaton, state: u32) -> Vec<u32> {
     let kernel: Vec<(u32, u32)> = lr0.kernel(state).collect();
     let mut found = Vec::new();
@@ -176,7 +178,8 @@ fn ambiguous_in_state(lr0: &Lr0Automaton, state: u32) -> Vec<u32> {
     found
 }
 
-/// What clashes in a state: left sides that may end, whether something may go on, before what.
+/// Returns the conflicts in a state: the left-hand sides that may end, whether a shift is possible,
+/// and the lookaheads.
 fn conflicts_in_state(
     lr0: &Lr0Automaton,
     lookaheads: &LalrLookaheads,

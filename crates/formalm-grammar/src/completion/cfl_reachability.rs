@@ -1,9 +1,11 @@
-//! What symbols can be spelled as, from where: context-free reachability, on demand.
+//! Context-free reachability on demand: the controls that each symbol leads to.
 //!
-//! Asked is what a symbol at a kernel comes to from a control, or what the rest of a production
-//! does. Right-hand sides are read symbol by symbol; who waits for a symbol goes on with each
-//! control that it comes to. Bytes only ever fall, and when nothing is left to be done all are
-//! least.
+//! A query asks which controls a symbol, or the rest of a production, leads to from a control in an
+//! LR(1) state. Productions are read symbol by symbol, as in Earley's algorithm: a production that
+//! waits for a symbol continues with every control the symbol leads to. Byte counts only decrease,
+//! and at the fixpoint all of them are minimal.
+//!
+//! Reference: T. Reps, "Program analysis via graph reachability" (1998).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,81 +22,81 @@ use crate::interner::NOTHING;
 use crate::lr0::END;
 use crate::state::GrammarState;
 
-/// What goes on beside the stacks.
+/// The control: everything besides the stack that a continuation depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ControlState {
-    /// The lexer state in front of the next lexeme, where lexemes compete: reductions that it
-    /// leads to come later.
+    /// The lexer start state for the next lexeme, if lexemes compete. It is fixed before the
+    /// reductions that the lexeme triggers.
     pub(super) context: u32,
-    /// Stacks that read the same, where what may stand at them is looked at.
+    /// The set of competing stacks, for the closest precision.
     pub(super) competing: u32,
     pub(super) between: BetweenLexemes,
 }
 
-/// In place of a control: the text has ended.
+/// The control after the end of the input.
 pub(super) fn end_of_input() -> ControlState {
     let between = BetweenLexemes::new(NOTHING, StateId::from_number(u32::MAX));
     ControlState { context: NOTHING, competing: NOTHING, between }
 }
 
-/// What is asked.
+/// The target of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ReachabilityGoal {
-    /// A symbol that is not a terminal.
+    /// A nonterminal.
     Symbol(u32),
-    /// The rest of a production from a place on, and whether some of it was read.
+    /// The rest of a production from a dot position, and whether part of it was read.
     Rest(u32, bool),
 }
 
-/// Where, and beside what.
+/// A query: LR(1) state, target, and initial control.
 pub(super) type ReachabilityQuery = (u32, ReachabilityGoal, ControlState);
 
-/// A production that is read for a question.
+/// A production that is read for a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct PartialProduction {
     query: u32,
     lr1_state: u32,
     position: u32,
-    /// Whether something of the production was read: what is empty derives nothing here.
+    /// `true` if a nonempty part of the production was read. Empty derivations are excluded.
     is_begun: bool,
     control: ControlState,
 }
 
-/// A part that was come to.
+/// A partial production that was reached.
 #[derive(Clone, Copy, Debug)]
 struct ReachedPartial {
     partial: PartialProduction,
-    /// Bytes that it takes at least.
+    /// Minimum bytes to reach it.
     bytes: u32,
-    /// Whether it waits for the symbol at its place.
+    /// `true` if it is registered as waiting for its next symbol.
     is_waiting: bool,
 }
 
-/// What is known of a question.
+/// The answers of a query.
 #[derive(Debug, Default)]
 struct QueryAnswers {
-    /// Controls that it comes to, with the bytes it takes at least.
+    /// The controls reached, with the minimum bytes.
     answers_of: Vec<(ControlState, u32)>,
     numbers: FxHashMap<ControlState, usize>,
-    /// Parts that wait for it.
+    /// Partial productions that wait for this query.
     waiting: Vec<u32>,
 }
 
-/// The questions so far.
+/// All queries so far, and the agenda.
 #[derive(Debug, Default)]
 pub(super) struct CflReachability {
     queries: FxHashMap<ReachabilityQuery, u32>,
     answers: Vec<QueryAnswers>,
     partials: Vec<ReachedPartial>,
-    /// Numbers of parts.
+    /// Indices of partial productions by content.
     numbers: HashTable<u32>,
     open: BinaryHeap<(Reverse<u32>, u32)>,
-    /// Memory of what was found, in bytes.
+    /// Bytes used by the answers.
     answer_bytes: usize,
 }
 
 impl CflReachability {
-    /// A part with the bytes that it takes to get there.
+    /// Adds a partial production, or lowers its byte count, and schedules it.
     fn partial(&mut self, partial: PartialProduction, bytes: u32) {
         let partials = &mut self.partials;
         let hash = FxBuildHasher.hash_one(partial);
@@ -117,7 +119,7 @@ impl CflReachability {
         }
     }
 
-    /// The number of a question, and whether it is new.
+    /// Returns the number of a query, and whether it is new.
     fn query(&mut self, query: ReachabilityQuery) -> (u32, bool) {
         let answers = &mut self.answers;
         let before = answers.len();
@@ -137,7 +139,7 @@ impl CflReachability {
 }
 
 impl CompletionBounds {
-    /// What a question comes to, with the bytes it takes at least.
+    /// Returns the controls that a query leads to, with the minimum bytes.
     pub(super) fn answers_of(
         &mut self,
         query: ReachabilityQuery,
@@ -183,7 +185,7 @@ impl CompletionBounds {
         Ok(number)
     }
 
-    /// Reads one symbol of a production further.
+    /// Reads the next symbol of a partial production.
     fn advance(&mut self, number: u32, core: &mut GrammarState) -> Result<(), Error> {
         let ReachedPartial { partial, bytes, .. } = self.reachability.partials[number as usize];
         let PartialProduction { query, lr1_state, position, is_begun, control } = partial;
@@ -249,7 +251,7 @@ impl CompletionBounds {
         Ok(())
     }
 
-    /// Goes on behind a symbol; the control of the part is the one there.
+    /// Moves a partial production over `symbol`; its control is the one after the symbol.
     fn advance_after(
         &mut self,
         partial: PartialProduction,

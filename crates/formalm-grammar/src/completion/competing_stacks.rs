@@ -1,8 +1,9 @@
-//! Stacks beside the one that is completed: they read the same lexemes in other ways.
+//! Competing stacks: the other stacks that read the same lexemes as the one being completed.
 //!
-//! What may stand at any of them competes. They are followed as the one that is completed is, by
-//! kernels, but only as far as their upper parts are known: one that is completed below these is
-//! lost, and with it some of what competes.
+//! Every terminal allowed on any of them competes. They are tracked as stacks of LR(1) states, like
+//! the stack being completed, but only down to depth [`MAX_DEPTH`] and at most [`MAX_STACKS`] at a
+//! time. A stack popped below that depth is dropped. Dropping competitors keeps the result an
+//! over-approximation of what can be spelled.
 
 use formalm_automata::{Error, Look};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,29 +15,30 @@ use crate::limits::StepMeter;
 use crate::lr0::{self, Lr0Automaton};
 use crate::state::GrammarState;
 
-/// Kernels that are known of a stack.
+/// LR(1) states kept per stack. Chosen, not measured.
 const MAX_DEPTH: usize = 6;
-/// Stacks that are followed.
+/// Stacks tracked at a time. Chosen, not measured.
 const MAX_STACKS: usize = 8;
-/// Stacks that are met between two lexemes.
+/// Stacks visited by the reductions between two lexemes. Chosen, not measured.
 const MAX_REDUCED_STACKS: usize = 64;
 
-/// What kernels are made with.
+/// The tables that LR(1) states are built from.
 type Lr1Context<'a> = (&'a mut Lr1States, &'a mut Lr0Automaton, &'a mut StepMeter);
 
-/// Sets of stacks, each the kernels at its top, the topmost last.
+/// Interned sets of stacks; each stack lists its upper LR(1) states, topmost last.
 #[derive(Debug, Default)]
 pub(super) struct CompetingStacks {
-    /// The sets: of each stack its height, then its kernels.
+    /// The sets: for each stack its height, then its states.
     sets: ListInterner,
-    /// The sets behind terminals, and these with the stack that was followed there.
+    /// Successor sets by terminal, and these extended by the followed stack.
     after_terminal: FxHashMap<(u32, u32), u32>,
     with_followed: FxHashMap<(u32, [u32; 2]), u32>,
     allowed: FxHashMap<u32, u32>,
 }
 
 impl CompetingStacks {
-    /// The number of a set.
+    /// Interns a set of stacks. Truncates deep stacks, drops those that are a suffix of a longer
+    /// one, and keeps the first [`MAX_STACKS`].
     pub(super) fn number(&mut self, mut stacks: Vec<Vec<u32>>) -> u32 {
         for stack in &mut stacks {
             stack.drain(..stack.len().saturating_sub(MAX_DEPTH));
@@ -67,7 +69,8 @@ impl CompetingStacks {
         stacks
     }
 
-    /// The set behind a terminal, with the stack that was followed there: its two topmost kernels.
+    /// Returns the set after a terminal, including the followed stack, given by its two topmost
+    /// states.
     pub(super) fn after(
         &mut self,
         set: u32,
@@ -98,7 +101,7 @@ impl CompetingStacks {
         Ok(with_followed)
     }
 
-    /// Terminals that may stand at some stack of a set.
+    /// Returns the terminals allowed on some stack of a set.
     pub(super) fn allowed(&mut self, set: u32, lr1: Lr1Context<'_>) -> Result<u32, Error> {
         if let Some(&known) = self.allowed.get(&set) {
             return Ok(known);
@@ -123,7 +126,7 @@ impl CompetingStacks {
 }
 
 impl CompletionBounds {
-    /// The stacks of some edges.
+    /// Returns the set of stacks above some GSS edges.
     pub(super) fn competing_stacks_on(
         &mut self,
         edges: &[u32],
@@ -145,7 +148,7 @@ impl CompletionBounds {
         Ok(self.competing.number(stacks))
     }
 
-    /// The stacks of a set behind a terminal, and the one with these kernels.
+    /// Returns the set of stacks after a terminal, including the one with these states.
     pub(super) fn competing_stacks_after(
         &mut self,
         set: u32,
@@ -161,7 +164,7 @@ impl CompletionBounds {
     }
 }
 
-/// What stacks come to behind a terminal, where it is known.
+/// Returns the stacks after a terminal, as far as they are known.
 fn shift_stacks(
     stacks: Vec<Vec<u32>>,
     terminal: u32,

@@ -1,9 +1,9 @@
-//! Some member that continues a state, spelled terminal by terminal.
+//! Greedy completion: some member that extends a state, spelled terminal by terminal without a
+//! search.
 //!
-//! The stacks know how few bytes complete them, lexemes and lines being read in any way. Going down
-//! from there yields terminals; each is spelled by its shortest text, with a separator behind it,
-//! lines up to the column of the level that they lead to. What comes of it is read: it is a member,
-//! or nothing was found.
+//! The parser alone yields a shortest sequence of terminals that empties the stacks. Each terminal
+//! is spelled by a shortest lexeme with a separator before it; lines are indented to the column of
+//! their level. The result is then parsed: either it is a member, or the method finds nothing.
 
 use formalm_automata::Error;
 
@@ -17,22 +17,22 @@ use crate::lexer::ThreadKind;
 use crate::lr0::elements;
 use crate::state::{Configuration, GrammarState};
 
-/// Terminals of one spelling.
+/// Maximum terminals per attempt. Chosen, not measured.
 const MAX_TERMINALS: usize = 2_000;
 
-/// A text in the making.
+/// A completion under construction.
 struct GreedySpelling {
     stacks: u32,
-    /// Columns of the levels, the innermost one last.
+    /// Columns of the levels, innermost last.
     levels: Vec<u32>,
     text: Vec<u8>,
-    /// Where the line stands whose column is still to be spelled, if one has ended.
+    /// The column reached on a new line that is not indented yet; `None` inside a line.
     line_column: Option<u32>,
     separator: Vec<u8>,
 }
 
 impl GrammarState {
-    /// A text that makes a state a member, found without a search; `None` proves nothing.
+    /// Returns a completion of a state, found without a search. `None` proves nothing.
     pub(crate) fn greedy_completion(&mut self, state: u32) -> Result<Option<Vec<u8>>, Error> {
         if self.is_accepting(state)? {
             return Ok(Some(Vec::new()));
@@ -45,14 +45,14 @@ impl GrammarState {
                     text.truncate(length);
                     return Ok(Some(text));
                 }
-                // A comment, within brackets or just ended, goes on over other separators.
+                // A comment that is open or just ended absorbs other separators.
                 text.insert(first, b'\n');
             }
         }
         Ok(None)
     }
 
-    /// Bytes after which a text from a state is a member, if it ever is.
+    /// Returns the length of the first prefix of `text` that makes a state accepting.
     fn first_completion_len(
         &mut self,
         mut state: u32,
@@ -71,8 +71,8 @@ impl GrammarState {
         Ok(None)
     }
 
-    /// A text that should lead from a reading to a member, and the bytes of it that end the lexeme
-    /// under way.
+    /// Returns a candidate completion of a configuration, and how many of its bytes end the current
+    /// lexeme.
     fn greedy_text(
         &mut self,
         configuration: Configuration,
@@ -119,8 +119,8 @@ impl GrammarState {
         Ok(None)
     }
 
-    /// The thread of a lexeme under way that ends it soonest, all that follows considered, and the
-    /// stacks behind it.
+    /// Returns the thread of the current lexeme with the cheapest completion, and the stacks after
+    /// it.
     fn cheapest_lexeme(
         &mut self,
         configuration: Configuration,
@@ -145,7 +145,7 @@ impl GrammarState {
         Ok(best)
     }
 
-    /// A terminal that leads down to the end, and the stacks behind it.
+    /// Returns the terminal with the cheapest completion, and the stacks after it.
     fn cheapest_terminal(&mut self, stacks: u32) -> Result<Option<(u32, u32)>, Error> {
         let allowed = self.gss.allowed(stacks)?;
         let allowed = self.gss.lr0.sets.copy(allowed);
@@ -162,7 +162,7 @@ impl GrammarState {
         Ok(best)
     }
 
-    /// A shortest text of a terminal; lines and levels have none.
+    /// Returns a shortest string of a terminal; empty for line ends and indentation terminals.
     fn shortest_text(&mut self, terminal: u32) -> Result<Vec<u8>, Error> {
         let is_textless =
             |one: &IndentationState| one.is_level(terminal) || one.newline == terminal;
@@ -208,7 +208,8 @@ impl GrammarState {
         Ok(())
     }
 
-    /// Blanks up to the innermost level, on a line of their own if it is too late for that.
+    /// Appends whitespace up to the column of the innermost level, on a new line if that column has
+    /// been passed.
     fn spell_line_start(&self, spelling: &mut GreedySpelling) {
         let goal = widths(spelling.levels.last().copied().unwrap_or(0));
         match spelling.line_column.take() {
@@ -234,16 +235,17 @@ impl GrammarState {
     }
 }
 
-/// Whether blanks lead from one column to another.
+/// Returns `true` if spaces lead from one column to another.
 fn can_reach(from: (u32, u32), to: (u32, u32)) -> bool {
     from.0 <= to.0 && from.1 <= to.1 && to.0 - from.0 == to.1 - from.1
 }
 
-/// Blanks and tabs that lead to a column: as counted, and with tabs of one blank.
+/// Returns spaces and tabs that lead to a column, given as its width and as its width with
+/// one-column tabs.
 fn whitespace_to((wide, narrow): (u32, u32), tab: u32) -> Vec<u8> {
     for tabs in 0..=wide / tab.max(1) {
         let after_tabs = wide - tabs * tab;
-        // Blanks in front of a tab are counted with it.
+        // Spaces before a tab are absorbed by it.
         let Some(mut uncounted) = narrow.checked_sub(tabs + after_tabs) else { continue };
         if uncounted > tabs * (tab - 1) {
             continue;

@@ -1,4 +1,7 @@
-//! How lexemes under way may end, beside a regular language.
+//! The possible ends of a lexeme: where it can end, as which terminal, after how many bytes.
+//!
+//! A position inside a lexeme is a lexer state paired with a state of the intersected regular
+//! language.
 
 use std::sync::Arc;
 
@@ -9,27 +12,27 @@ use crate::completion::stack_shortest_path::NEVER;
 use crate::interner::NOTHING;
 use crate::state::GrammarState;
 
-/// Where a text is in its lines, where levels are told by indentation.
+/// The position of the input relative to lines, for grammars with indentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum LinePosition {
-    /// In one, or there are none.
+    /// Inside a line, or the grammar has no lines.
     InsideLine,
-    /// Behind the end of one: levels may begin or end.
+    /// After a line end: levels may start or end.
     LineEnded,
-    /// Some levels ended, and others may.
+    /// Some levels ended, and more may.
     Dedenting,
-    /// In front of one, whose levels are told.
+    /// At the start of a line whose levels are settled.
     LineStart,
-    /// The same where a backslash joined the line before with it: the text cannot end here.
+    /// As `LineStart`, but a backslash joined the previous line: the input cannot end here.
     JoinedLineStart,
-    /// The text is over: its levels end.
+    /// After the input: its levels end.
     AfterInput,
 }
 
-/// What goes on beside the stacks between lexemes.
+/// The control between lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct BetweenLexemes {
-    /// Threads that must not match, and what is asked of the text that follows.
+    /// Negative threads and pending lookahead conditions.
     pub(super) negative_threads: u32,
     /// A state of the regular language.
     pub(super) at: StateId,
@@ -42,52 +45,53 @@ impl BetweenLexemes {
     }
 }
 
-/// A way for a lexeme to end.
+/// A possible end of a lexeme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct LexemeExit {
-    /// As endings have it: what became a terminal has a number of its own.
+    /// The terminal as in lexer endings: a replaced lexeme has a number of its own.
     pub(super) terminal: u32,
     pub(super) after: BetweenLexemes,
-    /// How many bytes it takes at least.
+    /// Minimum bytes to this end.
     pub(super) bytes: u32,
 }
 
-/// With so many places within lexemes, what is found out of one is found out of all.
+/// Reachable positions from which on the ends of all of them are computed together. Chosen, not
+/// measured.
 const MIN_SHARED_POSITIONS: usize = 200;
-/// But not if there are more ways to end than this.
+/// Maximum number of ends for that. Chosen, not measured.
 const MAX_SHARED_EXITS: usize = 16;
 
-/// A place within a lexeme: a scan, and the state of the regular language.
+/// A position inside a lexeme: lexer state and state of the regular language.
 pub(super) type LexemePosition = (u32, StateId);
 
-/// Where one byte leads from a place.
+/// The successors of a position by one byte.
 #[derive(Debug)]
 pub(super) struct LexemeSuccessors {
     pub(super) on: Box<[LexemePosition]>,
-    /// Terminals that may end, and what is behind.
+    /// Terminals that may end, with the control after each.
     pub(super) ends: Box<[(u32, BetweenLexemes)]>,
 }
 
-/// Lexemes under way.
+/// Cached transitions and ends of lexemes.
 #[derive(Debug)]
 pub(super) struct LexemeExits {
-    /// The language beside the grammar, if there is one.
+    /// The intersected regular language, if any.
     pub(super) regular: Option<Arc<Automaton>>,
-    /// Bytes that no terminal and not the regular language tells apart: one of each class.
+    /// One representative byte per class that no terminal and no regular state distinguishes.
     pub(super) bytes: Vec<u8>,
     successor_states: FxHashMap<LexemePosition, Arc<LexemeSuccessors>>,
     exits: FxHashMap<LexemePosition, Arc<[LexemeExit]>>,
     size: usize,
 }
 
-/// The places met from one, with the ways between them.
+/// The positions reachable from one, with the edges between them.
 #[derive(Default)]
 struct ReachablePositions {
     positions: Vec<(LexemePosition, u32)>,
     numbers: FxHashMap<LexemePosition, usize>,
-    /// From where each can be come to.
+    /// The predecessors of each position.
     before: Vec<Vec<u32>>,
-    /// Exits, each with the places it is taken from by one byte, the nearest first.
+    /// Ends, each with the positions it is taken from by one byte, nearest first.
     ends: FxHashMap<(u32, BetweenLexemes), Vec<u32>>,
 }
 
@@ -113,7 +117,7 @@ impl LexemeExits {
         LexemeExits { regular, bytes, successor_states, exits, size: 0 }
     }
 
-    /// The state of the regular language after a byte.
+    /// Returns the state of the regular language after a byte.
     pub(super) fn step(&self, at: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         match &self.regular {
             Some(one) => one.step(at, byte),
@@ -121,7 +125,7 @@ impl LexemeExits {
         }
     }
 
-    /// Where one byte leads.
+    /// Returns the successors of a position by one byte.
     pub(super) fn successors_of(
         &mut self,
         (lexer_state, at): LexemePosition,
@@ -157,7 +161,7 @@ impl LexemeExits {
         Ok(successors_of)
     }
 
-    /// How the lexeme of a scan may end.
+    /// Returns the possible ends of the lexeme at a position.
     pub(super) fn exits(
         &mut self,
         from: LexemePosition,
@@ -197,7 +201,7 @@ impl LexemeExits {
         self.exits.insert(position, exits);
     }
 
-    /// The places within a lexeme, those first that take fewer bytes.
+    /// Explores the positions inside a lexeme, fewest bytes first.
     fn explore(
         &mut self,
         from: LexemePosition,
@@ -226,7 +230,7 @@ impl LexemeExits {
     }
 }
 
-/// The places that lead to some of them, with the bytes that one byte further takes.
+/// Returns the positions that lead to one of `to`, with the bytes to it plus one.
 fn distances_to(reachable: &ReachablePositions, to: &[u32]) -> Vec<(usize, u32)> {
     let mut bytes = vec![NEVER; reachable.positions.len()];
     let mut open: Vec<usize> = to.iter().map(|&one| one as usize).collect();

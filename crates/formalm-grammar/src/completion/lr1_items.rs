@@ -1,8 +1,10 @@
-//! Items of one stack with what may follow them: the states of canonical LR(1) tables, on demand.
+//! Canonical LR(1) states on demand: items of one stack, each with its lookahead set.
 //!
-//! Which lexemes compete depends on all terminals that may stand at a place, and so on what lies
-//! below the top of a stack. Here a state is a list of items, each with the set of terminals that
-//! may follow once it is complete, so that it tells by itself what may stand behind it.
+//! Competition between lexemes depends on all terminals allowed at a position, and therefore on the
+//! stack below the top. An LR(0) state does not determine them. An LR(1) state does: each item
+//! carries the terminals that may follow its production.
+//!
+//! Reference: D. E. Knuth, "On the translation of languages from left to right" (1965).
 
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
@@ -11,44 +13,44 @@ use crate::interner::{ListInterner, NOTHING};
 use crate::limits::StepMeter;
 use crate::lr0::{END, END_OF_INPUT, Lr0Automaton, insert, join};
 
-/// Numbers of an item in the list of a kernel: a place in a production, how many symbols of it were
-/// pushed, and what may follow the production, as a set of [`Tables::sets`].
+/// Integers per item in the list of an LR(1) state: dot position, number of symbols pushed, and
+/// lookahead set, as an id of [`Lr0Automaton::sets`].
 const ITEM_LEN: usize = 3;
 
-/// A successor that was not made yet.
+/// A successor that was not built yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// What a kernel comes to.
+/// The closure of an LR(1) kernel.
 #[derive(Debug)]
 struct Lr1Closure {
-    /// Terminals that may stand here, as a set of [`Tables::sets`].
+    /// The terminals allowed here, as an id of [`Lr0Automaton::sets`].
     allowed: u32,
-    /// Per symbol, ascending: the items behind it, and their kernel once it was asked for.
+    /// Per symbol, ascending: the items after it, and the LR(1) state of these once it was needed.
     moves: Vec<(u32, Vec<u32>, u32)>,
-    /// What may be complete: its left side, how many symbols were pushed, and what may follow.
+    /// Possible reductions: left-hand side, number of symbols pushed, and lookahead set.
     reductions: Vec<(u32, u32, u32)>,
 }
 
-/// The kernels met so far.
+/// The LR(1) states built so far.
 #[derive(Debug, Default)]
 pub(super) struct Lr1States {
     lists: ListInterner,
     closures: FxHashMap<u32, Lr1Closure>,
-    /// What texts of each symbol begin with, as sets of [`Tables::sets`].
+    /// FIRST sets of all symbols, as ids of [`Lr0Automaton::sets`].
     firsts: Vec<u32>,
     size: usize,
-    /// Some kernel met so far can be read in more than one way.
+    /// `true` if some state built so far has a shift-reduce or reduce-reduce conflict.
     pub(super) has_conflicts: bool,
 }
 
 impl Lr1States {
-    /// The number of a list of items.
+    /// Interns a kernel and returns its id.
     pub(super) fn number(&mut self, mut items: Vec<[u32; ITEM_LEN]>) -> u32 {
         items.sort_unstable();
         self.lists.intern(items.as_flattened())
     }
 
-    /// Terminals that may stand at a kernel.
+    /// Returns the terminals allowed in a state.
     pub(super) fn allowed(
         &mut self,
         lr1_state: u32,
@@ -58,7 +60,7 @@ impl Lr1States {
         Ok(self.closure(lr1_state, lr0, meter)?.allowed)
     }
 
-    /// What may be complete at a kernel.
+    /// Returns the possible reductions of a state.
     pub(super) fn reductions(
         &mut self,
         lr1_state: u32,
@@ -68,7 +70,7 @@ impl Lr1States {
         Ok(&self.closure(lr1_state, lr0, meter)?.reductions)
     }
 
-    /// The kernel behind a symbol; [`NOTHING`] if it cannot stand there.
+    /// Returns the state after a symbol; [`NOTHING`] if there is no transition.
     pub(super) fn goto(
         &mut self,
         lr1_state: u32,
@@ -135,7 +137,8 @@ impl Lr1States {
         self.finish_closure(items, lr0, meter)
     }
 
-    /// What may follow a symbol in front of a place, given what follows the production.
+    /// Returns the lookahead set of a symbol: FIRST of what follows it in the production, joined
+    /// with `follow` if that is nullable.
     fn lookahead_after(&self, position: usize, follow: u32, lr0: &mut Lr0Automaton) -> u32 {
         let mut all = NOTHING;
         for at in position.. {
@@ -202,7 +205,7 @@ impl Lr1States {
     }
 }
 
-/// Items in the making: what may follow each.
+/// Items under construction, with their lookahead sets.
 #[derive(Default)]
 struct Lr1Items {
     follow: FxHashMap<(u32, u32), u32>,
@@ -226,22 +229,22 @@ fn single(number: u32) -> Vec<u32> {
     words
 }
 
-/// The set that has the end of the text alone.
+/// Returns the set that contains only the end of input.
 pub(super) fn end_of_input_set(lr0: &mut Lr0Automaton) -> u32 {
     lr0.sets.intern(&single(END_OF_INPUT))
 }
 
-/// What texts of each symbol that are not empty begin with.
+/// Computes the FIRST sets of all symbols, over nonempty strings.
 fn firsts(lr0: &mut Lr0Automaton, meter: &mut StepMeter) -> Result<Vec<u32>, Error> {
     let count = lr0.firsts.len();
     let mut sets: Vec<u32> = vec![NOTHING; count];
     for terminal in 0..lr0.terminals {
         let single = single(terminal + 1);
-        // Sets are as long as their greatest number: of many terminals all are long.
+        // A bit set is as long as its largest element, so with many terminals all sets are long.
         meter.spend(single.len())?;
         sets[terminal as usize] = lr0.sets.intern(&single);
     }
-    // Left sides by what their productions can begin with.
+    // The left-hand sides of productions that can start with each symbol.
     let mut begins: Vec<Vec<u32>> = vec![Vec::new(); count];
     for symbol in 0..count {
         for &first in &lr0.firsts[symbol] {

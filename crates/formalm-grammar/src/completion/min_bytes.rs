@@ -1,8 +1,10 @@
-//! How many bytes a reading needs at least to become a member: what guides searches for members.
+//! Lower bounds on the bytes that complete a configuration: the admissible heuristic of the
+//! completion search.
 //!
-//! Stacks know how few bytes complete them, lexemes being read in any way and lines and levels
-//! having none. Where there are levels, behind one that ends a line begins, with the blanks up to
-//! its column: without these every line within some levels would seem a way to the end.
+//! The graph-structured stack knows the minimum bytes of its stacks if every split into lexemes
+//! counts and if lines and indentation cost nothing. With indentation, closing a level starts a new
+//! line, which must be indented to the enclosing column. The bound counts that whitespace;
+//! otherwise any line inside nested blocks would look one step from the end.
 
 use formalm_automata::{Completion, Error, Look};
 use rustc_hash::FxHashMap;
@@ -18,23 +20,23 @@ use crate::lexer::ThreadKind;
 use crate::lr0::Lr0Automaton;
 use crate::state::{Configuration, GrammarState};
 
-/// In place of the column of a level that is still to begin.
+/// The column of a level that has not started yet.
 const DEEPER_LEVEL: u32 = u32::MAX - 1;
 
-/// What is left to be completed.
+/// The suffix of a stack from one edge on, with its indentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StackSuffix {
     edge: u32,
-    /// Columns of the open levels, as a number of the places.
+    /// Interned columns of the open levels.
     levels: u32,
-    /// Whether what comes next, if it is no level, begins a line.
+    /// `true` if the next terminal starts a line, unless it is an indentation terminal.
     begins_line: bool,
 }
 
-/// Bytes by what is left.
+/// Minimum completion bytes of stack suffixes.
 pub(crate) type SuffixBounds = FxHashMap<StackSuffix, u32>;
 
-/// Symbols that end lines wherever they are not empty.
+/// Returns the symbols whose nonempty strings all end with a line end.
 pub(crate) fn line_ending_symbols(lr0: &Lr0Automaton, indentation: &IndentationState) -> Vec<bool> {
     let mut ends = vec![true; lr0.firsts.len()];
     for terminal in 0..lr0.terminals {
@@ -57,13 +59,13 @@ pub(crate) fn line_ending_symbols(lr0: &Lr0Automaton, indentation: &IndentationS
 }
 
 impl GrammarState {
-    /// What completes a reading, as closely as it is looked.
+    /// Returns the completion bound of a configuration at the current precision.
     pub(crate) fn completion(&mut self, configuration: Configuration) -> Result<Completion, Error> {
         let Some(closely) = self.bound_precision else { return Ok(Completion::Unknown) };
         let precision = if self.indentation.is_some() { Look::Loose } else { Look::Close };
         if closely == Look::Closest {
             match self.bound_with_precision(configuration, Look::Closest)? {
-                // It may be too much work.
+                // The closest bound may exceed its limit.
                 Completion::Unknown => {}
                 bound => return Ok(bound),
             }
@@ -86,12 +88,12 @@ impl GrammarState {
         completion
     }
 
-    /// Bytes that a reading needs at least to become a member, [`NEVER`] if it never does; exact
-    /// where lexemes are free.
+    /// Returns the minimum bytes that complete a configuration, [`NEVER`] if nothing does. The
+    /// result is exact with [`crate::Lexing::Any`].
     pub(crate) fn min_bytes(&mut self, configuration: Configuration) -> Result<u32, Error> {
         match self.completion(configuration)? {
             Completion::Never => return Ok(NEVER),
-            // Blanks of lines that must come are known below.
+            // The whitespace of required lines is counted below.
             Completion::AtLeast(_) if self.indentation.is_some() => {}
             Completion::AtLeast(bytes) | Completion::Exactly(bytes) => return Ok(bytes as u32),
             Completion::Unknown => {}
@@ -129,7 +131,7 @@ impl GrammarState {
         Ok(min_bytes.unwrap_or(NEVER - 1))
     }
 
-    /// The same of a place between lexemes.
+    /// Returns the minimum bytes that complete a parser state between lexemes.
     pub(crate) fn parser_state_min_bytes(&mut self, parser_state: u32) -> Result<u32, Error> {
         match &self.indentation {
             None => self.gss.min_completion_bytes(parser_state),
@@ -140,7 +142,7 @@ impl GrammarState {
         }
     }
 
-    /// The same behind the end of a line that has come to a column.
+    /// Returns the minimum bytes after the end of a line that has reached `column`.
     fn line_min_bytes(&mut self, parser_state: u32, column: u32) -> Result<u32, Error> {
         let Some(indentation) = &self.indentation else { return Ok(0) };
         let ParserStateParts { mut stacks, depth, levels } = indentation.parts(parser_state);
@@ -171,7 +173,8 @@ impl GrammarState {
         Ok(min_bytes)
     }
 
-    /// Bytes up to the innermost of some levels, from a column that was read, and what follows.
+    /// Returns the minimum bytes to reach the innermost of some levels from a column, and to
+    /// complete the stacks there.
     fn level_min_bytes(
         &mut self,
         stacks: u32,
@@ -187,7 +190,7 @@ impl GrammarState {
         })
     }
 
-    /// Bytes that complete stacks within levels.
+    /// Returns the minimum bytes that complete stacks inside indentation levels.
     fn stacks_min_bytes(&mut self, stacks: u32, levels: u32) -> Result<u32, Error> {
         if self.indentation.as_ref().is_none_or(|indentation| indentation.needed_levels.is_none()) {
             return self.gss.min_completion_bytes(stacks);
@@ -202,8 +205,8 @@ impl GrammarState {
         Ok(min_bytes)
     }
 
-    /// Bytes of what is left of a production, the levels behind it and whether a line begins there;
-    /// `None` if there would be more levels than there may be.
+    /// Returns the bytes of the rest of a production, the levels after it, and whether it ends with
+    /// a line end. Returns `None` if it would exceed the maximum number of levels.
     fn rest_of_production(
         &mut self,
         position: usize,
@@ -290,8 +293,8 @@ impl ShortestPathGraph for GrammarState {
 }
 
 impl ColumnCounter {
-    /// Bytes at least to the column of the innermost of some levels, from a column that was read or
-    /// behind the line that goes before.
+    /// Returns the minimum whitespace bytes to the column of the innermost level, from column
+    /// `read` or after a line break.
     fn min_whitespace(&self, levels: &[u32], read: Option<u32>) -> u32 {
         let known = levels.iter().rposition(|&level| level != DEEPER_LEVEL);
         let goal = known.map_or(0, |at| levels[at]);
@@ -304,8 +307,8 @@ impl ColumnCounter {
         on.map_or(from_new_line, |on| on.min(from_new_line))
     }
 
-    /// Bytes at least from a column to another one, or to any that is so many levels deeper; `None`
-    /// if it takes another line.
+    /// Returns the minimum bytes from one column to another, or to any column `deeper` levels
+    /// further in. Returns `None` if only a new line reaches it.
     fn bytes_to_column(&self, read: u32, goal: u32, deeper: u32) -> Option<u32> {
         let ((wide, narrow), (to_wide, to_narrow)) = (widths(read), widths(goal));
         match self.rules {
@@ -316,7 +319,7 @@ impl ColumnCounter {
                 if stop <= wide {
                     return (to_wide.checked_sub(wide)? == bytes).then_some(bytes);
                 }
-                // A tab stop is come to with blanks alone, or a tab behind fewer of them.
+                // A tab stop is reached with spaces alone, or with a tab after fewer spaces.
                 let stops = stop / self.tab - wide / self.tab;
                 let before = bytes.checked_sub(to_wide - stop)?;
                 (stops..=stop - wide).contains(&before).then_some(bytes)
@@ -347,7 +350,7 @@ mod tests {
             (Rules::Lark, 1),
         ] {
             let columns = ColumnCounter { rules, tab, widest: 200 };
-            // The columns that so many blanks and tabs lead to.
+            // The columns that each number of spaces and tabs leads to.
             let after = |from: u32| {
                 let mut all = vec![vec![from]];
                 for _ in 0..9 {
@@ -377,7 +380,7 @@ mod tests {
                         "{read} {goal}"
                     );
                     assert_eq!(columns.min_whitespace(&[FIRST_COLUMN, goal], None), from_new_line);
-                    // Levels are deeper however a tab is counted.
+                    // A level counts as deeper only if it is deeper for every tab width.
                     let is_deeper = |one: u32| {
                         let (one, goal) = (widths(one), widths(goal));
                         one.0 > goal.0 && one.1 > goal.1

@@ -1,22 +1,34 @@
-//! How many bytes complete a reading at least, beside a regular language or alone.
+//! Lower bounds on completions, by context-free reachability; and, in submodules, the searches they
+//! guide.
 //!
-//! What the stacks allow need not be there: another lexeme may always be longer, what must not match
-//! may have to, and a regular language beside the grammar may have no text in common with any of
-//! it. All of this is finite and goes on beside the stacks: the terminals that compete, threads that
-//! must not match, and a state of the regular language, are a *control*. What symbols come to from a control is context-free
-//! reachability ([`cfl_reachability`]), over what lexemes come to ([`lexeme_exits`], [`terminal_reachability`]); what is on a stack is
-//! completed by the rests of its items, one after the other.
+//! ```text
+//!  control (negative threads, lexer context, regular state)
+//!         │ lexeme_exits            how a lexeme may end
+//!         ▼
+//!  terminal_reachability            which terminals can be spelled from a control
+//!         ▼
+//!  cfl_reachability                 which controls a symbol leads to
+//!         ▼
+//!  stack_suffix ─► CompletionBounds ─► min_bytes ─► search, greedy_completion
+//! ```
 //!
-//! Which lexemes compete is known of one stack only ([`lr1_items`]). A text that is read in several
-//! ways at once may stand before more terminals than each of the ways shows, and with more of them
-//! more competes. So in general this says how many bytes it takes *at least*, and `NEVER` is certain.
-//! It is exact where lexemes do not compete, and where the stack is one and its kernels have no
-//! conflicts.
+//! A terminal that the parser allows may still be unspellable: a longer lexeme can always win, a
+//! negative lookahead can be unavoidable, or the intersected regular language can exclude every
+//! spelling. All of these conditions are finite. Together they form a *control*: the competing
+//! terminals, the negative threads and a state of the regular language. [`cfl_reachability`]
+//! computes which controls each symbol leads to, from the lexeme ends found by [`lexeme_exits`] and
+//! [`terminal_reachability`]. A stack is completed by the rests of its items, one after the other.
 //!
-//! A *loose* look at the same lets nothing compete and forgets what must not match, but behind the end
-//! of a line, columns of lines and what embedded languages are. It is quick, and often enough where a regular language
-//! stands beside the grammar. The *closest* one follows the other ways to read a text too
-//! ([`competing_stacks`]), for readings that nothing else decides.
+//! **Exactness.** Which lexemes compete is known for a single stack only ([`lr1_items`]). An input
+//! with several parses may allow more terminals than any one of its stacks shows, and more
+//! terminals mean more competition. In general the result is therefore a lower bound, while "never"
+//! is certain. The bound is exact if lexemes do not compete, or if there is one stack whose LR(1)
+//! states have no conflicts.
+//!
+//! **Precision.** A *loose* bound lets nothing compete. It ignores negative threads (except after a
+//! line end), columns, and the contents of sublanguages. It is fast, and often enough for an
+//! intersection with a regular language. The *closest* bound also follows the other stacks
+//! ([`competing_stacks`]), for configurations that nothing else decides.
 
 mod cfl_reachability;
 mod competing_stacks;
@@ -45,32 +57,32 @@ use lr1_items::{Lr1States, end_of_input_set};
 use stack_suffix::{StackSuffixGraph, SuffixNode};
 use terminal_reachability::{SpellableTerminals, SpellingStart, TerminalReachability};
 
-/// What is known of completions beside a regular language, or alone.
+/// Completion bounds of a grammar, alone or intersected with a regular language.
 #[derive(Debug)]
 pub(crate) struct CompletionBounds {
     terminal_reachability: TerminalReachability,
     precision: Look,
-    /// Nothing is left out of account, whatever the stacks are.
+    /// `true` if the bounds are exact whatever the stacks are.
     is_always_exact: bool,
     lr1_states: Lr1States,
     competing: CompetingStacks,
     reachability: CflReachability,
-    /// Contexts of terminals, where they do not compete, and of none.
+    /// Lexer contexts of single terminals and of none, for lexemes that do not compete.
     single_contexts: FxHashMap<Option<u32>, u32>,
-    /// Kernels of edges.
+    /// LR(1) states of GSS edges.
     top_states: FxHashMap<u32, u32>,
     suffix_bounds: FxHashMap<SuffixNode, u32>,
-    /// Of the stacks' edges: these are dropped with those.
+    /// Rollback epoch of the GSS edges: cached edges are dropped when it changes.
     epoch: u64,
-    /// The stacks asked about are more than one.
+    /// `true` if the current query concerns more than one stack.
     branched: bool,
-    /// It would take too much work: nothing is known.
+    /// `true` once a query exceeded its limit: every later answer is unknown.
     given_up: bool,
 }
 
 impl CompletionBounds {
-    /// Nothing known yet; `None` if there is nothing to be known by such a look: something else goes
-    /// on beside the stacks.
+    /// Returns empty bounds. Returns `None` if this precision adds nothing for the grammar, e.g.
+    /// because of sublanguages or indentation.
     pub(crate) fn new(
         regular: Option<Arc<Automaton>>,
         precision: Look,
@@ -99,7 +111,7 @@ impl CompletionBounds {
         })
     }
 
-    /// What completes a state, with the regular language at a state of it.
+    /// Returns the completion bound of a state, with the regular language in state `at`.
     pub(crate) fn bound_of_state(
         &mut self,
         state: u32,
@@ -122,7 +134,7 @@ impl CompletionBounds {
         })
     }
 
-    /// What completes a reading, with the regular language at a state of it.
+    /// Returns the completion bound of a configuration, with the regular language in state `at`.
     pub(crate) fn completion(
         &mut self,
         configuration: Configuration,
@@ -154,7 +166,8 @@ impl CompletionBounds {
             }
             Ok(bytes) => Ok(Completion::AtLeast(bytes as usize)),
             Err(error) => {
-                // What was being found out is incomplete, and less would look like nothing.
+                // The interrupted computation is incomplete, and its partial results would look
+                // like "never".
                 (self.lr1_states, self.reachability) =
                     (Lr1States::default(), CflReachability::default());
                 self.competing = CompetingStacks::default();
@@ -170,19 +183,20 @@ impl CompletionBounds {
         }
     }
 
-    /// Whether all ways to read on were looked at one by one, as they are.
+    /// Returns `true` if all continuations were examined one by one.
     fn is_exact(&self) -> bool {
         let single_contexts = !self.lr1_states.has_conflicts && !self.branched;
         self.is_always_exact || (self.precision != Look::Loose && single_contexts)
     }
 
-    /// Whether it matters what else may stand at a place.
+    /// Returns `true` if the other terminals allowed at a position matter.
     fn lexemes_compete(&self, core: &GrammarState) -> bool {
         self.precision != Look::Loose && core.lexing != Lexing::Any && core.checked
     }
 
-    /// Whether more that competes never makes more lexemes. It may where a lexeme becomes another
-    /// terminal: the one that it was read as comes before others.
+    /// Returns `true` if more competition can only remove lexemes, so that "never" is certain. This
+    /// fails where a lexeme becomes another terminal, because the terminal it was read as precedes
+    /// others.
     fn never_is_certain(&self, core: &GrammarState) -> bool {
         self.precision == Look::Loose || core.replaced.is_empty() || self.is_exact()
     }
@@ -204,7 +218,7 @@ impl CompletionBounds {
             if after != NOTHING {
                 let rest = self.stacks_min_bytes(after, exit.after, core)?;
                 if rest != NEVER {
-                    // More than 32 bits hold is far, and not nothing.
+                    // Lengths beyond 32 bits saturate below [`NEVER`].
                     bytes = bytes.min(rest.saturating_add(exit.bytes).min(NEVER - 1));
                 }
             }
@@ -212,7 +226,7 @@ impl CompletionBounds {
         Ok(bytes)
     }
 
-    /// How what a reading is in may end.
+    /// Returns the possible ends of the lexeme or sublanguage that a configuration is in.
     fn exits(
         &mut self,
         configuration: Configuration,
@@ -228,7 +242,7 @@ impl CompletionBounds {
             let lexer_state = core.lexer_states.intern(lexeme, negative_threads);
             return self.terminal_reachability.lexeme_exits.exits((lexer_state, at), core);
         };
-        // Columns do not matter here, and the end of the text may end a line.
+        // Columns are ignored here, and the end of the input may end a line.
         let (lexeme, negative_threads) =
             (core.lexer.without_columns(lexeme), core.lexer.without_columns(negative_threads));
         let lexer_state = core.lexer_states.intern(lexeme, negative_threads);
@@ -282,7 +296,7 @@ impl CompletionBounds {
         Ok(bytes)
     }
 
-    /// The kernel of an edge.
+    /// Returns the LR(1) state of a GSS edge.
     fn top_state(&mut self, edge: u32, core: &mut GrammarState) -> Result<u32, Error> {
         if !self.lexemes_compete(core) {
             return Ok(NOTHING);
@@ -308,7 +322,7 @@ impl CompletionBounds {
         Ok(lr1_state)
     }
 
-    /// Terminals that may stand at a kernel; looking at it shows whether it has conflicts.
+    /// Returns the terminals allowed in an LR(1) state. Computing them also detects conflicts.
     fn allowed(&mut self, lr1_state: u32, core: &mut GrammarState) -> Result<u32, Error> {
         if !self.lexemes_compete(core) {
             return Ok(NOTHING);
@@ -325,7 +339,8 @@ impl CompletionBounds {
         self.lr1_states.goto(lr1_state, symbol, (&mut stacks.lr0, &mut stacks.meter))
     }
 
-    /// The lexer state in front of what may stand at a kernel, or at rivals too, where it matters.
+    /// Returns the lexer context of an LR(1) state and its competing stacks; [`NOTHING`] if lexemes
+    /// do not compete.
     fn context(
         &mut self,
         lr1_state: u32,
@@ -335,7 +350,7 @@ impl CompletionBounds {
         if !self.lexemes_compete(core) {
             return Ok(NOTHING);
         }
-        // Of many rivals some are left out, maybe the one that has this kernel.
+        // If competing stacks were dropped, the one with this state may be missing.
         let allowed = self.allowed(lr1_state, core)?;
         let lr1 = (&mut self.lr1_states, &mut core.gss.lr0, &mut core.gss.meter);
         let competing_allowed = self.competing.allowed(competing, lr1)?;
@@ -343,7 +358,8 @@ impl CompletionBounds {
         Ok(core.context_of(allowed, false))
     }
 
-    /// What can be spelled from a control: a terminal, if lexemes do not compete.
+    /// Returns the terminals that can be spelled from a control. If lexemes do not compete, only
+    /// `terminal` is considered.
     fn spellable_terminals(
         &mut self,
         terminal: Option<u32>,

@@ -1,4 +1,8 @@
-//! Members that continue a reading: whether there is one, and the shortest.
+//! Best-first search for a completion: whether a configuration has one, and which one is shortest.
+//!
+//! Viability is decided in stages: by the dead-end proof, by a short search, by a short search with
+//! completion bounds, and by a long search with the closest bounds. A shortest completion is found
+//! by A* with the bounds of [`super::min_bytes`] as heuristic.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,20 +15,23 @@ use crate::interner::NOTHING;
 use crate::limits::check;
 use crate::state::{Configuration, GrammarState};
 
-/// Readings met before a search that takes members for granted is given up.
+/// Configurations visited before a search that assumed members of an external parser is left open.
+/// Chosen, not measured.
 const MAX_ASSUMED_CONFIGURATIONS: usize = 1_000;
 
-/// Readings met before it is looked closely.
+/// Configurations visited before completion bounds are computed. Completions are usually near.
+/// Chosen, not measured.
 const NEAR_CONFIGURATIONS: u64 = 300;
 
-/// The part of the steps allowed that such a search may take.
+/// The share of the allowed steps that such a short search may take. Chosen, not measured.
 const NEAR_STEP_SHARE: u64 = 4;
 
-/// What a byte that is missing counts, beside one that was read: any member will do.
+/// The weight of a missing byte relative to a byte read. A weight above one is greedy, which
+/// suffices because any completion will do. Chosen, not measured.
 const MISSING_BYTE_WEIGHT: u32 = 4;
 
 impl GrammarState {
-    /// Whether some member continues a reading under longest lexemes.
+    /// Returns `true` if some completion exists for a configuration.
     pub(crate) fn is_viable(&mut self, configuration: Configuration) -> Result<bool, Error> {
         let configuration = self.after_sublanguage(configuration)?.unwrap_or(configuration);
         if self.is_viable_without_search(configuration)? {
@@ -39,8 +46,8 @@ impl GrammarState {
         viable
     }
 
-    /// The same by a search, since members are near mostly and to look closely may take far more work;
-    /// then with what completes readings at least, more closely where that is not enough.
+    /// Decides viability by searches of increasing precision. Completions are usually near, and
+    /// precise bounds may cost far more than a short search.
     fn decide_viability(&mut self, configuration: Configuration) -> Result<bool, Error> {
         let most = self.limits.search;
         for precision in [None, Some(Look::Close)] {
@@ -54,7 +61,7 @@ impl GrammarState {
         self.search_with_precision(Some(Look::Closest), configuration, most)
     }
 
-    /// What is found out with a part of the steps that are allowed; `None` if that is too much work.
+    /// Runs a search with a share of the allowed steps. Returns `None` if that is not enough.
     fn with_part_of_steps(
         &mut self,
         precision: impl FnOnce(&mut GrammarState) -> Result<bool, Error>,
@@ -84,14 +91,14 @@ impl GrammarState {
         Ok(viable)
     }
 
-    /// Whether a member continues a reading, as is seen without a search.
+    /// Returns `true` if a configuration is viable without a search.
     fn is_viable_without_search(&mut self, configuration: Configuration) -> Result<bool, Error> {
         let configuration = self.after_sublanguage(configuration)?.unwrap_or(configuration);
-        // What the end of the text stands for takes longer to find out.
+        // The acceptance test comes second because it is slower.
         Ok(self.is_proven_viable(configuration)? || self.accepts(configuration)?)
     }
 
-    /// Whether the certificate shows that a member continues a reading.
+    /// Returns `true` if the dead-end proof shows that a configuration is viable.
     fn is_proven_viable(&mut self, configuration: Configuration) -> Result<bool, Error> {
         let Configuration { lexeme, parser_state, negative_threads } = configuration;
         if configuration.is_in_sublanguage()
@@ -107,8 +114,9 @@ impl GrammarState {
         self.fits_separator(context, negative_threads)
     }
 
-    /// Searches the readings from one, those first that seem to need the fewest bytes, and remembers what
-    /// it learns. Every reading is judged by itself: each is the only one right about a text.
+    /// Searches from one configuration, nearest estimated completion first, and caches what it
+    /// learns. Configurations are judged separately: only one of them is the true split of the
+    /// final input.
     fn search_for_completion(&mut self, from: Configuration, most: u64) -> Result<bool, Error> {
         let mode = self.sublanguages.answers.assume_ends();
         self.sublanguages.answers.assumed = false;
@@ -127,7 +135,8 @@ impl GrammarState {
         let mut queue: BinaryHeap<(Reverse<u32>, u32, usize)> = BinaryHeap::new();
         queue.push((Reverse(0), 0, 0));
         let mut next = Vec::new();
-        // What was found out before must not matter to where a search is given up.
+        // Cached verdicts must not influence where a search gives up, so that answers do not depend
+        // on history.
         let has_external_parsers = self.has_external_parsers();
         while let Some((_, read, at)) = queue.pop() {
             for byte in self.lexer.representatives().to_vec() {
@@ -170,7 +179,7 @@ impl GrammarState {
         Ok(false)
     }
 
-    /// Marks the way to the last of the readings that were met.
+    /// Marks the configurations on the path to the last visited one as viable.
     fn mark_viable(&mut self, visited: &[(Configuration, usize)]) {
         let mut at = visited.len() - 1;
         loop {
@@ -182,13 +191,13 @@ impl GrammarState {
         }
     }
 
-    /// The shortest text, and the smallest of several, that makes a state a member. Ways to it need
-    /// not be known to lead anywhere: none of them is longer than the way there is.
+    /// Returns the shortest completion of a state, and the smallest of several. The search may pass
+    /// dead states: no completion through one exists, so none is shorter.
     pub(crate) fn shortest(&mut self, state: u32) -> Result<Vec<u8>, Error> {
         let mut exact: FxHashMap<u32, u32> = FxHashMap::default();
         let mut state = state;
-        // Rules that double each other have members that nobody writes down; what is more than
-        // 32 bits hold is a bound of its own.
+        // Rules that double each other have members too long to write out. Lengths beyond 32 bits
+        // are saturated.
         check(Resource::Text, u64::from(self.min_bytes_of_state(state)?), self.limits.text)?;
         let Some(mut left) = self.completion_distance(state, u32::MAX, &mut exact)? else {
             return Ok(Vec::new());
@@ -221,7 +230,7 @@ impl GrammarState {
         Ok(text)
     }
 
-    /// Bytes to the nearest member, if at most `most`.
+    /// Returns the bytes to the nearest member, if at most `most`.
     fn completion_distance(
         &mut self,
         state: u32,
@@ -274,8 +283,8 @@ impl GrammarState {
         Ok(None)
     }
 
-    /// The states that a shortest text may come to next, with the bytes read up to them: one byte
-    /// further, or behind the member of an embedded language.
+    /// Returns the states that a shortest completion may visit next, with the bytes read so far:
+    /// after one byte, or after a member of a sublanguage.
     fn successor_states(&mut self, state: u32, read: u32) -> Result<Vec<(u32, u32)>, Error> {
         if let Some((member, after)) = self.forced_sublanguage_completion(state)? {
             return Ok(vec![(after, read + member.len() as u32)]);
@@ -291,7 +300,7 @@ impl GrammarState {
         Ok(successor_states)
     }
 
-    /// A lower bound of the bytes to the nearest member.
+    /// Returns a lower bound on the bytes that complete a state.
     pub(crate) fn min_bytes_of_state(&mut self, state: u32) -> Result<u32, Error> {
         let mut min_bytes = u32::MAX;
         for configuration in self.configurations(state) {
@@ -300,7 +309,7 @@ impl GrammarState {
         Ok(min_bytes)
     }
 
-    /// Whether the text may end in a state.
+    /// Returns `true` if the input may end in a state.
     pub(crate) fn is_accepting(&mut self, state: u32) -> Result<bool, Error> {
         for configuration in self.configurations(state) {
             if self.accepts(configuration)? {
@@ -311,8 +320,8 @@ impl GrammarState {
     }
 }
 
-/// Notes the distances along the way to entry `at`, which is `rest` from a member; that of the
-/// first entry.
+/// Caches the distances along the path to entry `at`, which is `rest` bytes from a member. Returns
+/// the distance of the first entry.
 fn record_distances(
     visited: &[(u32, usize, u32)],
     at: usize,

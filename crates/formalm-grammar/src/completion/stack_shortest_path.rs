@@ -1,28 +1,28 @@
-//! How many bytes complete what is left of a text: shortest ways through things that stand on each
-//! other.
+//! Shortest paths over graph-structured stacks, with cached distances.
 //!
-//! What is left is completed by what is left of it alone, and then by what lies below. Things above
-//! the same node may lead to each other and are settled together; all others lie deeper, so what is
-//! asked for is followed with a stack of its own.
+//! A stack suffix is completed by the rest of its top production and then by what lies below.
+//! Suffixes above the same GSS node may lead to each other; such a group is solved together by
+//! relaxation. All other successors lie deeper in the stack, so the traversal uses an explicit
+//! stack and terminates.
 
 use std::hash::Hash;
 
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
-/// What no text completes.
+/// The distance of a node that nothing completes.
 pub(crate) const NEVER: u32 = u32::MAX;
 
-/// A way on.
+/// A weighted edge between stack suffixes.
 pub(crate) struct PathEdge<N> {
-    /// Where it begins, in the list of things that are settled together.
+    /// The source, as an index into the group.
     pub(crate) from: usize,
     pub(crate) bytes: u32,
-    /// What it leads to; `None` completes the text.
+    /// The target; `None` completes the input.
     pub(crate) to: Option<N>,
 }
 
-/// Things that are settled together, each once.
+/// Nodes that are solved together, each once.
 pub(crate) struct NodeGroup<N> {
     nodes: Vec<N>,
     numbers: FxHashMap<N, usize>,
@@ -33,7 +33,7 @@ impl<N: Copy + Eq + Hash> NodeGroup<N> {
         NodeGroup { nodes: vec![first], numbers: FxHashMap::from_iter([(first, 0)]) }
     }
 
-    /// Adds a thing, if it is not among them.
+    /// Adds a node unless it is present.
     pub(crate) fn add(&mut self, node: N) {
         let nodes = &mut self.nodes;
         self.numbers.entry(node).or_insert_with(|| {
@@ -43,19 +43,19 @@ impl<N: Copy + Eq + Hash> NodeGroup<N> {
     }
 }
 
-/// Things that are left to be completed.
+/// A graph of stack suffixes whose distances to completion are computed and cached.
 pub(crate) trait ShortestPathGraph {
-    /// One of them.
+    /// A stack suffix.
     type Node: Copy + Eq + Hash;
 
-    /// The bytes that complete one, if they were found out.
+    /// Returns the distance of a node, if it was computed.
     fn known(&self, node: &Self::Node) -> Option<u32>;
 
-    /// Keeps what was found out.
+    /// Caches the distance of a node.
     fn store(&mut self, node: Self::Node, bytes: u32);
 
-    /// Appends the ways on from one, which is at place `from`, and adds to the group what lies
-    /// above the same node and is not known.
+    /// Appends the edges that leave `node`, which has index `from`. Adds the unsolved nodes above
+    /// the same GSS node to the group.
     fn out_edges(
         &mut self,
         node: Self::Node,
@@ -64,11 +64,11 @@ pub(crate) trait ShortestPathGraph {
         out_edges: &mut Vec<PathEdge<Self::Node>>,
     ) -> Result<(), Error>;
 
-    /// Counts steps of work.
+    /// Charges steps of work.
     fn spend(&mut self, steps: usize) -> Result<(), Error>;
 }
 
-/// Bytes that complete what is left, at most `NEVER - 1` if something does.
+/// Returns the minimum bytes that complete a node, at most `NEVER - 1` if something does.
 pub(crate) fn shortest_path<G: ShortestPathGraph>(
     graph: &mut G,
     node: G::Node,
@@ -97,7 +97,7 @@ pub(crate) fn shortest_path<G: ShortestPathGraph>(
     Ok(graph.known(&node).unwrap_or(NEVER))
 }
 
-/// Settles a group all of whose ways lead into it or to what is known.
+/// Solves a group all of whose edges lead into it or to solved nodes.
 fn settle_group<G: ShortestPathGraph>(
     graph: &mut G,
     group: NodeGroup<G::Node>,

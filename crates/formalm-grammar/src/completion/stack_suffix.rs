@@ -1,4 +1,4 @@
-//! What is left of stacks: the rests of their items, one after the other.
+//! Completion of stack suffixes under a control: the rests of their items, one after the other.
 
 use formalm_automata::Error;
 
@@ -7,10 +7,10 @@ use super::cfl_reachability::{ControlState, ReachabilityGoal, end_of_input};
 use crate::completion::stack_shortest_path::{NodeGroup, PathEdge, ShortestPathGraph};
 use crate::state::GrammarState;
 
-/// What is left of an edge of the stacks and all below it.
+/// A GSS edge with everything below it, and the control at its top.
 pub(super) type SuffixNode = (u32, ControlState);
 
-/// What is left of stacks, beside a control.
+/// The graph of stack suffixes with controls, for [`ShortestPathGraph`].
 pub(super) struct StackSuffixGraph<'a> {
     pub(super) bounds: &'a mut CompletionBounds,
     pub(super) core: &'a mut GrammarState,

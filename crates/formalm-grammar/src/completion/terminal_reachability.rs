@@ -1,4 +1,5 @@
-//! Which terminals can be spelled where, beside what must not match and a regular language.
+//! The terminals that can be spelled from a control, by breadth-first search over lexemes and
+//! ignored input.
 
 use std::sync::Arc;
 
@@ -12,27 +13,27 @@ use crate::indentation::parser_state::{is_closed, is_joined};
 use crate::interner::NOTHING;
 use crate::state::GrammarState;
 
-/// Where lexemes begin.
+/// The start of a search between lexemes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpellingStart {
     pub(super) context: u32,
     pub(super) between: BetweenLexemes,
-    /// The one asked for, where lexemes do not compete.
+    /// The terminal of interest, if lexemes do not compete.
     pub(super) terminal: Option<u32>,
     pub(super) precision: Look,
 }
 
-/// What can be spelled from a place between lexemes.
+/// The terminals that can be spelled from a position between lexemes.
 #[derive(Debug)]
 pub(super) struct SpellableTerminals {
-    /// Terminals that the stacks shift, ascending, with what is ignored in front of them.
+    /// Terminals that the stacks can shift, ascending, including the ignored input before them.
     exits: Box<[LexemeExit]>,
-    /// Bytes to where the text may end, all of them ignored.
+    /// Minimum bytes to a possible end of input, all of them ignored.
     pub(super) end: u32,
 }
 
 impl SpellableTerminals {
-    /// The ways to spell a terminal.
+    /// Returns the ways to spell a terminal.
     pub(super) fn of(&self, terminal: u32) -> &[LexemeExit] {
         let first = self.exits.partition_point(|one| one.terminal < terminal);
         let count = self.exits[first..].partition_point(|one| one.terminal == terminal);
@@ -40,17 +41,17 @@ impl SpellableTerminals {
     }
 }
 
-/// What was found out.
+/// Cached searches between lexemes.
 #[derive(Debug)]
 pub(super) struct TerminalReachability {
     pub(super) lexeme_exits: LexemeExits,
     spellable_terminals: FxHashMap<(u32, BetweenLexemes), Arc<SpellableTerminals>>,
-    /// What has no lexemes of its own, by its terminal and the state of the regular language.
+    /// Results for terminals without lexemes, by terminal and control.
     without_lexeme: FxHashMap<(u32, BetweenLexemes), Arc<SpellableTerminals>>,
     size: usize,
 }
 
-/// What is read from a place, those places first that take fewer bytes.
+/// The frontier of a search, fewest bytes first.
 struct SpellingFrontier {
     open: Vec<LexemePosition>,
     seen: FxHashSet<LexemePosition>,
@@ -71,19 +72,19 @@ impl TerminalReachability {
         }
     }
 
-    /// Where the regular language begins.
+    /// Returns the start state of the regular language.
     pub(super) fn start(&self) -> StateId {
         self.lexeme_exits.regular.as_ref().map_or(StateId::from_number(0), |one| one.start())
     }
 
-    /// Whether the text may end between lexemes, as far as the stacks do not matter.
+    /// Returns `true` if the input may end between lexemes, apart from the stacks.
     fn may_end(&self, between: BetweenLexemes, core: &GrammarState) -> bool {
         let regular = self.lexeme_exits.regular.as_ref();
         core.lexer.may_end(between.negative_threads)
             && regular.is_none_or(|one| one.is_accepting(between.at))
     }
 
-    /// What can be spelled from a place between lexemes.
+    /// Returns the terminals that can be spelled from a position between lexemes.
     pub(super) fn spellable_terminals(
         &mut self,
         from: SpellingStart,
@@ -103,7 +104,7 @@ impl TerminalReachability {
             core.indentation.as_ref().filter(|indentation| indentation.is_python())
             && from.between.line == LinePosition::InsideLine
         {
-            // The end of the text ends a line.
+            // The end of the input ends a line.
             let over = BetweenLexemes { line: LinePosition::AfterInput, ..from.between };
             nearest.insert((indentation.newline, over), 0);
         }
@@ -112,7 +113,7 @@ impl TerminalReachability {
         Ok(spellable_terminals)
     }
 
-    /// Reads up to the end of a lexeme that is not ignored.
+    /// Explores up to the end of the first lexeme that is not ignored.
     fn explore(
         &mut self,
         from: SpellingStart,
@@ -166,7 +167,7 @@ impl TerminalReachability {
         Ok(frontier)
     }
 
-    /// A place between lexemes that is come to with some bytes.
+    /// Adds a position between lexemes, reached after some bytes.
     fn add_start(
         &self,
         (context, between): (u32, BetweenLexemes),
@@ -197,8 +198,8 @@ impl TerminalReachability {
         Arc::new(SpellableTerminals { exits: exits.into(), end })
     }
 
-    /// What is read without a lexeme, loosely: levels are told by columns and have no text, and
-    /// embedded languages have any.
+    /// Returns the exits of a terminal without lexemes, loosely: indentation terminals are empty,
+    /// and a sublanguage matches any string.
     fn exits_without_lexeme(
         &mut self,
         terminal: u32,
@@ -223,7 +224,7 @@ impl TerminalReachability {
         Ok(spellable_terminals)
     }
 
-    /// All states that texts which are not empty lead to.
+    /// Returns an exit for every state that a nonempty string leads to.
     pub(super) fn any_string_exits(
         &self,
         terminal: u32,
@@ -259,8 +260,8 @@ impl TerminalReachability {
 }
 
 impl LinePosition {
-    /// Where a level that begins, or ends, leads to. It is told where a line begins, and at the end
-    /// of the text all end.
+    /// Returns the line positions after an indentation terminal. Levels start or end at a line
+    /// start, and all end after the input.
     fn levels(self, begins: bool) -> &'static [LinePosition] {
         match (self, begins) {
             (LinePosition::LineEnded, true) => &[LinePosition::LineStart],
@@ -274,17 +275,17 @@ impl LinePosition {
 }
 
 impl GrammarState {
-    /// Whether a terminal is told by columns.
+    /// Returns `true` for the indent and dedent terminals.
     fn is_level(&self, terminal: u32) -> bool {
         self.indentation.as_ref().is_some_and(|indentation| indentation.is_level(terminal))
     }
 
-    /// Whether a lexeme may be ignored, and whether the stacks may shift it.
+    /// Returns whether a lexeme may be skipped as ignored, and whether the stacks may shift it.
     fn skip_or_shift(&self, terminal: u32, line: LinePosition) -> (bool, bool) {
         if let Some(indentation) =
             self.indentation.as_ref().filter(|indentation| indentation.newline == terminal)
         {
-            // Python ends a line once, and in brackets no line ends.
+            // Python ends a line once, and no line ends inside brackets.
             let outside_line = indentation.is_python() && line != LinePosition::InsideLine;
             return (outside_line || indentation.has_brackets(), !outside_line);
         }
@@ -292,12 +293,12 @@ impl GrammarState {
         (ignored, !ignored || self.lexing == Lexing::Any)
     }
 
-    /// Where a text is in its lines behind a lexeme that the stacks shift.
+    /// Returns the line position after a lexeme that the stacks shift.
     pub(super) fn line_after(&self, terminal: u32) -> LinePosition {
         if self.ends_line(terminal) { LinePosition::LineEnded } else { LinePosition::InsideLine }
     }
 
-    /// The same of a place between lexemes.
+    /// Returns the line position of a parser state.
     pub(super) fn line_of(&self, parser_state: u32) -> LinePosition {
         match &self.indentation {
             Some(indentation) if is_joined(indentation.parts(parser_state).depth) => {

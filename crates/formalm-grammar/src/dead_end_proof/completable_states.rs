@@ -1,27 +1,32 @@
-//! Which stacks can be completed although some terminals cannot be spelled everywhere.
+//! Step 2 of the proof: the LR states whose stacks always-spellable terminals complete.
 //!
-//! A terminal is *brittle* if the certificate does not say that it can be spelled wherever it may
-//! stand. What is left of a production is *firm* if it has a text without brittle terminals. A
-//! state is sound if some item of its kernel is firm and all others go on with a terminal. If the
-//! state on top of a stack is sound and so are all that completed items come back to, firm rests
-//! complete it: what was read of a production is followed by its rest, and then by that of the item
-//! that asked for it; states within a production do not matter. For that item to be firm too,
-//! whatever a rule can begin with must be a beginning of firm productions as well, which is
-//! looked at here, once. A terminal in front of what is not firm is *fragile*: what is behind it
-//! may be unsound. So is one that a rule begins with in front of which another rule was complete,
-//! if what is left from there on is not firm: the state behind that other rule, where the text
-//! might have gone on otherwise or ended, is one that the new rule comes back to.
+//! The rest of a production is always spellable if it derives a string without context-dependent
+//! terminals. A state is *completable* if some kernel item has such a rest, and every other kernel
+//! item continues with a terminal.
+//!
+//! **Lemma.** If the state on top of a stack is completable, and so are all states that its
+//! completed items return to, then always-spellable rests complete the stack. The rest of the item
+//! completes its production, then the rest of the item that predicted it follows, and so on; states
+//! inside a production do not matter. For the predicting item to be always spellable too, whatever
+//! a rule can start with must also start an always-spellable production. That condition is checked
+//! here, once per grammar.
+//!
+//! A terminal before a rest that is not always spellable is *unproven*: the state after it may not
+//! be completable. So is the first terminal of a rule that directly follows another rule, if the
+//! rest from there on is not always spellable: the state after the first rule, where the input
+//! could have continued differently or ended, is one that the new rule returns to.
 
 use rustc_hash::FxHashSet;
 
 use crate::lr0::{END, Lr0Automaton};
 
-/// Beginnings of rules that are looked at.
+/// Maximum work for the check of rule beginnings, in symbols times dot positions. Chosen, not
+/// measured.
 const MAX_BEGINNING_STEPS: usize = 5_000_000;
 
 impl Lr0Automaton {
-    /// Notes which rests are firm; the fragile terminals, ascending. `None` if firm rests need not
-    /// complete sound stacks.
+    /// Marks the always-spellable rests and returns the unproven terminals, ascending. Returns
+    /// `None` if always-spellable rests may not complete completable states.
     pub(crate) fn mark_always_spellable(&mut self, context_dependent: &[u32]) -> Option<Vec<u32>> {
         if context_dependent.is_empty() {
             self.always_spellable = Vec::new();
@@ -48,8 +53,8 @@ impl Lr0Automaton {
         (always_spellable[goal] && self.begin_always_spellable(&unproven)).then_some(unproven)
     }
 
-    /// Terminals that a rule behind another one begins with, where the rest from there on is not
-    /// firm.
+    /// Returns the terminals that a rule after another rule starts with, where the rest from there
+    /// on is not always spellable.
     fn unproven_after_rules(&self) -> Vec<u32> {
         let is_rule = |position: usize| {
             let symbol = self.symbol_at[position];
@@ -96,8 +101,8 @@ impl Lr0Automaton {
         &rest[..end.unwrap_or(rest.len())]
     }
 
-    /// Whether all that a rule can begin with, but for fragile terminals, is what it can begin
-    /// with firmly: for every rule that stands behind something else.
+    /// Returns `true` if everything that a rule can start with, except unproven terminals, also
+    /// starts an always-spellable production. Considers every rule that follows something.
     fn begin_always_spellable(&self, unproven: &[u32]) -> bool {
         let mut after_something: FxHashSet<u32> =
             FxHashSet::from_iter([self.firsts.len() as u32 - 1]);
@@ -122,7 +127,7 @@ impl Lr0Automaton {
         })
     }
 
-    /// Symbols that what some symbols derive can begin with, these among them.
+    /// Marks the symbols that strings derived from `open` can start with, including `open` itself.
     fn first_symbols(&self, mut open: Vec<u32>, spellable_only: bool, found: &mut [bool]) {
         found.fill(false);
         open.iter().for_each(|&symbol| found[symbol as usize] = true);
@@ -144,12 +149,12 @@ impl Lr0Automaton {
         }
     }
 
-    /// Whether some state may not be sound.
+    /// Returns `true` if some state is not proven completable.
     pub(crate) fn has_unproven(&self) -> bool {
         !self.always_spellable.is_empty()
     }
 
-    /// Whether a state is not sound.
+    /// Returns `true` if a state is not proven completable.
     pub(crate) fn is_unproven(&self, state: u32) -> bool {
         if self.always_spellable.is_empty() {
             return false;

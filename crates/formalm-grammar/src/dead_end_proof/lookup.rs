@@ -1,8 +1,9 @@
-//! What the certificate says of stacks.
+//! Step 3 of the proof: the verdict for a concrete set of stacks.
 //!
-//! A place is *settled* if a member continues it behind a separator, whatever was read before (but
-//! see [`Core::fits`]), and if every lexeme that may stand there leads to such a place. Sound stacks are, but for what
-//! fragile terminals lead to, which is looked at here.
+//! A set of stacks is completable if some member continues it after a separator whatever was read
+//! before (see [`GrammarState::fits_separator`]), and if every allowed lexeme leads to a
+//! completable set. Stacks of completable states satisfy this, except after unproven terminals,
+//! which are examined here by lookahead.
 
 use formalm_automata::Error;
 
@@ -10,17 +11,19 @@ use crate::interner::NOTHING;
 use crate::lr0::elements;
 use crate::state::GrammarState;
 
-/// Terminals in a row that are looked at.
+/// Maximum lookahead, in terminals. Chosen, not measured.
 const MAX_LOOKAHEAD_TERMINALS: usize = 4;
 
 impl GrammarState {
-    /// Whether the stacks of a place are settled, and limits of indentation do not matter.
+    /// Returns `true` if the stacks of a parser state are completable and no indentation limit
+    /// interferes.
     pub(crate) fn is_completable_at(&mut self, parser_state: u32) -> Result<bool, Error> {
         let stacks = self.stacks_of(parser_state);
         Ok(self.fits_limits(parser_state) && self.is_completable(stacks)?)
     }
 
-    /// Whether some stacks are settled; `false` may also mean that it was not found out.
+    /// Returns `true` if a set of stacks is completable; `false` may also mean that this is
+    /// unknown.
     pub(crate) fn is_completable(&mut self, stacks: u32) -> Result<bool, Error> {
         self.is_completable_within(stacks, MAX_LOOKAHEAD_TERMINALS)
     }
@@ -57,7 +60,8 @@ impl GrammarState {
         Ok(completable)
     }
 
-    /// Whether one of the terminals can be spelled behind a separator where they alone may stand.
+    /// Returns `true` if one of the terminals can be spelled after a separator where only they are
+    /// allowed.
     fn can_spell_one(&mut self, stacks: u32, terminals: &[u32]) -> Result<bool, Error> {
         let context = self.context_on(stacks, self.indentation.is_some())?;
         for &terminal in terminals {

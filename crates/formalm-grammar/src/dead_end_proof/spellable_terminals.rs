@@ -1,15 +1,12 @@
-//! A proof, for ordinary grammars, that ordered lexemes never lead into a dead end.
+//! Step 1 of the proof: separators, and the terminals that can be spelled between them in every
+//! context.
 //!
-//! The parser's view is exact: whatever stands on a stack, some sequence of terminals completes
-//! it. What could fail is spelling that sequence, because another lexeme would be longer or come
-//! first. Suppose a byte, the *separator*, is always read as an ignored lexeme. A terminal is
-//! *robust* if it has a text that is read as that terminal behind a separator and in front of one,
-//! whatever else may stand there. A sequence of robust terminals can be spelled with separators
-//! between. It is enough to look at the case in which all terminals may stand there: with fewer of
-//! them less competes and less is forbidden. Whether the lexeme under way can be brought to such
-//! an end is asked per lexer state, not per stack.
+//! It suffices to examine the context that allows all terminals: with fewer terminals, less
+//! competes and fewer negative threads remain. Whether the current lexeme can be brought to such an
+//! end is decided per lexer state, not per stack.
 //!
-//! Where some terminals are not robust, [`crate::dead_end_proof::completable_states`] says which stacks robust ones complete.
+//! The terminals that fail are context-dependent; [`super::completable_states`] determines which
+//! stacks the others complete.
 
 use std::sync::Arc;
 
@@ -21,52 +18,52 @@ use crate::interner::NOTHING;
 use crate::lexer::ThreadKind;
 use crate::state::GrammarState;
 
-/// Pairs of lexer states looked at before a lexeme is given up.
+/// Pairs of lexer states explored to end a lexeme before giving up. Chosen, not measured.
 const MAX_STATES: usize = 20_000;
-/// The same for one terminal among all others.
+/// As [`MAX_STATES`], for one terminal among all others. Chosen, not measured.
 const MAX_STATES_PER_TERMINAL: usize = 2_000;
-/// Ignored terminals, and bytes behind them, of which separators are made.
+/// Ignored terminals, and bytes after them, from which separators are built. Chosen, not measured.
 const MAX_SEPARATOR_PARTS: usize = 4;
 
-/// Texts that are always read as ignored lexemes.
+/// Strings that are always read as ignored lexemes.
 #[derive(Clone, Debug)]
 struct Separator {
-    /// Any of them will do. A comment goes on over a blank and ends before a line break, and only
-    /// a comment ends what goes on over blanks, so one would not always do.
+    /// The strings. Any of them may be needed: a comment continues over a space but ends at a line
+    /// break, while only a comment ends what continues over spaces.
     texts: Arc<[Vec<u8>]>,
-    /// Threads that could go on after it, and must not match then. Any terminal can be spelled
-    /// nevertheless.
+    /// Threads that may continue after the separator and become negative threads. Every terminal
+    /// can be spelled regardless of them.
     left: u32,
-    /// Those of them that separators leave, and not the end of a line.
+    /// Those of them that separators leave, without those of a line end.
     unignored_threads: u32,
-    /// Those of them that are ignored, so that they are left wherever it stands.
+    /// Those of them that belong to ignored terminals, so that every separator leaves them.
     ignored: u32,
 }
 
-/// What was proved.
+/// The result of the proof.
 #[derive(Debug, Default)]
 pub(crate) struct DeadEndProof {
     separator: Option<Separator>,
-    /// Terminals behind which stacks may not be sound, ascending.
+    /// Terminals after which a stack is not proven completable, ascending.
     unproven: Vec<u32>,
-    /// Pairs (lexeme under way, forbidden): it can be ended in front of a separator.
+    /// Pairs (current lexeme, negative threads) and whether the lexeme can end before a separator.
     lexeme_verdicts: FxHashMap<(u32, u32), bool>,
-    /// What a separator leaves, per context.
+    /// The threads that a separator leaves, per context.
     separator_threads: FxHashMap<u32, u32>,
 }
 
 impl DeadEndProof {
-    /// Terminals behind which stacks may not be sound, ascending.
+    /// Returns the terminals after which a stack is not proven completable, ascending.
     pub(crate) fn unproven(&self) -> &[u32] {
         &self.unproven
     }
 
-    /// Whether there is one.
+    /// Returns `true` if the proof succeeded.
     pub(crate) fn exists(&self) -> bool {
         self.separator.is_some()
     }
 
-    /// A text that separates lexemes; empty if none is known.
+    /// Returns a separator; empty if none is known.
     pub(crate) fn separator_bytes(&self) -> Vec<u8> {
         let texts = self.separator.as_ref().map(|one| Arc::clone(&one.texts));
         texts.and_then(|texts| texts.first().cloned()).unwrap_or_default()
@@ -78,7 +75,7 @@ impl DeadEndProof {
 }
 
 impl GrammarState {
-    /// Looks for a separator that works for all of these terminals.
+    /// Looks for a separator that works for all of these terminals, and stores the proof.
     pub(crate) fn prove_no_dead_ends(&mut self, terminals: &[u32]) -> Result<(), Error> {
         let lines = match &self.indentation {
             Some(indentation) if indentation.needed_levels.is_none() => return Ok(()),
@@ -92,7 +89,7 @@ impl GrammarState {
                 continue;
             }
             let all = self.lexer.lists.copy(left);
-            // What leaves less than another forbids less.
+            // A string that leaves a subset of the threads forbids less.
             let within = |one: &u32| all.binary_search(one).is_ok();
             let leaves_less = |left: u32| self.lexer.lists.get(left).iter().all(within);
             let alike = candidates.iter().filter(|one| leaves_less(one.1));
@@ -121,9 +118,9 @@ impl GrammarState {
         Ok(())
     }
 
-    /// Texts that are read as ignored lexemes whatever may stand there, blanks first, with the
-    /// threads that could go on: single bytes, one of each class, and the shortest text of each
-    /// ignored terminal with one of those bytes behind.
+    /// Returns strings that are read as ignored lexemes whatever is allowed, whitespace first, with
+    /// the threads that may continue. Candidates are single bytes, one per class, and the shortest
+    /// lexeme of each ignored terminal followed by such a byte.
     fn separator_candidates(&mut self, terminals: &[u32]) -> Result<Vec<(Vec<u8>, u32)>, Error> {
         let start = self.start_of_all(terminals, &[]);
         let common = [b' ', b'\n', b'\t'];
@@ -135,7 +132,7 @@ impl GrammarState {
             if !tried.insert(self.lexer.classes()[usize::from(byte)]) {
                 continue;
             }
-            // Where none of them matches, nothing else has to be read.
+            // If no ignored terminal matches, reading all terminals is unnecessary.
             if self.lexer.step(alone, byte, &mut self.gss.meter)?.is_match() {
                 let left = self.threads_after_ignored(start, &[byte])?;
                 found.extend(left.map(|left| (vec![byte], left)));
@@ -154,12 +151,13 @@ impl GrammarState {
                 found.extend(left.map(|left| (text, left)));
             }
         }
-        // Behind a separator the text may end, whatever was looked ahead for.
+        // The input may end after a separator, whatever lookahead is pending.
         found.retain(|one| self.lexer.may_end(one.1));
         Ok(found)
     }
 
-    /// What a text leaves in a context where it is read as ignored lexemes; `None` if it is not.
+    /// Returns the threads left by a string that is read as ignored lexemes in a context; `None` if
+    /// it is not.
     fn threads_after_ignored(&mut self, context: u32, text: &[u8]) -> Result<Option<u32>, Error> {
         let mut lexer_states = vec![self.lexer_states.intern(context, NOTHING)];
         for (at, &byte) in text.iter().enumerate() {
@@ -184,10 +182,10 @@ impl GrammarState {
         Ok(None)
     }
 
-    /// Whether a terminal can be spelled between two separators in all contexts.
+    /// Returns `true` if a terminal can be spelled between two separators in every context.
     ///
-    /// A terminal that other lexemes become has to be spelled as itself where none of them may
-    /// stand, and as the first of them that may wherever some may.
+    /// A terminal that other lexemes become must be spellable as itself where none of these is
+    /// allowed, and as the first allowed one where some are.
     fn is_always_spellable(
         &mut self,
         (terminals, start): (&[u32], u32),
@@ -199,10 +197,10 @@ impl GrammarState {
         }
         let indentation = self.indentation.as_ref();
         if indentation.is_some_and(|indentation| indentation.is_level(target)) {
-            // Columns tell it.
+            // The column produces it.
             return Ok(true);
         }
-        // No line ends directly behind another one.
+        // No line end directly follows another.
         let is_newline = indentation.is_some_and(|indentation| indentation.newline == target);
         let left = if is_newline { separator.unignored_threads } else { separator.left };
         let of_it = self.replaced.iter().filter(|one| one.text as u32 == target);
@@ -225,16 +223,16 @@ impl GrammarState {
         self.can_end((start, left), separator, Some(target))
     }
 
-    /// Whether a terminal can be spelled between two separators in a context, behind what
-    /// [`Core::fits`] there.
+    /// Returns `true` if a terminal can be spelled between two separators in a context, after
+    /// negative threads that satisfy [`GrammarState::fits_separator`] there.
     pub(crate) fn is_spellable_in(&mut self, context: u32, target: u32) -> Result<bool, Error> {
         let Some(separator) = self.dead_end_proof.separator.clone() else { return Ok(false) };
         let left = self.threads_after_separator(context, &separator)?;
         self.can_end((context, left), &separator, Some(target))
     }
 
-    /// Whether what must not match is gone behind a separator, or is what one leaves in this
-    /// context: then settled stacks can be completed.
+    /// Returns `true` if the negative threads die with a separator or are those that a separator
+    /// leaves in this context. Completable stacks can then be completed.
     pub(crate) fn fits_separator(
         &mut self,
         context: u32,
@@ -251,7 +249,7 @@ impl GrammarState {
         Ok(self.is_subset(negative_threads, left))
     }
 
-    /// Threads that could go on after a separator in a context.
+    /// Returns the threads that may continue after a separator in a context.
     fn threads_after_separator(
         &mut self,
         context: u32,
@@ -276,14 +274,14 @@ impl GrammarState {
         self.lexer.lists.get(set).iter().all(|one| other.binary_search(one).is_ok())
     }
 
-    /// Whether what a lexeme leaves is gone behind a separator.
+    /// Returns `true` if the threads left by a lexeme die with a separator.
     pub(crate) fn dies_at_separator(&mut self, left: u32) -> Result<bool, Error> {
         let Some(separator) = self.dead_end_proof.separator.clone() else { return Ok(false) };
         self.dies_with_separator(left, &separator)
     }
 
-    /// Whether the certificate shows that nothing stands in the way of a lexeme, on stacks that
-    /// are settled; between lexemes, if what must not match [`Core::fits`] there.
+    /// Returns `true` if the proof shows that a lexeme can end on completable stacks. Between
+    /// lexemes, the negative threads must also satisfy [`GrammarState::fits_separator`].
     pub(crate) fn is_lexeme_safe(
         &mut self,
         lexeme: u32,
@@ -303,14 +301,15 @@ impl GrammarState {
         Ok(lexeme_verdicts)
     }
 
-    /// Whether any robust terminal can be spelled although some threads must not match: because
-    /// they die with a separator, or because a separator leaves them too.
+    /// Returns `true` if every always-spellable terminal can be spelled despite these negative
+    /// threads: they die with a separator, or a separator leaves them too.
     fn is_harmless(&mut self, negative_threads: u32, separator: &Separator) -> Result<bool, Error> {
         Ok(self.is_subset(negative_threads, separator.left)
             || self.dies_with_separator(negative_threads, separator)?)
     }
 
-    /// Whether some threads that must not match die with a separator, or are what all leave.
+    /// Returns `true` if negative threads die with a separator, or belong to those that every
+    /// separator leaves.
     fn dies_with_separator(
         &mut self,
         negative_threads: u32,
@@ -319,7 +318,7 @@ impl GrammarState {
         if self.is_subset(negative_threads, separator.ignored) {
             return Ok(true);
         }
-        // Where a comment was read, the end of a line may follow.
+        // After a comment, a line end may follow.
         let threads = self.lexer.lists.get(negative_threads);
         let is_comment = |one: &u32| {
             let terminal = self.lexer.terminal(*one);
@@ -341,8 +340,8 @@ impl GrammarState {
         Ok(false)
     }
 
-    /// Whether some text ends the lexeme, as this terminal if one is asked for, so that any
-    /// terminal may follow, behind a separator or at once.
+    /// Returns `true` if some string ends the lexeme, as `target` if given, so that every terminal
+    /// may follow at once or after a separator.
     fn can_end(
         &mut self,
         from: (u32, u32),
@@ -375,14 +374,13 @@ impl GrammarState {
         Ok(false)
     }
 
-    /// Whether a lexeme under way may become a terminal.
+    /// Returns `true` if the current lexeme may become `target`.
     fn may_become(&self, lexeme: u32, target: Option<u32>) -> bool {
         let mut threads = self.lexer.lists.get(lexeme).iter();
         target.is_none_or(|target| threads.any(|&one| self.lexer.terminal(one) == target))
     }
 
-    /// Bytes, one of each class, that a thread of the terminal asked for reads; all of them if none
-    /// is asked for.
+    /// Returns one byte per class that a thread of `target` reads; all bytes without a target.
     fn bytes_towards(&self, lexeme: u32, target: Option<u32>) -> Result<Vec<u8>, Error> {
         let mut bytes = self.lexer.representatives().to_vec();
         let Some(target) = target else { return Ok(bytes) };
@@ -398,7 +396,8 @@ impl GrammarState {
         Ok(bytes)
     }
 
-    /// The same along the shortest texts of the threads: nearly always enough.
+    /// As [`GrammarState::can_end`], along the shortest completions of the threads only, which
+    /// almost always suffices.
     fn ends_on_shortest_path(
         &mut self,
         from: (u32, u32),
@@ -422,7 +421,7 @@ impl GrammarState {
         Ok(false)
     }
 
-    /// Whether a lexeme is the end of a line and nothing stands in its way: then it can be brought
+    /// Returns `true` if the lexeme is a line end without negative threads, which can be extended
     /// to any column.
     fn is_open_line_end(
         &self,
@@ -438,7 +437,7 @@ impl GrammarState {
         is_newline(self.lexer.terminal(one)) && target.is_none_or(is_newline)
     }
 
-    /// One byte: whether the lexeme may end there, and the pair if it goes on.
+    /// Reads one byte. Returns whether the lexeme may end there, and the pair if it continues.
     #[expect(clippy::type_complexity, reason = "a pair of lexer states, twice")]
     fn try_byte(
         &mut self,
@@ -455,7 +454,7 @@ impl GrammarState {
                 Some(target) => target == one.terminal,
                 None => !self.is_lost_replacement(one.terminal),
             };
-            // What the end of a line leaves hinders nothing that can be spelled.
+            // What a line end leaves forbids nothing that can be spelled.
             let line =
                 self.indentation.as_ref().filter(|indentation| indentation.newline == one.terminal);
             let line = line

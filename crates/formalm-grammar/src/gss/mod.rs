@@ -1,9 +1,20 @@
-//! Stacks of LR states, interned and shared: equal stacks have equal numbers.
+//! The graph-structured stack (GSS): interned, shared sets of LR stacks.
 //!
-//! A *node* is an LR state above other nodes, an *edge* a state above one of them. What the
-//! reductions of an edge lead to depends on the edge alone, so it is remembered per edge and
-//! not per stack: right recursion and nesting are linear without looking ahead. Since every
-//! edge points to something earlier, all of it is acyclic and walked with stacks of its own.
+//! ```text
+//!    node = LR state + set of nodes below      edge = LR state + one node below
+//!
+//!       [s3]  [s5]      a set of stacks is the set of its topmost nodes
+//!         \   /
+//!         [s2]          equal sets of stacks have equal ids
+//!          |
+//!         [s0]
+//! ```
+//!
+//! The result of an edge's reductions depends on that edge alone, so it is cached per edge and not
+//! per stack: right recursion and nesting take linear time without lookahead. Every edge points to
+//! an older node, so the graph is acyclic. All traversals use explicit stacks.
+//!
+//! Reference: M. Tomita, "Efficient Parsing for Natural Language" (1985).
 
 mod node_sets;
 mod parser_state_prefix;
@@ -24,49 +35,49 @@ use rollback::{GssCheckpoint, RollbackLog};
 use unit_reductions::UnitReductionChains;
 
 const UNKNOWN: u32 = u32::MAX;
-/// What lies below the first state.
+/// The node below the first state.
 const BOTTOM: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct GssEdge {
     state: u32,
     below: u32,
-    /// What its reductions can shift, as a set of [`Tables::sets`].
+    /// The terminals its reductions can shift, as an id of [`Lr0Automaton::sets`].
     allowed: u32,
-    /// What reductions of one symbol come to, as a number.
+    /// The id of its chain of unit reductions.
     chain: u32,
-    /// Edges that the reductions of several symbols lead to, as a set.
+    /// The set of edges that its longer reductions lead to.
     children: u32,
-    /// Bytes of a shortest completion.
+    /// Minimum completion bytes.
     bytes: u32,
 }
 
-/// What is known of a node.
+/// Cached properties of a node.
 #[derive(Clone, Copy, Debug)]
 struct NodeFlags {
-    /// Its state is not sound, or one that completing its items comes back to.
+    /// `true` if its state, or one that completing its items returns to, is not proven completable.
     unproven: bool,
-    /// There is more than one stack below it.
+    /// `true` if more than one stack lies below it.
     branched: bool,
 }
 
-/// The stacks built so far.
+/// All stacks built so far.
 #[derive(Debug)]
 pub(crate) struct Gss {
     pub(crate) lr0: Lr0Automaton,
     pub(crate) meter: StepMeter,
-    /// State and set of nodes below.
+    /// State and set of nodes below, per node.
     nodes: Vec<(u32, u32)>,
     flags: Vec<NodeFlags>,
     node_ids: FxHashMap<(u32, u32), u32>,
     edges: Vec<GssEdge>,
     edge_ids: FxHashMap<(u32, u32), u32>,
     chains: UnitReductionChains,
-    /// Sets of nodes and of edges. A set of stacks is that of its topmost nodes.
+    /// Sets of nodes and of edges. A set of stacks is the set of its topmost nodes.
     sets: NodeSets,
-    /// Where reductions that nothing can come before lead from some of the edges on long ways.
+    /// Cached results of long runs of forced reductions, for some of their edges.
     forced: FxHashMap<u32, u32>,
-    /// Edges above or equal to an edge that shift a terminal.
+    /// Edges that shift a terminal, among an edge and those it reduces to.
     shifting_edges: FxHashMap<(u32, u32), u32>,
     shifts: FxHashMap<(u32, u32), u32>,
     /// The terminals that sets of stacks can shift.
@@ -75,7 +86,7 @@ pub(crate) struct Gss {
     checkpoint: Option<(GssCheckpoint, RollbackLog)>,
     epoch: u64,
     bytes_allowed: u64,
-    /// Memory that is used again.
+    /// A reused buffer.
     spare: Vec<u32>,
 }
 
@@ -106,7 +117,7 @@ impl Gss {
         stacks
     }
 
-    /// The stack before anything was read.
+    /// Returns the stack before any input.
     pub(crate) fn start(&self) -> u32 {
         self.start
     }
@@ -127,7 +138,7 @@ impl Gss {
         node
     }
 
-    /// Whether there is more than one stack in some nodes.
+    /// Returns `true` if some nodes hold more than one stack.
     fn has_branches(&self, nodes: &[u32]) -> bool {
         match *nodes {
             [BOTTOM] => false,
@@ -136,8 +147,8 @@ impl Gss {
         }
     }
 
-    /// Whether a state is not sound, or one below that its items come back to when they are
-    /// complete: what lies in between never matters again.
+    /// Returns `true` if a state, or one below that its completed items return to, is not proven
+    /// completable. States in between never matter again.
     fn exposes_unproven(&self, state: u32, below: &[u32]) -> bool {
         if !self.lr0.has_unproven() {
             return false;
@@ -158,7 +169,7 @@ impl Gss {
             }
             if popped < most {
                 if reached.iter().any(|&one| self.is_cut_off(one)) {
-                    // What is out of sight may be.
+                    // A state below the cut may be unproven.
                     return true;
                 }
                 let mut next = Vec::with_capacity(reached.len());
@@ -183,7 +194,7 @@ impl Gss {
         })
     }
 
-    /// Nodes `count` below a node, itself for none.
+    /// Returns the nodes `count` levels below a node; the node itself for zero.
     fn nodes_below(&mut self, mut node: u32, mut count: u32) -> Result<SetElements, Error> {
         while count > 0
             && let Some(below) = NodeSets::single(self.nodes[node as usize].1)
@@ -212,8 +223,7 @@ impl Gss {
         Ok(SetElements::Several(reached.into()))
     }
 
-    /// Appends the edges that take the place of `popped` symbols above a node once they are a
-    /// `symbol`.
+    /// Appends the edges that replace `popped` symbols above a node after a reduction to `symbol`.
     fn push_reduced_edges(
         &mut self,
         below: u32,
@@ -229,7 +239,7 @@ impl Gss {
         Ok(())
     }
 
-    /// Edges that one reduction of an edge leads to.
+    /// Returns the edges that one reduction of an edge leads to.
     fn reductions(&mut self, edge: u32) -> Result<Vec<u32>, Error> {
         let GssEdge { state, below, .. } = self.edges[edge as usize];
         let mut list = Vec::new();
@@ -243,7 +253,7 @@ impl Gss {
         Ok(list)
     }
 
-    /// Edges that the reductions of an edge and its chain lead to, where they pop several symbols.
+    /// Returns the edges that the longer reductions of an edge and its unit chain lead to.
     fn children(&mut self, edge: u32) -> Result<SetElements, Error> {
         let GssEdge { below, children, .. } = self.edges[edge as usize];
         if children != UNKNOWN {
@@ -269,7 +279,7 @@ impl Gss {
         Ok(self.sets.get(set))
     }
 
-    /// What an edge and all it reduces to can shift.
+    /// Returns the terminals that an edge and its reductions can shift.
     pub(crate) fn allowed_of_edge(&mut self, edge: u32) -> Result<u32, Error> {
         let (mut path, mut at) = (Vec::new(), edge);
         while self.edges[edge as usize].allowed == UNKNOWN {
@@ -281,8 +291,8 @@ impl Gss {
         Ok(self.edges[edge as usize].allowed)
     }
 
-    /// Finds out what an edge can shift, if that is known of all it reduces to; else one of which
-    /// it is not.
+    /// Computes the terminals that an edge can shift, if they are known for all its reductions.
+    /// Otherwise returns a reduction for which they are not.
     fn compute_allowed(&mut self, edge: u32) -> Result<Option<u32>, Error> {
         let children = self.children(edge)?;
         let open = |one: &u32| self.edges[*one as usize].allowed == UNKNOWN;
@@ -305,7 +315,7 @@ impl Gss {
         Ok(lr0::contains(self.lr0.sets.get(allowed), terminal + 1))
     }
 
-    /// The edges at the top of a set of stacks.
+    /// Returns the edges at the top of a set of stacks.
     pub(crate) fn tops(&mut self, stacks: u32) -> Vec<u32> {
         let mut edges = Vec::new();
         for &node in &*self.sets.get(stacks) {
@@ -317,7 +327,7 @@ impl Gss {
         edges
     }
 
-    /// The edge below an edge, if there is one and it is known.
+    /// Returns the only edge below an edge, if it is unique and known.
     pub(crate) fn only_below(&mut self, edge: u32) -> Option<u32> {
         let below = self.edges[edge as usize].below;
         if below == BOTTOM || self.is_cut_off(below) {
@@ -327,18 +337,18 @@ impl Gss {
         Some(self.edge(state, NodeSets::single(below)?))
     }
 
-    /// Whether some state on the stacks is not sound.
+    /// Returns `true` if some state on the stacks is not proven completable.
     pub(crate) fn is_unproven(&self, stacks: u32) -> bool {
         self.sets.get(stacks).iter().any(|&node| self.flags[node as usize].unproven)
     }
 
-    /// Whether there is more than one stack.
+    /// Returns `true` if there is more than one stack.
     pub(crate) fn is_branched(&self, stacks: u32) -> bool {
         self.has_branches(&self.sets.get(stacks))
     }
 
-    /// What a set of stacks can shift: a set of [`Tables::sets`], with [`STOP`] in it if the text
-    /// may end.
+    /// Returns the terminals that a set of stacks can shift, as an id of [`Lr0Automaton::sets`]. It
+    /// contains [`END_OF_INPUT`] if the input may end.
     pub(crate) fn allowed(&mut self, stacks: u32) -> Result<u32, Error> {
         if let Some(&allowed) = self.allowed.get(&stacks) {
             return Ok(allowed);
@@ -363,13 +373,13 @@ impl Gss {
         Ok(joined)
     }
 
-    /// Whether the text may end here.
+    /// Returns `true` if the input may end here.
     pub(crate) fn is_accepting(&mut self, stacks: u32) -> Result<bool, Error> {
         let allowed = self.allowed(stacks)?;
         Ok(lr0::contains(self.lr0.sets.get(allowed), END_OF_INPUT))
     }
 
-    /// The union of two sets of stacks.
+    /// Returns the union of two sets of stacks.
     pub(crate) fn union(&mut self, left: u32, right: u32) -> u32 {
         if left == right {
             return left;

@@ -1,19 +1,19 @@
-//! Interned sets of nodes and of edges. Nearly all have one member, and that is in their number.
+//! Interned sets of nodes and edges. Almost all are singletons, which are encoded in the id.
 
 use std::ops::Deref;
 
 use crate::interner::ListInterner;
 
-/// Marks the number of a set of one.
+/// The bit that marks the id of a singleton.
 const SINGLE: u32 = 1 << 31;
 
-/// Sets by number; 0 is the empty one.
+/// Interned sets; id 0 is the empty set.
 #[derive(Debug, Default)]
 pub(super) struct NodeSets {
     several: ListInterner,
 }
 
-/// The members of a set, to be kept while others are made.
+/// A copy of a set's elements, for use while other sets are interned.
 pub(super) enum SetElements {
     One(u32),
     Several(Box<[u32]>),
@@ -31,22 +31,22 @@ impl Deref for SetElements {
 }
 
 impl NodeSets {
-    /// The number of a set, given as a sorted list.
+    /// Interns a set, given as a sorted list.
     pub(super) fn intern(&mut self, list: &[u32]) -> u32 {
         match list {
-            // The last number below the mark would look like a set that is not known.
+            // The largest id would equal the marker of an unknown set.
             &[one] if one < SINGLE - 1 => SINGLE | one,
             list => self.several.intern(list),
         }
     }
 
-    /// The only member of a set of one.
+    /// Returns the only element of a singleton.
     #[inline]
     pub(super) fn single(set: u32) -> Option<u32> {
         (set & SINGLE != 0).then_some(set & !SINGLE)
     }
 
-    /// The number of a set of one.
+    /// Interns a singleton.
     pub(super) fn of(&mut self, one: u32) -> u32 {
         self.intern(&[one])
     }
@@ -62,7 +62,7 @@ impl NodeSets {
         self.several.len()
     }
 
-    /// Forgets all sets of several from number `len` on.
+    /// Drops all larger sets with ids from `len` on.
     pub(super) fn truncate(&mut self, len: usize) {
         self.several.truncate(len);
     }

@@ -1,12 +1,12 @@
-//! Places as far as they can be seen from their tops: many places look alike, and what may follow
-//! is nearly always the same for all of them.
+//! Prefixes of parser states: the top of the stacks and the visible indentation. Many parser states
+//! share one, and with it the terminals that may follow.
 
 use crate::interner::NOTHING;
 use crate::state::GrammarState;
 
 impl GrammarState {
-    /// The number of what can be seen of a place down to a depth of its stacks, kept for good;
-    /// `None` if that is too much.
+    /// Returns the id of a parser state's prefix down to a stack depth. Prefixes are never dropped.
+    /// Returns `None` if the prefix is too large.
     pub(crate) fn prefix_of(&mut self, parser_state: u32, depth: u32) -> Option<u32> {
         let mut list = Vec::with_capacity(4 * depth as usize + 8);
         let is_complete = match &self.indentation {
@@ -18,8 +18,8 @@ impl GrammarState {
         is_complete.then(|| self.prefixes.intern(&list))
     }
 
-    /// A place of which nothing is there but an outline. What needs more fails with
-    /// [`formalm_automata::BEYOND`].
+    /// Returns a parser state that consists of a prefix only. An operation that needs more fails
+    /// with `NEEDS_DEEPER_STACK`.
     pub(crate) fn state_of_prefix(&mut self, prefix: u32) -> u32 {
         let list = self.prefixes.copy(prefix);
         let Some(indentation) = &mut self.indentation else {

@@ -1,8 +1,8 @@
-//! Dropping what was only looked at.
+//! Rolls the GSS back after a lookahead.
 
 use super::{Gss, UNKNOWN};
 
-/// How far the arenas reach: what comes after can be dropped again.
+/// Arena sizes at a checkpoint; everything beyond can be dropped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GssCheckpoint {
     pub(super) nodes: usize,
@@ -10,7 +10,7 @@ pub(super) struct GssCheckpoint {
     pub(super) sets: usize,
 }
 
-/// What was remembered since the mark.
+/// Cache entries added since the checkpoint.
 #[derive(Debug, Default)]
 pub(super) struct RollbackLog {
     pub(super) children: Vec<u32>,
@@ -21,7 +21,7 @@ pub(super) struct RollbackLog {
 }
 
 impl Gss {
-    /// Begins to note what is made, so that [`Stacks::forget`] can drop it.
+    /// Starts to log new entries, so that [`Gss::rollback`] can drop them.
     pub(crate) fn checkpoint(&mut self) {
         let checkpoint = GssCheckpoint {
             nodes: self.nodes.len(),
@@ -31,17 +31,17 @@ impl Gss {
         self.checkpoint = Some((checkpoint, RollbackLog::default()));
     }
 
-    /// Keeps what was made since [`Stacks::remember`].
+    /// Keeps everything made since [`Gss::checkpoint`].
     pub(crate) fn commit(&mut self) {
         self.checkpoint = None;
     }
 
-    /// How often stacks were dropped: with the same number, edges have the numbers they had.
+    /// Returns the number of rollbacks so far. While it is unchanged, edge ids stay valid.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Drops what was made since [`Stacks::remember`].
+    /// Drops everything made since [`Gss::checkpoint`].
     pub(crate) fn rollback(&mut self) {
         let Some((checkpoint, log)) = self.checkpoint.take() else { return };
         for edge in log.children {

@@ -1,4 +1,4 @@
-//! Reading a terminal.
+//! Shifting a terminal: reductions that enable it, the shift, and the forced reductions after it.
 
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashSet;
@@ -8,11 +8,11 @@ use super::node_sets::NodeSets;
 use crate::interner::NOTHING;
 use crate::limits::check;
 
-/// Of so many reductions in a row that nothing can come before it is remembered where they lead.
+/// Interval at which runs of forced reductions are cached, in reductions. Chosen, not measured.
 const FORCED_CACHE_INTERVAL: usize = 32;
 
 impl Gss {
-    /// The stacks after a terminal; the empty set if it cannot stand here.
+    /// Returns the stacks after a terminal; the empty set if it is not allowed.
     pub(crate) fn shift(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
         if let Some(&next) = self.shifts.get(&(stacks, terminal)) {
             return Ok(next);
@@ -30,14 +30,13 @@ impl Gss {
         Ok(next)
     }
 
-    /// The edge at the top, if there is one only.
+    /// Returns the edge at the top, if there is only one.
     pub(super) fn only_edge(&mut self, stacks: u32) -> Option<u32> {
         let (state, below) = self.nodes[NodeSets::single(stacks)? as usize];
         Some(self.edge(state, NodeSets::single(below)?))
     }
 
-    /// The same as [`Stacks::shift_edges`] from one edge, as long as no more come of it: nearly
-    /// always.
+    /// As `shift_edges` for a single edge, as long as it yields single edges: the common case.
     fn shift_edge(&mut self, edge: u32, terminal: u32) -> Result<u32, Error> {
         if !self.shifts_terminal(edge, terminal)? {
             return Ok(NOTHING);
@@ -85,7 +84,7 @@ impl Gss {
         self.forced.extend(edges.into_iter().map(|edge| (edge, leads_to)));
     }
 
-    /// The edge that the only reduction of an edge leads to, where nothing else lies below.
+    /// Returns the edge after the only reduction of an edge, if a single path lies below.
     fn only_reduction(&mut self, edge: u32) -> Result<Option<u32>, Error> {
         let (state, mut below) = self.state_below(edge);
         let &[(symbol, popped)] = self.lr0.reductions(state) else { return Ok(None) };
@@ -133,7 +132,7 @@ impl Gss {
         Ok(self.stacks_of_edges(tops))
     }
 
-    /// Edges that shift a terminal, of those that an edge reduces to and itself.
+    /// Returns the edges that shift a terminal, among an edge and those it reduces to.
     fn shifting_edges(&mut self, edge: u32, terminal: u32) -> Result<u32, Error> {
         if let Some(&known) = self.shifting_edges.get(&(edge, terminal)) {
             return Ok(known);
@@ -153,7 +152,8 @@ impl Gss {
         }
     }
 
-    /// The same if it is known of all that the edge reduces to; else one of which it is not.
+    /// Computes these edges, if they are known for all reductions of the edge. Otherwise returns a
+    /// reduction for which they are not.
     fn compute_shifting_edges(
         &mut self,
         edge: u32,
@@ -193,12 +193,12 @@ impl Gss {
         (edge.state, edge.below)
     }
 
-    /// Whether nothing can come before an edge's reductions.
+    /// Returns `true` if an edge can only reduce.
     fn is_forced(&self, edge: u32) -> bool {
         self.lr0.shifts(self.edges[edge as usize].state) == NOTHING
     }
 
-    /// Takes reductions that nothing can come before, so that equal futures meet.
+    /// Applies reductions that no shift can precede, so that equal futures merge.
     fn reduce_forced_edges(&mut self, tops: &mut Vec<u32>) -> Result<(), Error> {
         let mut done = Vec::with_capacity(tops.len());
         let mut require_visible: FxHashSet<u32> = FxHashSet::default();
@@ -217,7 +217,7 @@ impl Gss {
         Ok(())
     }
 
-    /// States with what lies below each, both sorted.
+    /// Groups edges by state, with the sorted nodes below each.
     fn group_by_state(&self, edges: Vec<u32>) -> Vec<(u32, Vec<u32>)> {
         let mut pairs: Vec<(u32, u32)> =
             edges.into_iter().map(|edge| self.state_below(edge)).collect();

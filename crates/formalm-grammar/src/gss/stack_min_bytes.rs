@@ -1,4 +1,4 @@
-//! How many bytes complete a stack at least: what guides searches for members.
+//! Minimum completion bytes of a stack if every split into lexemes counts.
 
 use formalm_automata::Error;
 
@@ -8,7 +8,8 @@ use crate::completion::stack_shortest_path::{
 };
 
 impl Gss {
-    /// Bytes of a shortest completion, lexemes being read in any way.
+    /// Returns the minimum bytes that complete a set of stacks, ignoring competition between
+    /// lexemes.
     pub(crate) fn min_completion_bytes(&mut self, stacks: u32) -> Result<u32, Error> {
         let mut bytes = NEVER;
         for edge in self.tops(stacks) {
@@ -17,8 +18,8 @@ impl Gss {
         Ok(bytes)
     }
 
-    /// The items of an edge: place, symbols pushed, and the edges that it becomes once it is
-    /// complete; none of the whole text.
+    /// Returns the items of an edge: dot position, symbols pushed, and the edges that the edge
+    /// becomes after the reduction. The start item has none.
     pub(crate) fn items(&mut self, edge: u32) -> Result<Vec<(usize, u32, Vec<u32>)>, Error> {
         self.meter.spend(1)?;
         let GssEdge { state, below, .. } = self.edges[edge as usize];
@@ -37,7 +38,7 @@ impl Gss {
 }
 
 impl ShortestPathGraph for Gss {
-    /// An edge: what is left of an item, then the completion of what it becomes.
+    /// An edge: the rest of an item, then the completion of the edge it becomes.
     type Node = u32;
 
     fn known(&self, edge: &u32) -> Option<u32> {

@@ -1,23 +1,23 @@
-//! The upper part of stacks, which nearly always tells what may follow.
+//! Stack prefixes: the top of the stacks, which almost always determines what may follow.
 
 use formalm_automata::{BEYOND, Error};
 
 use super::{BOTTOM, Gss, NodeFlags};
 
-/// The state in place of all that is out of sight.
+/// The state of a node that stands for everything below the cut.
 const CUT_OFF: u32 = u32::MAX;
-/// In place of the number of nodes below.
+/// In place of the number of nodes below, for such a node.
 const BELOW_CUT: u32 = u32::MAX;
-/// Words that the outline of stacks takes at most.
+/// Maximum length of an encoded prefix, in integers. Chosen, not measured.
 const MAX_PREFIX_WORDS: usize = 200;
 
 impl Gss {
-    /// Appends the nodes of stacks from their tops down to a depth: of each its state, whether it
-    /// is fragile, and how many nodes lie below it. `false` if they are too many.
+    /// Appends the nodes of stacks from the top down to a depth: state, unproven flag, and number
+    /// of nodes below. Returns `false` if there are too many.
     pub(crate) fn push_prefix(&self, stacks: u32, depth: u32, list: &mut Vec<u32>) -> bool {
         let most = list.len() + MAX_PREFIX_WORDS;
         let mut open: Vec<(u32, u32)> = Vec::new();
-        // Nearly always one node lies below the other, and nothing else is open.
+        // In the common case, nodes form a single path.
         let mut next = None;
         match self.sets.get(stacks)[..] {
             [node] => next = Some((node, depth)),
@@ -45,16 +45,16 @@ impl Gss {
         true
     }
 
-    /// The stacks of an outline, with nothing in sight below; `number` is the outline's own.
+    /// Returns the stacks that a prefix encodes, cut off below; `number` is the prefix's own id.
     pub(crate) fn stacks_of_prefix(&mut self, push_prefix: &[u32], number: u32) -> u32 {
         let mut nodes: Vec<u32> = Vec::new();
-        // Backwards, what lies below comes first.
+        // In reverse order, lower nodes come first.
         for pair in push_prefix.rchunks_exact(2) {
             let (word, count) = (pair[0], pair[1]);
             let (state, unproven) = (word / 2, word % 2 != 0);
             let node = match count {
-                // Whether nodes are fragile may depend on what is out of sight, so they are not
-                // shared with those of other outlines.
+                // Whether a node is unproven may depend on what is cut off, so cut nodes are not
+                // shared between prefixes.
                 BELOW_CUT => self.node_with_flags(CUT_OFF, self.prefix_tag(number), unproven),
                 0 => self.node(state, &[BOTTOM]),
                 _ => {
@@ -76,7 +76,7 @@ impl Gss {
         if self.lr0.has_unproven() { number } else { 0 }
     }
 
-    /// A node that is said to be fragile or not.
+    /// Interns a node with a given unproven flag.
     fn node_with_flags(&mut self, state: u32, below: u32, unproven: bool) -> u32 {
         let fresh = self.nodes.len() as u32;
         let node = *self.node_ids.entry((state, below)).or_insert(fresh);
@@ -90,13 +90,13 @@ impl Gss {
         node
     }
 
-    /// Whether a node stands for what is out of sight.
+    /// Returns `true` if a node stands for what was cut off.
     #[inline]
     pub(super) fn is_cut_off(&self, node: u32) -> bool {
         self.nodes[node as usize].0 == CUT_OFF
     }
 
-    /// Refuses to go on at what is out of sight.
+    /// Fails if a node stands for what was cut off.
     #[inline]
     pub(super) fn require_visible(&self, node: u32) -> Result<(), Error> {
         if self.is_cut_off(node) { Err(BEYOND) } else { Ok(()) }

@@ -1,8 +1,8 @@
-//! Reductions of one symbol, which leave what lies below as it is.
+//! Chains of unit reductions, which replace the top state and leave the stack below unchanged.
 //!
-//! An operand is a product, a sum, a comparison and so on: a ladder of rules whose reductions pop
-//! one symbol each. What they come to depends on the state and the one below it alone, so it is
-//! found once for both, and edges are made of those steps only from which something is shifted.
+//! An operand becomes a product, a sum, a comparison and so on, by a ladder of rules that each pop
+//! one symbol. The chain depends only on the top state and the state below it, so it is computed
+//! once per pair. GSS edges are created only for those states in the chain that shift something.
 
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,21 +12,21 @@ use crate::interner::NOTHING;
 use crate::limits::StepMeter;
 use crate::lr0::{self, Lr0Automaton};
 
-/// In place of the state below, where nothing is reduced.
+/// In place of the state below, for a state without reductions.
 const NO_STATE_BELOW: u32 = u32::MAX;
 
-/// What a state comes to above another one by reductions of one symbol.
+/// The states reached above another state by unit reductions.
 #[derive(Debug)]
 struct UnitReductionChain {
-    /// Itself and the states that take its place, those that shift something.
+    /// The state itself and its replacements, restricted to those that shift something.
     states: Box<[u32]>,
-    /// What these shift, as a set of [`Tables::sets`].
+    /// The terminals they shift, as an id of [`Lr0Automaton::sets`].
     shifts: u32,
-    /// Left sides that all of them reduce to, with the number of symbols, which are several.
+    /// Longer reductions of any state in the chain: left-hand side and number of symbols.
     reductions: Box<[(u32, u32)]>,
 }
 
-/// The chains met so far; they are kept, as there are few.
+/// All chains computed so far. They are few and never dropped.
 #[derive(Debug, Default)]
 pub(super) struct UnitReductionChains {
     list: Vec<UnitReductionChain>,
@@ -85,7 +85,7 @@ impl UnitReductionChains {
 }
 
 impl Gss {
-    /// The number of an edge's chain.
+    /// Returns the id of an edge's chain.
     pub(super) fn chain(&mut self, edge: u32) -> Result<u32, Error> {
         let super::GssEdge { state, below, chain, .. } = self.edges[edge as usize];
         if chain != UNKNOWN {
@@ -102,17 +102,17 @@ impl Gss {
         Ok(chain)
     }
 
-    /// What is shifted in the course of a chain.
+    /// Returns the terminals shifted in a chain.
     pub(super) fn chain_shifts(&self, chain: u32) -> u32 {
         self.chains.list[chain as usize].shifts
     }
 
-    /// Reductions of several symbols to which a chain comes.
+    /// Returns the longer reductions reached in a chain.
     pub(super) fn chain_reductions(&self, chain: u32) -> &[(u32, u32)] {
         &self.chains.list[chain as usize].reductions
     }
 
-    /// The edges of an edge's chain that shift a terminal.
+    /// Appends the edges of a chain that shift a terminal.
     pub(super) fn push_shifting_edges(
         &mut self,
         edge: u32,

@@ -1,11 +1,15 @@
-//! Whether lines, levels and brackets fit together in all that a grammar derives.
+//! A proof that lines, levels and brackets are balanced in everything a grammar derives.
 //!
-//! Stacks know which terminals complete them. With levels that is not enough: a level must end as
-//! often as it begins, and only where a line ends. It is enough if that holds of whatever the rules
-//! derive, which is looked at here, once: levels and brackets are balanced, levels change behind
-//! line breaks only, no line ends directly behind another, and none in brackets. The end of a line
-//! must be able to go on over blank lines to any column. Where something is not so, a search looks
-//! for members.
+//! The stacks know which terminals complete them. With indentation that does not suffice: each
+//! level must end as often as it starts, and only at a line end. It suffices if every derivation
+//! satisfies the following, which is checked here once per grammar:
+//!
+//! - levels and brackets are balanced,
+//! - levels change directly after a line end only,
+//! - no line end directly follows another, and none occurs inside brackets,
+//! - the newline terminal can be extended over blank lines to any column.
+//!
+//! If a condition fails, completions are found by search instead.
 
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,32 +22,32 @@ use crate::normal_form::NormalizedGrammar;
 use crate::normal_form::lowering::Production;
 use crate::state::GrammarState;
 
-/// Lexer states of the end of a line that are looked at.
+/// Lexer states of the newline terminal explored. Chosen, not measured.
 const MAX_LEXER_STATES: usize = 1_000;
 
-/// Bytes that an indentation is made of.
+/// Whitespace bytes of an indentation.
 const INDENT_BYTES: [u8; 3] = *b" \t\x0c";
 
-/// Kinds of terminals as levels see them.
+/// The kinds of terminals that the conditions distinguish, as bits.
 const NEWLINE: u8 = 1;
 const INDENT: u8 = 2;
 const DEDENT: u8 = 4;
 const OTHER: u8 = 8;
 
-/// A count that rises and falls along what symbols derive.
+/// The balance of a counter along derivations.
 struct SymbolBalance {
-    /// Per symbol: by how much it changes; every derivation by as much.
+    /// Net change per symbol, equal for all its derivations; `None` if unknown.
     net: Vec<Option<i64>>,
-    /// Per symbol: how low it comes.
+    /// Lowest value reached per symbol, relative to its start.
     low: Vec<i64>,
 }
 
 impl SymbolBalance {
-    /// The balance of a count; `None` if derivations differ, or if the start does not come back to
-    /// nothing without going below it.
+    /// Computes the balance of a counter. Returns `None` if derivations of a symbol differ, or if
+    /// the start symbol does not return to zero without going below it.
     fn new(normalized: &NormalizedGrammar, change: impl Fn(u32) -> i64) -> Option<SymbolBalance> {
         let size = normalized.symbols as usize;
-        // What may be empty changes nothing.
+        // An empty derivation changes nothing.
         let empty = |&empty: &bool| empty.then_some(0);
         let net = normalized.nullable.iter().map(empty).collect();
         let mut balance = SymbolBalance { net, low: vec![0; size] };
@@ -68,7 +72,7 @@ impl SymbolBalance {
         (balance.net[start] == Some(0) && balance.low[start] == 0).then_some(balance)
     }
 
-    /// Finds how low symbols come; `None` if there is no end of it.
+    /// Computes the lowest values; `None` if they decrease without bound.
     fn compute_lows(&mut self, normalized: &NormalizedGrammar) -> Option<()> {
         for _ in 0..=self.low.len() {
             let mut changed = false;
@@ -93,8 +97,8 @@ impl SymbolBalance {
     }
 }
 
-/// Levels that completing anything takes at most; `None` if levels, lines and brackets need not
-/// fit together.
+/// Returns the maximum number of levels that completing anything takes; `None` if a condition
+/// fails.
 fn needed_levels(normalized: &NormalizedGrammar, indentation: &IndentationState) -> Option<u32> {
     let level =
         |one: u32| i64::from(one == indentation.indent) - i64::from(one == indentation.dedent);
@@ -106,7 +110,7 @@ fn needed_levels(normalized: &NormalizedGrammar, indentation: &IndentationState)
     .then(|| max_needed_levels(normalized, &levels))
 }
 
-/// Whether no line ends within brackets.
+/// Returns `true` if no line ends inside brackets.
 fn no_line_ends_in_brackets(
     normalized: &NormalizedGrammar,
     brackets: &SymbolBalance,
@@ -125,7 +129,7 @@ fn no_line_ends_in_brackets(
     (0..normalized.terminals).all(|one| !ends_or_indents(one) || !inside[one as usize])
 }
 
-/// Whether kinds of terminals follow each other as the ends of lines tell them.
+/// Returns `true` if all adjacent terminals satisfy the conditions.
 fn adjacent_terminals_fit(normalized: &NormalizedGrammar, indentation: &IndentationState) -> bool {
     let kind = |one: u32| match one {
         one if one == indentation.newline => NEWLINE,
@@ -135,7 +139,7 @@ fn adjacent_terminals_fit(normalized: &NormalizedGrammar, indentation: &Indentat
     };
     let first = kinds_at_edge(normalized, kind, false);
     let last = kinds_at_edge(normalized, kind, true);
-    // A text begins as a line does, with Python's rules.
+    // With Python's rules, an input starts like a line.
     let begins = first[normalized.start as usize];
     let may_begin = if indentation.is_python() { OTHER } else { OTHER | NEWLINE };
     begins & !may_begin == 0
@@ -152,7 +156,7 @@ fn adjacent_terminals_fit(normalized: &NormalizedGrammar, indentation: &Indentat
         })
 }
 
-/// Whether terminals of these kinds may follow each other.
+/// Returns `true` if terminals of these kinds may be adjacent.
 fn may_follow(before: u8, after: u8) -> bool {
     let indented = after & INDENT == 0 || before & !NEWLINE == 0;
     let dedented = after & DEDENT == 0 || before & !(NEWLINE | DEDENT) == 0;
@@ -160,7 +164,7 @@ fn may_follow(before: u8, after: u8) -> bool {
     indented && dedented && ended
 }
 
-/// Kinds of terminals at one end of what symbols derive.
+/// Returns the kinds of terminals that symbols can start or end with.
 fn kinds_at_edge(
     normalized: &NormalizedGrammar,
     kind: impl Fn(u32) -> u8,
@@ -184,7 +188,8 @@ fn kinds_at_edge(
     kinds
 }
 
-/// Levels that completing any part of a rule takes at most, each in the flattest way.
+/// Returns the maximum number of levels that completing the rest of any production takes, each
+/// along its flattest derivation.
 fn max_needed_levels(normalized: &NormalizedGrammar, levels: &SymbolBalance) -> u32 {
     const UNKNOWN: i64 = i64::MAX;
     let flat = |symbol: u32| {
@@ -213,8 +218,8 @@ fn max_needed_levels(normalized: &NormalizedGrammar, levels: &SymbolBalance) -> 
     rests.max().unwrap_or(0).clamp(0, i64::from(u32::MAX)) as u32
 }
 
-/// Looks at all productions again and again until that changes nothing: from the first to the last
-/// and back, since what one is made of may be on either side.
+/// Visits all productions until nothing changes, alternately forward and backward because
+/// dependencies point both ways.
 fn until_fixpoint(normalized: &NormalizedGrammar, mut look: impl FnMut(&Production) -> bool) {
     let all = &normalized.productions;
     loop {
@@ -227,7 +232,7 @@ fn until_fixpoint(normalized: &NormalizedGrammar, mut look: impl FnMut(&Producti
 }
 
 impl GrammarState {
-    /// Notes what the certificate needs to know of lines.
+    /// Stores what the dead-end proof needs to know about lines.
     pub(crate) fn prove_line_balance(
         &mut self,
         normalized: &NormalizedGrammar,
@@ -256,8 +261,8 @@ impl GrammarState {
         Ok(())
     }
 
-    /// Whether an ignored terminal reads to the end of the line: nothing else can follow it than
-    /// line breaks, which begin no other terminal, and the end of a line reads it too.
+    /// Returns `true` if an ignored terminal always extends to the line end. Then only a line break
+    /// can follow it, no other terminal starts with one, and the newline terminal reads it too.
     fn is_line_comment(&mut self, terminal: u32) -> Result<bool, Error> {
         let Some(IndentationState { newline, line_end_threads, needed_levels: Some(_), .. }) =
             self.indentation
@@ -268,7 +273,7 @@ impl GrammarState {
         let others = self.lexer.start(others);
         let start = self.lexer.start(std::iter::once(terminal));
         let (mut visited, mut at) = (vec![start], 0);
-        // Threads that were found to read to the end; those of most bytes are the same.
+        // Threads already found to extend to the line end; most bytes lead to the same ones.
         let mut found: FxHashSet<u32> = FxHashSet::default();
         while at < visited.len() && at < MAX_LEXER_STATES {
             for byte in self.lexer.representatives().to_vec() {
@@ -294,8 +299,8 @@ impl GrammarState {
         Ok(at == visited.len())
     }
 
-    /// Whether a line break ends what some threads can go on with, and nothing that others begin
-    /// with does.
+    /// Returns `true` if only a line break ends what some threads read, and no other terminal
+    /// starts with a byte that does.
     fn reads_to_line_end(&mut self, threads: u32, others: u32) -> Result<bool, Error> {
         if threads == NOTHING || self.lexer.step(threads, b'\n', &mut self.gss.meter)? != DEAD {
             return Ok(false);
@@ -309,14 +314,14 @@ impl GrammarState {
         Ok(true)
     }
 
-    /// Threads of the end of a line where one may begin; `None` if it does not go on over blank
-    /// lines to any column, wherever it is.
+    /// Returns the threads of the newline terminal at a possible line start. Returns `None` if it
+    /// cannot be extended over blank lines to every column.
     fn threads_after_line_end(&mut self) -> Result<Option<u32>, Error> {
         let Some(newline) = self.indentation.as_ref().map(|indentation| indentation.newline) else {
             return Ok(None);
         };
         let Some(columns) = self.lexer.columns else { return Ok(None) };
-        // Only whether there is a column counts.
+        // Only whether a column is counted matters here.
         let columns = ColumnCounter { widest: 0, ..columns };
         let step = |column: u32, byte: u8| match columns.step(column, byte) {
             column if is_column(column) || column == columns.step(FIRST_COLUMN, b' ') => {
@@ -345,7 +350,7 @@ impl GrammarState {
             }
             at += 1;
         }
-        // A line break behind a backslash begins no line.
+        // A line break after a backslash starts no line.
         let begins = |step: &LexerEdge| step.1 == b'\n' && !joins_next(nodes[step.0].1);
         if at < nodes.len() || !continues_everywhere(&steps, nodes.len(), begins) {
             return Ok(None);
@@ -360,11 +365,12 @@ impl GrammarState {
     }
 }
 
-/// A step from a state by a byte to a state, with whether it matches.
+/// An edge between lexer states: source, byte, target, and whether it matches.
 type LexerEdge = (usize, u8, usize, bool);
 
-/// Whether line breaks can be read from everywhere, and behind each the same blanks in any number,
-/// all of which match. `is_break` tells which steps begin a line.
+/// Returns `true` if a line break can be reached from every state, and any amount of the same
+/// whitespace after each, with every prefix matching. `is_break` selects the edges that start a
+/// line.
 fn continues_everywhere(
     steps: &[LexerEdge],
     states: usize,
@@ -392,7 +398,7 @@ fn continues_everywhere(
         }
         stack.extend(here.map(|step| step.2));
     }
-    // Every state comes to a line break.
+    // Every state must reach a line break.
     let mut reaches_break = vec![false; states];
     let mut changed = true;
     while changed {

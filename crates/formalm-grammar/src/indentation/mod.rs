@@ -1,84 +1,88 @@
-//! Blocks that are told by indentation: which terminals stand for lines and levels, and how
-//! columns are counted.
+//! Significant indentation: the terminals of lines and levels, and the counting of columns.
 //!
-//! The lexeme of the newline terminal reaches over blank lines to the first character of the next
-//! line, so what it means depends on its text alone: on the column it ends at.
+//! The lexeme of the newline terminal extends over blank lines to the first character of the next
+//! line. Its meaning therefore depends on its own text only: on the column where it ends.
+//!
+//! ```text
+//!  "if a:\n    b\n\n  c"      newline lexeme "\n    "  → column 4: NEWLINE INDENT
+//!        └──┬──┘└──┬──┘       newline lexeme "\n\n  " → column 2: NEWLINE DEDENT, if 2 is an open level
+//! ```
 
 pub(crate) mod balance_proof;
 pub(crate) mod parser_state;
 pub(crate) mod parser_state_interner;
 
-/// How columns are counted, and how a text begins and ends.
+/// The rules for counting columns and for the first and last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rules {
-    /// As Python does: a tab leads to the next multiple, a form feed back to the first column; the
-    /// first line has an indentation too, and the last one may end with the text. Levels must not
-    /// depend on the width of a tab.
+    /// As in Python: a tab advances to the next multiple of its width, and a form feed resets the
+    /// column. The first line has an indentation too, and the last line may end with the input.
+    /// Levels must compare equally for every tab width.
     Python,
-    /// As Lark's `Indenter` does: a tab counts for so many blanks, the first line has no
-    /// indentation, and the end of the text closes blocks but no line.
+    /// As in Lark's `Indenter`: a tab counts as a fixed number of spaces, the first line has no
+    /// indentation, and the end of the input closes blocks but not the line.
     Lark,
 }
 
-/// Which terminals tell lines and levels.
+/// The terminals of lines and indentation levels, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Indentation {
-    /// Ends a line, and holds the indentation of the next one.
+    /// Ends a line; its lexeme contains the indentation of the next line.
     pub newline: usize,
-    /// Comes behind it where a level begins; without a text.
+    /// Follows the newline where a level starts; without text.
     pub indent: usize,
-    /// Comes behind it for each level that ends; without a text.
+    /// Follows the newline for each level that ends; without text.
     pub dedent: usize,
-    /// Between these and [`Indentation::closing`] ones, lines do not matter.
+    /// Opening brackets. Between these and [`Indentation::closing`], lines do not matter.
     pub opening: Vec<usize>,
-    /// See [`Indentation::opening`].
+    /// Closing brackets, see [`Indentation::opening`].
     pub closing: Vec<usize>,
-    /// How columns are counted.
+    /// The rules for counting columns.
     pub rules: Rules,
-    /// The width of a tab.
+    /// The width of a tab, in columns.
     pub tab: u32,
-    /// The widest indentation.
+    /// The widest indentation, in columns.
     pub widest: u32,
-    /// Most levels, the outermost one among them.
+    /// Maximum number of levels, including the outermost.
     pub levels: u32,
 }
 
-/// The widest indentation that can be asked for.
+/// The widest indentation that can be configured, in columns.
 pub(crate) const MAX_COLUMN: u32 = 0xfff;
 
-/// Of threads whose column does not matter.
+/// The column of threads that do not count columns.
 pub(crate) const NO_COLUMN: u32 = u32::MAX;
-/// Before the first line break.
+/// Before the first line break of the newline lexeme.
 pub(crate) const BEFORE_LINE_BREAK: u32 = u32::MAX - 1;
-/// Behind something that is no blank.
+/// After something other than whitespace.
 pub(crate) const NOT_WHITESPACE: u32 = u32::MAX - 2;
-/// Where lines begin.
+/// At the start of a line.
 pub(crate) const FIRST_COLUMN: u32 = 0;
 
-/// In place of a width: more than [`WIDEST`], and as much as fits below a [`Join`].
+/// In place of a width: more than [`MAX_COLUMN`], and the largest that fits below a [`LineJoin`].
 const TOO_WIDE: u32 = 0x1fff;
-/// The bits of a column that hold its widths. Those above hold a [`Join`].
+/// The bits of a column that hold its two widths. The bits above hold a [`LineJoin`].
 const WIDTH_BITS: u32 = (1 << JOIN_SHIFT) - 1;
 const JOIN_SHIFT: u32 = 29;
 
-/// A backslash in the indentation of a line, as Python reads it: the next line goes on with this
-/// one, and the column of the first backslash that has blanks before it is that of both.
+/// A backslash in the indentation of a line, as Python reads it: the next line is joined to this
+/// one, and the column of the first backslash after whitespace is that of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 enum LineJoin {
-    /// There is none, or only such without blanks before them.
+    /// No backslash, or only backslashes without whitespace before them.
     None = 0,
-    /// The backslash was read, and a line break has to follow.
+    /// A backslash was read; a line break must follow.
     Backslash = 1,
-    /// A carriage return followed it. A line feed belongs to the same line break.
+    /// A carriage return followed; a line feed belongs to the same line break.
     CarriageReturn = 2,
-    /// The line break was read. The text cannot end here.
+    /// The line break was read. The input cannot end here.
     Joined = 3,
-    /// Blanks were read behind it, and do not count.
+    /// Whitespace followed, which does not count.
     ColumnFixed = 4,
 }
 
-/// Counts columns. A column is a pair: as counted, and with tabs of one blank.
+/// Counts columns. A column is a pair: the width as counted, and the width with one-column tabs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnCounter {
     pub(crate) rules: Rules,
@@ -104,23 +108,23 @@ fn with_join(column: u32, join: LineJoin) -> u32 {
     column & WIDTH_BITS | (join as u32) << JOIN_SHIFT
 }
 
-/// Returns `true` if a column is one, and not something else that is known instead.
+/// Returns `true` if a value is a column and not one of the markers.
 pub(crate) fn is_column(column: u32) -> bool {
     is_counted(column) && join(column) != LineJoin::Backslash && widths(column).0 != TOO_WIDE
 }
 
-/// A column as counted, and with tabs of one blank.
+/// Returns the width as counted, and the width with one-column tabs.
 pub(crate) fn widths(column: u32) -> (u32, u32) {
     ((column & WIDTH_BITS) >> 16, column & 0xffff)
 }
 
-/// The column of a line that is fewest bytes away, if one was counted.
+/// Returns the line column reached with the fewest further bytes, if one was counted.
 pub(crate) fn nearest_column(column: u32) -> Option<u32> {
     let nearest = is_counted(column).then_some(column & WIDTH_BITS);
     nearest.filter(|&column| is_column(column))
 }
 
-/// Returns `true` if blanks lead on from a column, which a backslash did not fix.
+/// Returns `true` if whitespace still changes a column, i.e. no backslash has fixed it.
 pub(crate) fn is_extendable(column: u32) -> bool {
     join(column) == LineJoin::None
         || column & WIDTH_BITS == FIRST_COLUMN && join(column) == LineJoin::Joined
@@ -131,16 +135,16 @@ pub(crate) fn joins_next(column: u32) -> bool {
     is_counted(column) && matches!(join(column), LineJoin::Backslash | LineJoin::CarriageReturn)
 }
 
-/// Returns `true` if the text may end at a column: not directly behind a line that is joined.
+/// Returns `true` if the input may end at a column, i.e. not directly after a joined line.
 pub(crate) fn may_end_at(column: u32) -> bool {
     !is_counted(column) || matches!(join(column), LineJoin::None | LineJoin::ColumnFixed)
 }
 
 impl ColumnCounter {
-    /// Bytes that change columns; others do so alike.
+    /// Bytes that change columns; all others act alike.
     pub(crate) const COLUMN_BYTES: [u8; 6] = *b" \t\n\x0c\r\\";
 
-    /// The column after a byte.
+    /// Returns the column after a byte.
     pub(crate) fn step(&self, column: u32, byte: u8) -> u32 {
         if self.rules == Rules::Python && is_counted(column) {
             match (byte, join(column)) {
@@ -148,7 +152,8 @@ impl ColumnCounter {
                 (b'\\', _) => return with_join(column, LineJoin::Backslash),
                 (b'\r', LineJoin::Backslash) => return with_join(column, LineJoin::CarriageReturn),
                 (b'\n', LineJoin::Backslash) => return with_join(column, LineJoin::Joined),
-                // CPython appends a line break to a text that ends with these two.
+                // CPython appends a line break to an input that ends with a backslash and a
+                // carriage return.
                 (b'\n', LineJoin::CarriageReturn) if column & WIDTH_BITS == FIRST_COLUMN => {
                     return FIRST_COLUMN;
                 }

@@ -1,8 +1,8 @@
-//! Places of a text: stacks, and where lines matter the levels of indentation.
+//! Parser states with indentation: stacks, bracket depth, and the columns of the open levels.
 //!
-//! The end of a line is a lexeme that ends at a column, and has a number of its own for each. At
-//! its end the levels tell which terminals without a text follow it; they are shifted at once, so
-//! that the stacks see an ordinary sequence of terminals.
+//! The end of a line is a lexeme that ends at a column, and each column has a terminal id of its
+//! own. At its end, the open levels determine which indent and dedent terminals follow. They are
+//! shifted at once, so the stacks see an ordinary sequence of terminals.
 
 use formalm_automata::{BEYOND, Error};
 
@@ -15,20 +15,20 @@ use crate::interner::NOTHING;
 use crate::lr0::elements;
 use crate::state::{Configuration, GrammarState};
 
-/// In place of the depth: no line is under way, as before the first one, and as Python has it behind
-/// the end of each. Another end of a line is none then.
+/// The bracket depth between lines, as before the first line and, with Python's rules, after the
+/// end of each line. A further line end is ignored there.
 const BETWEEN_LINES: u32 = u32::MAX;
 
-/// The same where a backslash joined the line before with this one: the text cannot end.
+/// As [`BETWEEN_LINES`], after a backslash joined the previous line: the input cannot end here.
 const JOINED_LINE: u32 = u32::MAX - 1;
 
-/// In place of the column of a level that is out of sight.
+/// In place of the column of a level that a prefix cuts off.
 pub(crate) const OUT_OF_SIGHT: u32 = u32::MAX;
 
-/// Levels that are in sight where lines matter.
+/// Levels that a prefix shows where lines matter. Chosen, not measured.
 const VISIBLE_LEVELS: usize = 2;
 
-/// What is known of lines.
+/// The indentation tables of a grammar.
 #[derive(Debug)]
 pub(crate) struct IndentationState {
     pub(crate) newline: u32,
@@ -38,32 +38,32 @@ pub(crate) struct IndentationState {
     closing: Vec<u32>,
     pub(crate) columns: ColumnCounter,
     pub(crate) levels: u32,
-    /// Number of a line that begins at the first column; other columns follow.
+    /// Terminal id of a line start at the first column; other columns follow.
     first_line_id: u32,
-    /// Stacks, depth of brackets, columns of all levels.
+    /// The interned parser states.
     pub(crate) parser_states: ParserStates,
-    /// Levels that completing any stack takes at most; `None` if it is not known that levels,
-    /// lines and brackets fit together in whatever the rules derive.
+    /// Maximum number of further levels that completing any stack takes; `None` if it is not proven
+    /// that levels, lines and brackets are balanced.
     pub(crate) needed_levels: Option<u32>,
-    /// Threads of the end of a line that may go on although it has ended.
+    /// Threads of the newline terminal that may continue although the line has ended.
     pub(crate) line_end_threads: u32,
-    /// What is ignored and ends where lines do, as comments: read where a line may end.
+    /// Ignored terminals that extend to the line end, such as comments. They are read where a line
+    /// may end.
     pub(crate) line_comments: Vec<u32>,
-    /// The terminal of line breaks and the lexer in front of all terminals, once it is known that
-    /// levels, lines and brackets fit together.
+    /// The newline terminal and the lexer state for all terminals, once balance is proven.
     pub(crate) in_brackets: Option<(u32, u32)>,
-    /// Symbols that end lines wherever they are not empty.
+    /// Symbols whose nonempty strings all end with a line end.
     pub(crate) ends_lines: Vec<bool>,
 }
 
-/// A place taken apart.
+/// The components of a parser state.
 pub(crate) struct ParserStateParts {
     pub(crate) stacks: u32,
     pub(crate) depth: u32,
     pub(crate) levels: Vec<u32>,
 }
 
-/// How columns are counted in a grammar.
+/// Returns the column counter of a grammar.
 pub(crate) fn columns(grammar: &Grammar) -> Option<ColumnCounter> {
     let one = grammar.indentation.as_ref()?;
     Some(ColumnCounter { rules: one.rules, tab: one.tab, widest: one.widest })
@@ -91,22 +91,22 @@ impl IndentationState {
         })
     }
 
-    /// Whether a terminal has no text and is told by columns.
+    /// Returns `true` for the indent and dedent terminals.
     pub(crate) fn is_level(&self, terminal: u32) -> bool {
         terminal == self.indent || terminal == self.dedent
     }
 
-    /// Whether there are brackets.
+    /// Returns `true` if the grammar has brackets.
     pub(crate) fn has_brackets(&self) -> bool {
         !self.opening.is_empty()
     }
 
-    /// Whether a terminal opens or closes brackets: one more or one less.
+    /// Returns the change of the bracket depth by a terminal.
     pub(crate) fn bracket(&self, terminal: u32) -> i64 {
         i64::from(self.opening.contains(&terminal)) - i64::from(self.closing.contains(&terminal))
     }
 
-    /// In place of the depth where a line begins.
+    /// Returns the bracket depth at the start of a line.
     fn depth_at_line_start(&self) -> u32 {
         if self.is_python() { BETWEEN_LINES } else { 0 }
     }
@@ -115,14 +115,15 @@ impl IndentationState {
         self.columns.rules == Rules::Python
     }
 
-    /// The number of a line that begins at a column, if it is one.
+    /// Returns the terminal id of a line that starts at a column, if it is one.
     pub(crate) fn line_id(&self, column: u32) -> Option<u32> {
         let (wide, narrow) = widths(column);
         let (widest, joined) = (self.columns.widest, u32::from(!may_end_at(column)));
         is_column(column).then(|| self.first_line_id + 2 * (wide * (widest + 1) + narrow) + joined)
     }
 
-    /// The column of the number of a line, and whether it is joined to the one before.
+    /// Returns the widths of a line's terminal id, and whether the line is joined to the previous
+    /// one.
     fn column(&self, number: u32) -> Option<((u32, u32), bool)> {
         let at = number.checked_sub(self.first_line_id)?;
         let (wide, narrow) =
@@ -144,8 +145,8 @@ impl IndentationState {
         })
     }
 
-    /// What the end of a line stands for, by the places before it and behind it; `None` for other
-    /// lexemes.
+    /// Returns the terminals that a line end stands for, given the parser states before and after
+    /// it; `None` for other lexemes.
     pub(crate) fn terminals_between(
         &self,
         terminal: u32,
@@ -164,8 +165,8 @@ impl IndentationState {
         Some(terminals_between)
     }
 
-    /// Appends the depth of brackets and the levels of a place, as far as they can matter to a
-    /// depth of its stacks. `false` if limits are near.
+    /// Appends the bracket depth and the levels of a parser state, as far as they matter down to a
+    /// stack depth. Returns `false` if a limit is near.
     pub(crate) fn push_prefix(&self, parser_state: u32, depth: u32, list: &mut Vec<u32>) -> bool {
         let (brackets, levels) =
             (self.parser_states.get(parser_state).depth, self.parser_states.levels(parser_state));
@@ -173,7 +174,7 @@ impl IndentationState {
             return false;
         }
         if self.is_in_brackets(parser_state) {
-            // Each of the brackets has a state of its own, and lines matter behind the last.
+            // Each open bracket has a state of its own, and lines matter after the last one.
             list.extend([1, brackets.min(depth + 1), OUT_OF_SIGHT]);
             return true;
         }
@@ -184,12 +185,12 @@ impl IndentationState {
         true
     }
 
-    /// What [`Layout::outline`] appended, and the rest.
+    /// Splits a prefix into its indentation and its stacks.
     pub(crate) fn split_prefix<'a>(&self, push_prefix: &'a [u32]) -> (&'a [u32], &'a [u32]) {
         push_prefix.split_at(push_prefix[0] as usize + 2)
     }
 
-    /// The place with these stacks and what [`Layout::outline`] appended.
+    /// Returns the parser state with these stacks and an encoded indentation.
     pub(crate) fn state_of_prefix(&mut self, stacks: u32, front: &[u32]) -> u32 {
         self.intern_parts(&ParserStateParts {
             stacks,
@@ -202,12 +203,12 @@ impl IndentationState {
         !matches!(self.parser_states.get(parser_state).depth, 0 | BETWEEN_LINES | JOINED_LINE)
     }
 
-    /// Whether there is room for all levels that completing a place may take.
+    /// Returns `true` if all levels that completing a parser state may take fit the limits.
     fn fits_limits(&self, parser_state: u32) -> bool {
         let Some(needed_levels) = self.needed_levels else { return false };
         let levels = self.parser_states.levels(parser_state);
         let top = match levels.last() {
-            // There was room before, and no level begins unseen.
+            // Hidden levels were checked before, and no level starts unseen.
             None | Some(&OUT_OF_SIGHT) => 0,
             Some(&top) => widths(top).0,
         };
@@ -217,7 +218,7 @@ impl IndentationState {
 }
 
 impl GrammarState {
-    /// The readings before anything was read.
+    /// Returns the configurations before any input.
     pub(crate) fn start_configurations(&mut self) -> Result<Vec<Configuration>, Error> {
         let stacks = self.gss.start();
         let Some(indentation) = &mut self.indentation else {
@@ -241,37 +242,37 @@ impl GrammarState {
         Ok(vec![Configuration::between(parser_state, negative_threads), first_line_id])
     }
 
-    /// The stacks of a place.
+    /// Returns the stacks of a parser state.
     pub(crate) fn stacks_of(&self, parser_state: u32) -> u32 {
         let Some(indentation) = &self.indentation else { return parser_state };
         indentation.parser_states.get(parser_state).stacks
     }
 
-    /// Columns of the levels of a place, the innermost one last.
+    /// Returns the columns of the open levels, innermost last.
     pub(crate) fn indent_levels(&self, parser_state: u32) -> Vec<u32> {
         self.indentation
             .as_ref()
             .map_or_else(Vec::new, |indentation| indentation.parts(parser_state).levels)
     }
 
-    /// Whether a terminal is the one that ends lines.
+    /// Returns `true` for the newline terminal.
     pub(crate) fn ends_line(&self, terminal: u32) -> bool {
         self.indentation.as_ref().is_some_and(|indentation| indentation.newline == terminal)
     }
 
-    /// Whether lines matter at a place.
+    /// Returns `true` if lines matter in a parser state.
     pub(crate) fn has_lines(&self, parser_state: u32) -> bool {
         self.indentation
             .as_ref()
             .is_some_and(|indentation| !indentation.is_in_brackets(parser_state))
     }
 
-    /// Whether limits of indentation do not matter to what completes a place.
+    /// Returns `true` if no indentation limit interferes with completing a parser state.
     pub(crate) fn fits_limits(&self, parser_state: u32) -> bool {
         self.indentation.as_ref().is_none_or(|indentation| indentation.fits_limits(parser_state))
     }
 
-    /// The place after a terminal, where there are levels of indentation.
+    /// Returns the parser state after a terminal, for grammars with indentation.
     pub(crate) fn after_with_indentation(
         &mut self,
         parser_state: u32,
@@ -298,7 +299,7 @@ impl GrammarState {
             .map_or(NOTHING, |indentation| indentation.parser_states.number(key)))
     }
 
-    /// The place where a line begins at a column.
+    /// Returns the parser state at the start of a line with a given column.
     fn start_line(
         &mut self,
         parser_state: u32,
@@ -335,7 +336,7 @@ impl GrammarState {
         let Some(indentation) = &mut self.indentation else { return Ok(NOTHING) };
         let depth = if joined { JOINED_LINE } else { indentation.depth_at_line_start() };
         let next = indentation.intern_parts(&ParserStateParts { stacks, depth, levels });
-        // A level that begins or ends here is told by another column.
+        // A level that starts or ends here has a different column.
         let allowed = self.gss.allowed(stacks)?;
         let set = self.gss.lr0.sets.get(allowed);
         let is_level = |one: u32| {
@@ -345,7 +346,7 @@ impl GrammarState {
         Ok(if goes_on || self.may_end(next)? { next } else { NOTHING })
     }
 
-    /// Whether the text may end at a place between lexemes.
+    /// Returns `true` if the input may end in a parser state between lexemes.
     pub(crate) fn may_end(&mut self, parser_state: u32) -> Result<bool, Error> {
         let Some(indentation) = &self.indentation else {
             return self.gss.is_accepting(parser_state);
@@ -362,7 +363,7 @@ impl GrammarState {
         self.completes_after_dedents(stacks, levels.len())
     }
 
-    /// What the end of a text stands for, where it may end.
+    /// Returns the terminals that the end of the input stands for, where it may end.
     pub(crate) fn terminals_at_end(
         &mut self,
         configuration: Configuration,
@@ -380,7 +381,8 @@ impl GrammarState {
         Ok(terminals_between)
     }
 
-    /// Whether the text may end within a lexeme: in blank lines, whose last one may be open.
+    /// Returns `true` if the input may end inside a lexeme: in blank lines, the last of which may
+    /// be open.
     pub(crate) fn may_end_inside_lexeme(
         &mut self,
         configuration: Configuration,
@@ -406,7 +408,7 @@ impl GrammarState {
         self.completes_after_dedents(stacks, levels.len())
     }
 
-    /// Whether stacks with so many levels are complete once these end.
+    /// Returns `true` if the stacks are complete once `levels` levels end.
     fn completes_after_dedents(&mut self, mut stacks: u32, levels: usize) -> Result<bool, Error> {
         let dedent = self.indentation.as_ref().map_or(NOTHING, |indentation| indentation.dedent);
         for _ in 1..levels {
@@ -418,7 +420,7 @@ impl GrammarState {
         Ok(stacks != NOTHING && self.gss.is_accepting(stacks)?)
     }
 
-    /// Stacks behind a terminal, for a bound of what is still needed: without levels.
+    /// Returns the stacks after a terminal for a lower bound, ignoring levels.
     pub(crate) fn stacks_after_terminal(
         &mut self,
         parser_state: u32,
@@ -440,7 +442,7 @@ impl GrammarState {
         }
     }
 
-    /// Forgets places from number `len` on.
+    /// Drops parser states with ids from `len` on.
     pub(crate) fn truncate_parser_states(&mut self, len: usize) {
         if let Some(indentation) = &mut self.indentation {
             indentation.parser_states.truncate(len);
@@ -452,17 +454,17 @@ impl GrammarState {
     }
 }
 
-/// Returns `true` if no line is under way at a depth of brackets.
+/// Returns `true` if no line is open at a bracket depth.
 pub(crate) fn is_closed(depth: u32) -> bool {
     depth == BETWEEN_LINES || depth == JOINED_LINE
 }
 
-/// Returns `true` if the line at a depth of brackets is joined to the one before.
+/// Returns `true` if the line at a bracket depth is joined to the previous one.
 pub(crate) fn is_joined(depth: u32) -> bool {
     depth == JOINED_LINE
 }
 
-/// Returns `true` if a thread with this column has read the end of a line, and the text may end.
+/// Returns `true` if a thread with this column has read a line end after which the input may end.
 fn has_read_line_end(column: u32) -> bool {
     column != NO_COLUMN && column != BEFORE_LINE_BREAK && may_end_at(column)
 }

@@ -1,25 +1,25 @@
-//! Interned places of a text with lines: equal places have equal numbers.
+//! The interner of parser states with indentation: equal states have equal ids.
 
 use rustc_hash::FxHashMap;
 
 use crate::interner::{ListInterner, NOTHING};
 
-/// A place between lexemes.
+/// A parser state between lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ParserStateKey {
     pub(crate) stacks: u32,
-    /// How many brackets are open.
+    /// Number of open brackets, or a marker for the start of a line.
     pub(crate) depth: u32,
-    /// Columns of the open levels, as a number of [`Places::levels`].
+    /// Columns of the open levels, as an id of [`ParserStates::levels`].
     pub(crate) levels: u32,
 }
 
-/// Places by number; 0 is none.
+/// Interned parser states; id 0 is none.
 #[derive(Debug)]
 pub(crate) struct ParserStates {
     keys: Vec<ParserStateKey>,
     ids: FxHashMap<ParserStateKey, u32>,
-    /// Lists of columns, the innermost level last; kept, as there are few.
+    /// Interned lists of columns, innermost level last. They are few and never dropped.
     levels: ListInterner,
 }
 
@@ -35,7 +35,7 @@ impl Default for ParserStates {
 }
 
 impl ParserStates {
-    /// The number of a place; [`NOTHING`] without stacks.
+    /// Interns a parser state; [`NOTHING`] without stacks.
     pub(crate) fn number(&mut self, key: ParserStateKey) -> u32 {
         if key.stacks == NOTHING {
             return NOTHING;
@@ -52,17 +52,17 @@ impl ParserStates {
         self.keys[parser_state as usize]
     }
 
-    /// The columns of the open levels of a place.
+    /// Returns the columns of the open levels of a parser state.
     pub(crate) fn levels(&self, parser_state: u32) -> &[u32] {
         self.levels.get(self.get(parser_state).levels)
     }
 
-    /// Columns by their number.
+    /// Returns a list of columns.
     pub(crate) fn levels_by_id(&self, levels: u32) -> &[u32] {
         self.levels.get(levels)
     }
 
-    /// The number of some columns.
+    /// Interns a list of columns.
     pub(crate) fn intern_levels(&mut self, columns: &[u32]) -> u32 {
         self.levels.intern(columns)
     }
@@ -71,7 +71,7 @@ impl ParserStates {
         self.keys.len()
     }
 
-    /// Forgets places from number `len` on.
+    /// Drops parser states with ids from `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
         for key in self.keys.drain(len..) {
             self.ids.remove(&key);

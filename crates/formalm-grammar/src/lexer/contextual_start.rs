@@ -1,4 +1,5 @@
-//! Where lexemes begin and what comes of them: the lexer's side of the stacks.
+//! The contextual lexer: start states restricted to the terminals that the parser allows, and the
+//! shift of the lexeme that results.
 
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
@@ -8,23 +9,23 @@ use crate::interner::{NOTHING, union};
 use crate::lr0::elements;
 use crate::state::GrammarState;
 
-/// Lexer states looked at before lexemes are taken to be read in several ways.
+/// Lexer states explored before lexing is assumed to be ambiguous. Chosen, not measured.
 const MAX_LEXER_STATES: usize = 1_000;
 
 impl GrammarState {
-    /// The lexer state in front of a lexeme that may follow at a place.
+    /// Returns the threads before a lexeme in a parser state.
     pub(crate) fn context(&mut self, parser_state: u32) -> Result<u32, Error> {
         let lines = self.has_lines(parser_state);
         self.context_on(self.stacks_of(parser_state), lines)
     }
 
-    /// The same of some stacks, where lines matter or not.
+    /// As [`GrammarState::context`] for some stacks, where lines matter or not.
     pub(crate) fn context_on(&mut self, stacks: u32, lines: bool) -> Result<u32, Error> {
         let allowed = self.gss.allowed(stacks)?;
         Ok(self.context_of(allowed, lines))
     }
 
-    /// The same of a set of terminals that the stacks allow.
+    /// As [`GrammarState::context`] for a set of terminals allowed by the stacks.
     pub(crate) fn context_of(&mut self, allowed: u32, lines: bool) -> u32 {
         if let Some(&start) = self.contexts.get(&(allowed, lines)) {
             return start;
@@ -34,7 +35,7 @@ impl GrammarState {
         let mut all = union(&allowed_terminals.collect::<Vec<u32>>(), &self.ignored);
         all = union(&all, &self.uncuttable);
         if let Some(indentation) = self.indentation.as_ref().filter(|_| !lines) {
-            // In brackets line breaks are blanks.
+            // Inside brackets, line breaks are whitespace.
             all = union(&all, &[indentation.newline]);
         }
         if let Some(indentation) = self.indentation.as_ref().filter(|_| lines)
@@ -47,7 +48,7 @@ impl GrammarState {
         start
     }
 
-    /// The lexer state in front of one of these terminals.
+    /// Returns the threads before a lexeme of one of these terminals.
     fn start_of(&mut self, all: &[u32], lines: bool) -> u32 {
         let newline =
             self.indentation.as_ref().filter(|_| lines).map(|indentation| indentation.newline);
@@ -68,8 +69,8 @@ impl GrammarState {
         self.lexer.start_with_columns(threads.into_iter(), newline)
     }
 
-    /// The lexer state that reads all of these terminals but some, and watches for all that
-    /// lexemes may become.
+    /// Returns the threads that read all of `terminals` except `without`, and track all possible
+    /// replacements.
     pub(crate) fn start_of_all(&mut self, terminals: &[u32], without: &[u32]) -> u32 {
         let all = union(&union(terminals, &self.ignored), &self.uncuttable);
         let watched = self.replaced.iter().map(|one| self.replacement_terminal(one.text as u32));
@@ -81,8 +82,8 @@ impl GrammarState {
         self.lexer.start_with_columns(threads.into_iter(), newline)
     }
 
-    /// The lexer state that reads some terminals and what may stand anywhere, whatever lexemes
-    /// become and wherever lines matter.
+    /// Returns the threads that read some terminals and all ignored ones, ignoring replacements and
+    /// lines.
     pub(crate) fn start_of_terminal(&mut self, terminals: &[u32]) -> u32 {
         let mut all = union(terminals, &self.ignored);
         if let Some(indentation) = &self.indentation {
@@ -91,8 +92,9 @@ impl GrammarState {
         self.lexer.start(all.into_iter())
     }
 
-    /// Whether every lexeme of these terminals is read in one way, whatever stands around it: none is
-    /// another one too, or its beginning. `false` may also mean that it was not seen.
+    /// Returns `true` if every lexeme of these terminals is read in one way in every context: none
+    /// is a lexeme of another terminal or a prefix of one. `false` may also mean that this is
+    /// unknown.
     pub(crate) fn lexes_uniquely(&mut self, terminals: &[u32]) -> Result<bool, Error> {
         let start = self.start_of_all(terminals, &[]);
         let mut visited = vec![start];
@@ -117,17 +119,17 @@ impl GrammarState {
         Ok(true)
     }
 
-    /// The number of lexemes of other terminals that became this one.
+    /// Returns the id of lexemes of other terminals that became `terminal`.
     pub(crate) fn replacement_terminal(&self, terminal: u32) -> u32 {
         self.terminals + terminal
     }
 
-    /// The terminal that the stacks shift for a lexeme.
+    /// Returns the terminal that the stacks shift for a lexeme.
     pub(crate) fn shifted_terminal(&self, terminal: u32) -> u32 {
         terminal.checked_sub(self.terminals).unwrap_or(terminal)
     }
 
-    /// Whether a terminal is never read: lexemes must not end within it.
+    /// Returns `true` if a terminal is never read and no lexeme may end inside it.
     pub(crate) fn is_uncuttable(&self, terminal: u32) -> bool {
         self.uncuttable.binary_search(&terminal).is_ok()
     }
@@ -136,14 +138,14 @@ impl GrammarState {
         self.ignored.binary_search(&terminal).is_ok()
     }
 
-    /// Whether a lexeme became a terminal that is ignored: it is not skipped then, and may have no
-    /// place in the rules.
+    /// Returns `true` if a lexeme became an ignored terminal. It is not skipped then, and the rules
+    /// may have no place for it.
     pub(crate) fn is_lost_replacement(&self, terminal: u32) -> bool {
         terminal.checked_sub(self.terminals).is_some_and(|one| self.is_ignored(one))
     }
 
-    /// The place after a lexeme; [`NOTHING`] if it cannot stand here. What is ignored may be in a
-    /// rule too: where lexemes are read in any way, or if another lexeme became it.
+    /// Returns the parser state after a lexeme; [`NOTHING`] if it is not allowed. An ignored
+    /// terminal may also occur in a rule, with [`Lexing::Any`] or as a replacement.
     #[inline]
     pub(crate) fn after(&mut self, parser_state: u32, terminal: u32) -> Result<u32, Error> {
         match self.indentation {
@@ -152,7 +154,7 @@ impl GrammarState {
         }
     }
 
-    /// The stacks after a lexeme, where they are all there is of a place.
+    /// Returns the stacks after a lexeme, for grammars without indentation.
     fn after_on(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
         if terminal >= self.terminals || !self.is_ignored(terminal) {
             return self.gss.shift(stacks, self.shifted_terminal(terminal));

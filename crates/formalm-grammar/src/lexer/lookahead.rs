@@ -1,28 +1,30 @@
-//! What terminals that look ahead ask of the text behind their lexemes.
+//! Terminal lookahead: threads that check the input after a lexeme.
 
 use formalm_automata::{EDGE, Error, Machine, StateId};
 
 use super::{Lexer, LexerThread, StepResults, ThreadKind, VIOLATED};
 use crate::indentation::NO_COLUMN;
 
-/// A byte behind a lexeme as the machine knows it, which takes this one for the edge.
+/// Maps a byte after a lexeme to the automaton's alphabet, which reserves one byte as the lexeme
+/// edge.
 pub(crate) fn as_lookahead_byte(byte: u8) -> u8 {
     if byte == EDGE { EDGE - 1 } else { byte }
 }
 
 impl Lexer {
-    /// The thread that reads what follows a match of a terminal, from a state of its machine.
+    /// Returns the thread that checks the input after a match, from a state of the terminal's
+    /// automaton.
     pub(crate) fn lookahead_thread(&mut self, terminal: u32, state: u32, kind: ThreadKind) -> u32 {
         self.thread_of(terminal, StateId::from_number(state), (NO_COLUMN, kind))
     }
 
-    /// The thread of another kind at the same place.
+    /// Returns the thread of another kind in the same state.
     pub(crate) fn thread_of_kind(&mut self, thread: u32, kind: ThreadKind) -> u32 {
         let LexerThread { terminal, state, .. } = self.threads[thread as usize];
         self.thread_of(terminal, state, (NO_COLUMN, kind))
     }
 
-    /// Whether the text may end: nothing is asked of what follows that the empty text is not.
+    /// Returns `true` if the input may end: the empty rest satisfies every condition.
     pub(crate) fn may_end(&self, set: u32) -> bool {
         self.lists.get(set).iter().all(|&one| {
             let LexerThread { kind, accepting, .. } = self.threads[one as usize];
@@ -34,7 +36,8 @@ impl Lexer {
         })
     }
 
-    /// Whether every text may follow; `false` may also mean that it was not seen.
+    /// Returns `true` if every continuation satisfies the condition; `false` may also mean that
+    /// this is unknown.
     pub(super) fn is_universal(&mut self, terminal: u32, state: StateId) -> Result<bool, Error> {
         if let Some(&known) = self.universal_states.get(&(terminal, state.number())) {
             return Ok(known);
@@ -49,7 +52,7 @@ impl Lexer {
         Ok(universal_states)
     }
 
-    /// Reads on behind a lexeme that looked ahead.
+    /// Reads a byte after a lexeme with lookahead.
     pub(super) fn read_lookahead(
         &mut self,
         thread: u32,

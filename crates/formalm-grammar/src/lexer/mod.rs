@@ -1,10 +1,17 @@
-//! All terminals read together, lazily.
+//! The lazy lexer: all terminals read in parallel.
 //!
-//! A *thread* is a terminal and a state of its machine, a lexer state a set of threads. Reading a
-//! byte yields an *outcome*: the terminals that match now, and the threads that can go on.
+//! A *thread* is a terminal with a state of its automaton; a thread set is what other lexers call a
+//! lexer state. Reading a byte yields a [`LexerStep`]: the terminals that match now and the threads
+//! that can continue.
 //!
-//! A terminal that looks ahead matches under a *condition*: its machine goes on with what follows
-//! the lexeme, and a thread of another [`Kind`] reads that beside the lexemes to come.
+//! A terminal with lookahead matches under a *condition*: its automaton continues with the input
+//! after the lexeme, and a thread of another [`ThreadKind`] checks it in parallel to the following
+//! lexemes.
+//!
+//! ```text
+//!  thread set ──byte──► LexerStep { next, matches, conditions }
+//!  lexer_state = (threads of the lexeme, negative threads)  ──byte──► which terminal wins, what is left
+//! ```
 
 pub(crate) mod contextual_start;
 pub(crate) mod lexer_state;
@@ -23,37 +30,38 @@ use crate::lexer::terminal_automata::TerminalAutomata;
 use crate::limits::StepMeter;
 pub(crate) use lookahead::as_lookahead_byte;
 
-/// What one byte does to a set of threads.
+/// The effect of a byte on a thread set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LexerStep {
-    /// Threads that can read more; a set.
+    /// Threads that can continue; a set.
     pub(crate) next: u32,
-    /// Terminals that match here, in order of preference; a list of the same arena.
+    /// Terminals that match here, by priority; a list of the same interner.
     pub(crate) matches: u32,
-    /// Terminals that match here if what follows is read from a state: pairs, in the same order.
+    /// Terminals that match here if the following input is accepted from a state: pairs, by
+    /// priority.
     pub(crate) conditions: u32,
-    /// The first terminal whose match was in question and is none any more: those behind it are
-    /// beaten. [`UNSETTLED`] if there is none.
+    /// The first terminal whose conditional match is now confirmed, so that lower priorities lose;
+    /// [`NONE_CONFIRMED`] otherwise.
     pub(crate) confirmed: u32,
-    /// The column at which a line begins, if the terminal of line breaks matches where lines
-    /// matter; [`PLAIN`] otherwise.
+    /// The column at which a line starts, if the newline terminal matches where lines matter;
+    /// [`NO_COLUMN`] otherwise.
     pub(crate) column: u32,
 }
 
 impl LexerStep {
-    /// Whether some terminal matches here, perhaps only if something follows.
+    /// Returns `true` if some terminal matches here, perhaps conditionally.
     pub(crate) fn is_match(self) -> bool {
         self.matches != NOTHING || self.conditions != NOTHING
     }
 }
 
-/// No terminal's match was settled.
+/// No conditional match was confirmed.
 pub(crate) const NONE_CONFIRMED: u32 = u32::MAX;
 
-/// Matches instead of a terminal where what follows a lexeme is not what it asked for.
+/// In place of a matching terminal: a lookahead condition was violated.
 const VIOLATED: u32 = u32::MAX;
 
-/// The outcome of a byte that no thread reads.
+/// The step on a byte that no thread reads.
 pub(crate) const DEAD: LexerStep = LexerStep {
     next: NOTHING,
     matches: NOTHING,
@@ -62,16 +70,16 @@ pub(crate) const DEAD: LexerStep = LexerStep {
     column: NO_COLUMN,
 };
 
-/// What a thread reads.
+/// The role of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ThreadKind {
-    /// A lexeme.
+    /// Reads a lexeme.
     Lexeme,
-    /// What follows a lexeme, which must be read to a member.
+    /// Reads the input after a lexeme, which must match.
     MustMatch,
-    /// What follows a match that is no lexeme, and must not be read to a member.
+    /// Reads the input after a match that is no lexeme, which must not match.
     MustNotMatch,
-    /// The same, while it is open: if it is a member, terminals behind this one are beaten.
+    /// As `MustNotMatch`, but undecided yet: if it matches, terminals of lower priority lose.
     Guard,
 }
 
@@ -80,14 +88,14 @@ struct LexerThread {
     terminal: u32,
     state: StateId,
     kind: ThreadKind,
-    /// Of the terminal of line breaks, where lines matter; [`PLAIN`] otherwise.
+    /// The column of a thread of the newline terminal where lines matter; [`NO_COLUMN`] otherwise.
     column: u32,
     accepting: bool,
-    /// Whether its machine can read more, once it was asked.
+    /// `true` if its automaton can read more; `None` if not computed.
     can_continue: Option<bool>,
 }
 
-/// What the threads of a set come to with a byte.
+/// The result of a step under construction.
 #[derive(Debug, Default)]
 struct StepResults {
     next: Vec<u32>,
@@ -106,38 +114,39 @@ impl StepResults {
     }
 }
 
-/// The lexer states built so far.
+/// All threads and thread sets built so far.
 #[derive(Debug)]
 pub(crate) struct Lexer {
-    /// `None` for terminals without a text.
+    /// `None` for terminals without strings.
     automata: TerminalAutomata,
-    /// Whether a terminal looks ahead.
+    /// `true` for terminals with lookahead.
     has_lookahead: Vec<bool>,
     threads: Vec<LexerThread>,
     thread_ids: FxHashMap<(u32, u32, u32, ThreadKind), u32>,
-    /// Whether every text may follow, per terminal and state of what follows a lexeme.
+    /// `true` if every continuation satisfies a lookahead condition, by terminal and state.
     universal_states: FxHashMap<(u32, u32), bool>,
-    /// How columns are counted.
+    /// The rules for counting columns.
     pub(crate) columns: Option<ColumnCounter>,
-    /// Sets of threads and lists of terminals.
+    /// Thread sets and terminal lists.
     pub(crate) lists: ListInterner,
-    /// Classes of bytes that no terminal tells apart.
+    /// Classes of bytes that no terminal distinguishes.
     classes: [u8; 256],
     representatives: Vec<u8>,
-    /// Per set and class an outcome plus one.
+    /// Per thread set and byte class an index into `outcomes`, plus one.
     rows: Vec<Option<Box<[u32]>>>,
     outcomes: Vec<LexerStep>,
     outcome_ids: FxHashMap<LexerStep, u32>,
-    /// Bytes to the end of the shortest text, per thread; zero until asked for.
+    /// Minimum bytes to a match, per thread; zero if not computed.
     distances: Vec<u32>,
-    /// Shortest texts, not empty, that threads read to a match.
+    /// Shortest nonempty strings that complete threads.
     completions: FxHashMap<u32, Arc<[u8]>>,
     /// Empty between steps.
     results: StepResults,
 }
 
 impl Lexer {
-    /// A lexer of some machines, given which of them look ahead, and how columns are counted.
+    /// Builds a lexer from terminal automata, the terminals with lookahead, and the rules for
+    /// counting columns.
     pub(crate) fn new(
         automata: TerminalAutomata,
         has_lookahead: Vec<bool>,
@@ -184,12 +193,12 @@ impl Lexer {
         &self.classes
     }
 
-    /// One byte of each class.
+    /// Returns one byte per byte class.
     pub(crate) fn representatives(&self) -> &[u8] {
         &self.representatives
     }
 
-    /// Makes every byte a class of its own; before anything is read.
+    /// Makes every byte a class of its own. Must be called before anything is read.
     pub(crate) fn separate_all_bytes(&mut self) {
         self.representatives = (0..=255).collect();
         self.classes = std::array::from_fn(|byte| byte as u8);
@@ -225,12 +234,12 @@ impl Lexer {
         self.threads[thread as usize].kind
     }
 
-    /// The lexer state in front of a lexeme of one of these terminals.
+    /// Returns the threads before a lexeme of one of these terminals.
     pub(crate) fn start(&mut self, terminals: impl Iterator<Item = u32>) -> u32 {
         self.start_with_columns(terminals, None)
     }
 
-    /// The same, with columns counted by one of them.
+    /// As [`Lexer::start`], with columns counted by the terminal `newline`.
     pub(crate) fn start_with_columns(
         &mut self,
         terminals: impl Iterator<Item = u32>,
@@ -348,7 +357,7 @@ impl Lexer {
         }
     }
 
-    /// The threads of a set, their columns forgotten.
+    /// Returns the thread set with all columns dropped.
     pub(crate) fn without_columns(&mut self, set: u32) -> u32 {
         let threads = self.lists.copy(set);
         if threads.iter().all(|&one| self.column(one) == NO_COLUMN) {
@@ -361,23 +370,23 @@ impl Lexer {
         self.lists.intern(&without_columns)
     }
 
-    /// A thread without its column.
+    /// Returns a thread without its column.
     pub(crate) fn thread_without_column(&mut self, thread: u32) -> u32 {
         let LexerThread { terminal, state, kind, .. } = self.threads[thread as usize];
         self.thread_of(terminal, state, (NO_COLUMN, kind))
     }
 
-    /// The column of a thread of the terminal of line breaks; [`PLAIN`] of others.
+    /// Returns the column of a thread of the newline terminal; [`NO_COLUMN`] for others.
     pub(crate) fn column(&self, thread: u32) -> u32 {
         self.threads[thread as usize].column
     }
 
-    /// Whether what a thread read matches.
+    /// Returns `true` if what a thread has read matches.
     pub(crate) fn has_matched(&self, thread: u32) -> bool {
         self.threads[thread as usize].accepting
     }
 
-    /// A thread of a lexeme after a byte, if its machine reads it.
+    /// Returns a lexeme thread after a byte, if its automaton reads it.
     pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
         let LexerThread { terminal, state, column, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
@@ -389,7 +398,7 @@ impl Lexer {
         Ok(next.map(|state| self.thread(terminal, state, column)))
     }
 
-    /// The bytes that a thread of a lexeme reads.
+    /// Returns the bytes that a lexeme thread reads.
     pub(crate) fn readable_bytes(&self, thread: u32) -> Result<ByteSet, Error> {
         let LexerThread { terminal, state, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else {
@@ -402,8 +411,8 @@ impl Lexer {
         Ok(bytes)
     }
 
-    /// Whether a thread can read more. All states of its machine are live, so only those that
-    /// match have to be asked.
+    /// Returns `true` if a thread can read more. All states of its automaton are live, so only
+    /// accepting ones need a test.
     fn can_continue(&mut self, thread: u32) -> Result<bool, Error> {
         let LexerThread { terminal, state, accepting, can_continue, .. } =
             self.threads[thread as usize];

@@ -1,4 +1,4 @@
-//! Shortest texts that threads read to the end of a lexeme.
+//! Shortest strings that complete a thread's lexeme.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::{Lexer, LexerThread, ThreadKind};
 use crate::lexer::terminal_automata::TerminalAutomaton;
 use crate::limits::check;
 
-/// States of a terminal that looks ahead that are visited in search of its shortest lexeme.
+/// States visited to find the shortest lexeme of a terminal with lookahead. Chosen, not measured.
 const MAX_SEARCH_STATES: u64 = 20_000;
 
 impl Lexer {
-    /// Terminals of the lexemes of a set, with the bytes each still needs at least.
+    /// Returns the terminals of a thread set's lexemes, each with the minimum bytes it still needs.
     pub(crate) fn distances(&mut self, set: u32) -> Result<Vec<(u32, u32)>, Error> {
         let threads = self.lists.copy(set);
         let lexemes = threads.iter().filter(|&&one| self.kind(one) == ThreadKind::Lexeme);
@@ -21,7 +21,8 @@ impl Lexer {
         lexemes.into_iter().map(|one| Ok((self.terminal(one), self.distance(one)?))).collect()
     }
 
-    /// Bytes that a thread needs at least; one if it matches already, as it reads on.
+    /// Returns the minimum bytes that a thread needs; one if it already matches, because it
+    /// continues.
     pub(crate) fn distance(&mut self, thread: u32) -> Result<u32, Error> {
         self.distances.resize(self.threads.len(), 0);
         if self.distances[thread as usize] == 0 {
@@ -31,9 +32,9 @@ impl Lexer {
         Ok(self.distances[thread as usize])
     }
 
-    /// A shortest text, not empty, that a thread can read to a match.
+    /// Returns a shortest nonempty string that completes a thread.
     pub(crate) fn shortest_completion(&mut self, thread: u32) -> Result<Arc<[u8]>, Error> {
-        // Columns matter to what a line means, not to where it ends.
+        // Columns affect the meaning of a line end, not where it can end.
         let thread = self.thread_without_column(thread);
         if let Some(known) = self.completions.get(&thread) {
             return Ok(Arc::clone(known));
@@ -72,7 +73,8 @@ impl Lexer {
         Ok(best.unwrap_or_default())
     }
 
-    /// The shortest lexeme, not empty, of a terminal that looks ahead; something may follow it.
+    /// Returns the shortest nonempty lexeme of a terminal with lookahead, assuming that a suitable
+    /// continuation exists.
     fn shortest_text_with_lookahead(
         &self,
         automaton: &TerminalAutomaton,

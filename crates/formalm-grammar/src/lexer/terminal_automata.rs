@@ -1,4 +1,4 @@
-//! What reads the terminals.
+//! The automata of terminals: a compact one for literals, a general one otherwise.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use formalm_automata::{
 use crate::grammar::{Grammar, Lexing};
 use crate::indentation::parser_state::IndentationState;
 
-/// The machine of a terminal.
+/// The automaton of a terminal.
 #[derive(Debug)]
 pub(crate) enum TerminalAutomaton {
-    /// Of a keyword, or of another terminal whose texts are as simple.
+    /// A keyword, or another terminal with equally simple strings.
     Word(Word),
-    /// Of any other one.
+    /// Any other terminal.
     Automaton(Box<Automaton>),
 }
 
 impl TerminalAutomaton {
-    /// Bytes at which a new class starts; bytes of one class are never told apart.
+    /// Returns the bytes at which a new class starts; bytes of one class are never distinguished.
     pub(crate) fn class_starts(&self) -> &[u8] {
         match self {
             TerminalAutomaton::Word(one) => one.class_starts(),
@@ -27,7 +27,8 @@ impl TerminalAutomaton {
         }
     }
 
-    /// Whether something can be read from a state; the edge of a lexeme aside, if it is known.
+    /// Returns `true` if a state reads some byte, ignoring the lexeme edge of terminals with
+    /// lookahead.
     pub(crate) fn reads_more(&self, has_lookahead: bool, state: StateId) -> Result<bool, Error> {
         let automaton = match self {
             TerminalAutomaton::Word(one) => return Ok(!one.live_bytes(state)?.is_empty()),
@@ -43,7 +44,7 @@ impl TerminalAutomaton {
 }
 
 impl TerminalAutomaton {
-    /// Whether the text read so far is a member.
+    /// Returns `true` if a state is accepting.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
         match self {
@@ -96,10 +97,11 @@ impl Machine for TerminalAutomaton {
     }
 }
 
-/// Machines of terminals, `None` for those without one.
+/// Terminal automata by terminal; `None` for terminals without one.
 pub(crate) type TerminalAutomata = Vec<Option<Arc<TerminalAutomaton>>>;
 
-/// The machines of the terminals, `None` for those without a text, and which match nothing.
+/// Builds the automata of all terminals, `None` for those without strings, and tells which
+/// terminals match the empty string. Fails if such a terminal has lookahead or lexemes are ordered.
 pub(crate) fn build_terminal_automata(
     grammar: &Grammar,
 ) -> Result<(TerminalAutomata, Vec<bool>), Error> {
@@ -142,7 +144,8 @@ pub(crate) fn build_terminal_automata(
     Ok((automata, nullable))
 }
 
-/// Advice on a terminal that matches the empty text. What looks ahead is read nowhere so.
+/// Returns the hint for a terminal that matches the empty string. With lookahead, no lexing mode
+/// supports it.
 fn nullable_hint(has_lookahead: bool, ignored: bool) -> &'static str {
     match (has_lookahead, ignored) {
         (true, _) => "make its use optional instead: (A)? in a rule",
@@ -154,7 +157,7 @@ fn nullable_hint(has_lookahead: bool, ignored: bool) -> &'static str {
     }
 }
 
-/// Terminals of which no lexeme comes to the parser.
+/// Returns the terminals of which no lexeme reaches the parser.
 ///
 /// # Errors
 ///
@@ -163,7 +166,7 @@ pub(crate) fn unproductive_terminals(
     grammar: &Grammar,
     automata: &[Option<Arc<TerminalAutomaton>>],
 ) -> Result<Vec<bool>, Error> {
-    // In ordered readings what is ignored never comes to the parser, unless it was replaced.
+    // With ordered lexemes, an ignored lexeme never reaches the parser unless it is replaced.
     let reaches_parser = |at: usize| grammar.replaced.iter().any(|one| one.text == at);
     let ordered = grammar.lexing != Lexing::Any;
     let unread = |at: usize| ordered && grammar.ignored.contains(&at) && !reaches_parser(at);

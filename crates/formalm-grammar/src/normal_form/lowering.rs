@@ -1,4 +1,4 @@
-//! Right-hand sides as plain productions.
+//! Lowering of right-hand sides with operators to plain productions.
 
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
@@ -6,16 +6,18 @@ use rustc_hash::FxHashMap;
 use crate::grammar::{Grammar, Node};
 use crate::limits::check;
 
-/// A rule without operators: symbols below the number of terminals are terminals.
+/// A production. Symbols below the number of terminals are terminals.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Production {
     pub(crate) left: u32,
     pub(crate) right: Vec<u32>,
 }
 
-/// Above this, an optional count is halved: as many alternatives in one state would be slow.
+/// Optional repetitions up to this count become a chain of symbols. Longer ones are halved, because
+/// one state would get as many alternatives. Chosen, not measured.
 const MAX_CHAIN: u32 = 64;
-/// The same where each text must have one derivation: there are no alternatives in one state then.
+/// As [`MAX_CHAIN`] where each string must have a single derivation: such chains add no
+/// alternatives to a state. Chosen, not measured.
 const MAX_UNAMBIGUOUS_CHAIN: u32 = 300;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,17 +28,17 @@ enum RepeatCount {
     AtMost(u32),
 }
 
-/// Productions in the making. Rule `r` is the symbol `terminals + r`; helpers come after.
+/// Productions under construction. Rule `r` is symbol `terminals + r`; helper symbols follow.
 #[derive(Debug)]
 pub(crate) struct LoweredRules {
     pub(crate) productions: Vec<Production>,
-    /// Of each production, which alternative of its rule it is.
+    /// Per production, the alternative of its rule.
     pub(crate) alternatives: Vec<u32>,
     alternative: u32,
-    /// Of each symbol behind the terminals, the rule that it is of.
+    /// Per symbol after the terminals, the rule it belongs to.
     pub(crate) owners: Vec<u32>,
     owner: u32,
-    /// Every text of a helper has one derivation.
+    /// `true` if each string of a helper symbol must have a single derivation.
     unambiguous: bool,
     pub(crate) symbols: u32,
     terminals: u32,
@@ -46,8 +48,9 @@ pub(crate) struct LoweredRules {
 }
 
 impl LoweredRules {
-    /// The productions of a grammar. `nullable` tells which terminals match the empty text: they
-    /// may also be left out, since an empty lexeme cannot be told from none.
+    /// Lowers a grammar. `nullable` marks the terminals that match the empty string. They become
+    /// optional, because an empty lexeme is indistinguishable from none. Fails if there are more
+    /// than `allowed` productions.
     pub(crate) fn new(
         grammar: &Grammar,
         nullable: &[bool],
@@ -56,8 +59,8 @@ impl LoweredRules {
         LoweredRules::build(grammar, nullable, allowed, false)
     }
 
-    /// The productions of which trees are made: no other ones may derive the same than those that
-    /// are written, so large counts are divided in one way only.
+    /// Lowers a grammar for parse trees: no two derivations may coincide unless the grammar says
+    /// so. Large counts are therefore split in a single way.
     pub(crate) fn for_trees(
         grammar: &Grammar,
         nullable: &[bool],
@@ -151,7 +154,7 @@ impl LoweredRules {
         Ok(())
     }
 
-    /// One symbol for a node; equal nodes share it.
+    /// Returns one symbol for a node; equal nodes share it.
     fn symbol(&mut self, node: &Node) -> Result<u32, Error> {
         let mut right = Vec::new();
         if !matches!(node, Node::Choice(_) | Node::Repeat(_, 0, Some(1))) {
@@ -207,7 +210,8 @@ impl LoweredRules {
         }
     }
 
-    /// A helper that repeats a symbol. Left recursion keeps the stack flat; counts are halved.
+    /// Returns the helper symbol of a repetition. Left recursion keeps the stack flat; large counts
+    /// are halved.
     fn repeat(&mut self, one: u32, repeat: RepeatCount) -> Result<u32, Error> {
         if let Some(&symbol) = self.helper_of_repeat.get(&(one, repeat)) {
             return Ok(symbol);
@@ -232,7 +236,7 @@ impl LoweredRules {
                 self.add(helper, Vec::new())?;
                 self.add(helper, vec![one])?;
             }
-            // The rest comes last, so that nothing is decided before it has to be.
+            // The rest comes last, so that no decision is made before it is needed.
             RepeatCount::AtMost(repeat) if self.unambiguous && repeat <= MAX_UNAMBIGUOUS_CHAIN => {
                 let fewer = self.repeat(one, RepeatCount::AtMost(repeat - 1))?;
                 self.add(helper, Vec::new())?;
@@ -243,7 +247,7 @@ impl LoweredRules {
                 self.add(helper, Vec::new())?;
                 self.add(helper, vec![fewer, one])?;
             }
-            // None to fewer than half of them, or half of them and up to as many again.
+            // Either fewer than half of them, or half of them and up to as many again.
             RepeatCount::AtMost(repeat) if self.unambiguous => {
                 let half = repeat.div_ceil(2);
                 let fewer = self.repeat(one, RepeatCount::AtMost(half - 1))?;

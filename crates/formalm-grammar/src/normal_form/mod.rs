@@ -1,34 +1,37 @@
-//! Productions made fit for tables: nothing useless, nothing empty, no cycles of units.
+//! The normal form of a grammar: no useless symbols, no ε-productions, no unit cycles.
 //!
-//! Every step is linear and none recurses. Afterwards every symbol derives some text that is not
-//! empty, no production is empty, and no symbol derives itself alone by way of another. That
-//! makes stacks acyclic: each symbol pushed spans at least one terminal.
+//! Each step is linear and iterative. Afterwards every symbol derives a nonempty string, no
+//! production is empty, and no symbol derives itself alone. The graph-structured stack is therefore
+//! acyclic: each symbol pushed spans at least one terminal.
+//!
+//! Reference: J. Hopcroft, J. Ullman, "Introduction to Automata Theory" (1979), section 4.4.
 
 use crate::normal_form::lowering::{LoweredRules, Production};
 pub(crate) mod lowering;
 pub(crate) mod unit_cycles;
 
-/// Productions ready for tables.
+/// Productions in normal form.
 #[derive(Debug)]
 pub(crate) struct NormalizedGrammar {
-    /// Symbols below are terminals.
+    /// Symbols below this number are terminals.
     pub(crate) terminals: u32,
     pub(crate) symbols: u32,
     pub(crate) productions: Vec<Production>,
-    /// Per symbol: it derives the empty text too.
+    /// Per symbol: `true` if it also derives the empty string.
     pub(crate) nullable: Vec<bool>,
     pub(crate) start: u32,
-    /// Symbols that derive something in two ways: themselves, or by equal productions.
+    /// Symbols that surely derive something in two ways: through themselves, or by equal
+    /// productions.
     pub(crate) ambiguous_symbols: Vec<u32>,
-    /// Per symbol before merging: it derives no text at all.
+    /// Per symbol before merging: `true` if it derives no string.
     pub(crate) unproductive: Vec<bool>,
-    /// Per symbol before merging: the start does not need it.
+    /// Per symbol before merging: `true` if the start symbol does not reach it.
     pub(crate) unreachable: Vec<bool>,
 }
 
 impl NormalizedGrammar {
-    /// Prepares productions; `barren` tells which terminals have no text. `None` if the start
-    /// derives no text.
+    /// Normalizes productions, given the terminals without lexemes. Returns `None` if the start
+    /// symbol derives no string.
     pub(crate) fn new(
         lowered: LoweredRules,
         unproductive_terminals: &[bool],
@@ -82,7 +85,7 @@ impl NormalizedGrammar {
     }
 }
 
-/// Symbols that derive a text.
+/// Returns the symbols that derive a string.
 pub(crate) fn productive(
     productions: &[Production],
     symbols: u32,
@@ -104,7 +107,8 @@ enum HoldsIf {
     Any,
 }
 
-/// Symbols for which something holds: `given` ones and left sides of productions that hold.
+/// Returns the symbols for which a property holds: the `given` ones, and the left-hand sides of
+/// productions that hold.
 fn derives(
     productions: &[Production],
     symbols: u32,

@@ -1,18 +1,18 @@
-//! Symbols that derive each other alone.
+//! Unit cycles: symbols that derive each other alone are merged.
 
 use crate::normal_form::lowering::Production;
 
-/// A symbol's place in the search for components.
+/// A symbol's state in Tarjan's algorithm.
 #[derive(Clone, Copy, Default)]
 struct TarjanVisit {
-    /// Order of discovery, from 1; 0 is unseen.
+    /// Order of discovery from 1; 0 is undiscovered.
     order: u32,
     low: u32,
     open: bool,
 }
 
-/// Per symbol the representative of those that derive each other through units: a production is a
-/// unit edge to a symbol if all its other symbols may be empty. They derive the same texts.
+/// Returns per symbol the representative of its unit cycle. A production is a unit edge to a symbol
+/// if its other symbols are all nullable. Symbols on a cycle derive the same strings.
 pub(crate) fn merge_unit_cycles(
     productions: &[Production],
     nullable: &[bool],
@@ -28,8 +28,8 @@ pub(crate) fn merge_unit_cycles(
     merged
 }
 
-/// The strongly connected parts of a graph, each behind those that its edges lead to (Tarjan's
-/// algorithm); the last of a part is the one that was met first.
+/// Returns the strongly connected components of a graph, successors first (Tarjan's algorithm). The
+/// last element of a component is the one discovered first.
 pub(crate) fn components(edges: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let mut found = Vec::new();
     let mut visits = vec![TarjanVisit::default(); edges.len()];

@@ -1,4 +1,4 @@
-//! What is read as one symbol, as written: texts, patterns, classes.
+//! Atoms: strings, patterns and character classes, each read as one symbol.
 
 use formalm_automata::syntax::{self, Dialect, Flags, Pattern};
 use formalm_automata::{CharSet, Error, Expression, Span};
@@ -6,29 +6,29 @@ use formalm_automata::{CharSet, Error, Expression, Span};
 use crate::notation::lark::terminal_length::{escaped_len, unescape_pattern};
 use crate::notation::scanner::Scanner;
 
-/// A text, pattern or class.
+/// A string, pattern or character class.
 #[derive(Clone, Debug)]
 pub(super) struct Atom {
     pub(super) node: syntax::Node,
-    /// How it is written, and named in messages.
+    /// Its source form, also used in messages.
     pub(super) source_text: String,
-    /// Those with equal keys are one terminal: texts, and patterns that are alike once their escapes
-    /// are read.
+    /// Atoms with equal identities are one terminal: equal strings, and patterns that are equal
+    /// once their escapes are read.
     pub(super) identity: String,
-    /// A text, which trees leave out where not all lexemes are kept.
+    /// `true` for a string, which trees omit unless all lexemes are kept.
     pub(super) is_string: bool,
-    /// The text, if it is one.
+    /// The string, if it is one.
     pub(super) text: Option<String>,
-    /// Flags that hold for all of it.
+    /// Flags that apply to all of it.
     pub(super) flags: String,
-    /// Characters of the text or pattern, and of the pattern with a text escaped.
+    /// Length of the string or pattern in characters, and of the pattern with a string escaped.
     pub(super) len: u64,
     pub(super) escaped_len: u64,
     pub(super) span: Span,
 }
 
 impl Atom {
-    /// Exactly a text, or one that differs from it in case only.
+    /// Builds the atom of a string, optionally ignoring case.
     pub(super) fn text(text: &str, flags: Flags, span: Span) -> Result<Atom, Error> {
         let ignore_case = flags.ignore_case;
         let node = if ignore_case {
@@ -51,7 +51,8 @@ impl Atom {
         })
     }
 
-    /// A pattern in Python's dialect, which begins at a character of the scanner's text.
+    /// Builds the atom of a pattern in Python's dialect, which starts at a character of the
+    /// scanner's text.
     pub(super) fn pattern(
         scanner: &Scanner,
         pattern: &str,
@@ -92,7 +93,7 @@ impl Atom {
         })
     }
 
-    /// One character out of ranges, or any that is in none of them.
+    /// Builds the atom of one character from some ranges, or from their complement.
     pub(super) fn ranges(
         scanner: &Scanner,
         start: usize,
@@ -100,7 +101,8 @@ impl Atom {
         negated: bool,
     ) -> Result<Atom, Error> {
         if ranges.is_empty() {
-            // Others read nothing there, and the brackets as the empty text.
+            // Other implementations read no characters there, or read the brackets as the empty
+            // string.
             return Err(scanner.refuse(start, "the class has no characters", None));
         }
         let set = CharSet::from_ranges(ranges);
@@ -109,7 +111,7 @@ impl Atom {
         Ok(Atom::class(set, source_text, scanner.span(start)))
     }
 
-    /// One character out of a set.
+    /// Builds the atom of one character from a set.
     pub(super) fn class(set: CharSet, source_text: String, span: Span) -> Atom {
         let len = source_text.chars().count() as u64;
         Atom {
@@ -126,7 +128,8 @@ impl Atom {
     }
 }
 
-/// Advice that fits patterns of grammars where that of the dialect does not: they have no other one.
+/// Returns a hint that fits patterns in grammars, where the pattern dialect's own hint does not:
+/// there is no other dialect to choose.
 fn grammar_hint(message: &str, pattern: &str) -> Option<&'static str> {
     if message.starts_with(r"\p") || message.starts_with(r"\P") {
         return Some(
@@ -139,14 +142,14 @@ fn grammar_hint(message: &str, pattern: &str) -> Option<&'static str> {
     )
 }
 
-/// The key of a pattern whose escapes are read, with the letters of its flags.
+/// Returns the identity of a pattern with its escapes read, and with its flags.
 pub(super) fn pattern_key(read: &str, letters: &str) -> String {
     let mut letters: Vec<char> = letters.chars().collect();
     letters.sort_unstable();
     format!("/{read}/{}", String::from_iter(letters))
 }
 
-/// A pattern for exactly a text.
+/// Returns a pattern that matches exactly `text`.
 fn escaped(text: &str) -> String {
     let mut pattern = String::new();
     for one in text.chars() {
@@ -158,17 +161,17 @@ fn escaped(text: &str) -> String {
     pattern
 }
 
-/// The language of a terminal's pattern; nobody asks what its groups capture.
+/// Returns the language of a terminal's pattern, without captures.
 pub(super) fn pattern_expression(root: syntax::Node) -> Expression {
     Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
 }
 
-/// The same for a pattern that sees what stands behind its lexeme.
+/// As [`pattern_expression`], for a pattern with lookahead.
 pub(super) fn lookahead_expression(root: syntax::Node) -> Expression {
     Expression::lexeme(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
 }
 
-/// How a set of characters is written; equal ones are written alike.
+/// Renders a character set; equal sets are rendered equally.
 fn class_name(set: &CharSet) -> String {
     let last = set.ranges().last().is_some_and(|one| one.1 == char::MAX);
     let complement = last.then(|| set.complement()).filter(|rest| !rest.ranges().is_empty());

@@ -1,4 +1,4 @@
-//! The grammars of llama.cpp.
+//! GBNF, the grammar notation of llama.cpp.
 
 use formalm_automata::syntax::Flags;
 use formalm_automata::{CharSet, Error};
@@ -50,7 +50,7 @@ fn ends_line(one: char) -> bool {
     matches!(one, '\n' | '\r')
 }
 
-/// Skips blanks and comments, and the ends of lines where they mean nothing.
+/// Skips whitespace and comments, and line ends where they are insignificant.
 fn skip(scanner: &mut Scanner, lines: bool) {
     loop {
         match scanner.peek() {
@@ -62,7 +62,7 @@ fn skip(scanner: &mut Scanner, lines: bool) {
     }
 }
 
-/// Skips what may stand in front of a sign of repetition: ends of lines within brackets too.
+/// Skips what may precede a quantifier, including line ends inside brackets.
 fn skip_before_sign(scanner: &mut Scanner) {
     skip(scanner, scanner.is_nested());
 }
@@ -166,7 +166,7 @@ impl GbnfReader {
         }
     }
 
-    /// A character, or the one that an escape stands for.
+    /// Reads a character or an escape.
     fn character(&mut self) -> Result<char, Error> {
         let start = self.scanner.at;
         let first = self.scanner.next();

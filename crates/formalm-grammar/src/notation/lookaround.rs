@@ -1,17 +1,18 @@
-//! Patterns of terminals that look beyond the lexeme.
+//! Lookaround of terminal patterns: what a pattern asserts about the input beyond its lexeme.
 //!
-//! What they see behind it is read on beside the lexemes that follow. What they see before it is not
-//! kept: a look-behind that could see past the lexeme's beginning would silently mean something
-//! else, so it is refused.
+//! Lookahead beyond the lexeme is checked in parallel to the following lexemes. The input before a
+//! lexeme is not stored, so a look-behind that could see past the lexeme's start is refused;
+//! ignoring it would silently change its meaning.
 
 use formalm_automata::syntax::Node;
 
-/// What a pattern sees beyond its lexeme.
+/// The lookaround of a pattern beyond its lexeme.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lookaround {
-    /// What stands behind the lexeme.
+    /// `true` if it depends on the input after the lexeme.
     pub(super) ahead: bool,
-    /// What stands before it: why the pattern cannot be that of a terminal.
+    /// The reason why a terminal cannot have this pattern, if it depends on the input before the
+    /// lexeme.
     pub(super) before: Option<&'static str>,
 }
 
@@ -21,12 +22,12 @@ impl Lookaround {
     }
 }
 
-/// What a pattern sees beyond its lexeme.
+/// Returns the lookaround of a pattern beyond its lexeme.
 pub(super) fn lookaround_of(node: &Node) -> Lookaround {
     lookaround_within(node, 0, 0)
 }
 
-/// Whether some quantifier prefers fewer.
+/// Returns `true` if some quantifier is lazy.
 pub(super) fn is_lazy(node: &Node) -> bool {
     match node {
         Node::Repeat { node, lazy, .. } => *lazy || is_lazy(node),
@@ -36,7 +37,8 @@ pub(super) fn is_lazy(node: &Node) -> bool {
     }
 }
 
-/// Whether a pattern always prefers its longest match; `false` may also mean that it was not seen.
+/// Returns `true` if a pattern always prefers its longest match; `false` may also mean that this is
+/// unknown.
 pub(super) fn prefers_longest(node: &Node) -> bool {
     match node {
         Node::Class(_) => true,
@@ -49,7 +51,7 @@ pub(super) fn prefers_longest(node: &Node) -> bool {
     }
 }
 
-/// Fewest and most characters; `None` is without end.
+/// Returns the minimum and maximum number of characters; `None` is unbounded.
 pub(super) fn char_width(node: &Node) -> (u64, Option<u64>) {
     match node {
         Node::Class(_) => (1, Some(1)),
@@ -78,7 +80,8 @@ pub(super) fn char_width(node: &Node) -> (u64, Option<u64>) {
     }
 }
 
-/// `before` and `after` are the characters of the lexeme that are there for certain.
+/// Computes the lookaround of a node with at least `before` and `after` characters of the lexeme
+/// around it.
 fn lookaround_within(node: &Node, before: u64, after: u64) -> Lookaround {
     let nothing = Lookaround::default();
     match node {
@@ -103,7 +106,7 @@ fn lookaround_within(node: &Node, before: u64, after: u64) -> Lookaround {
         Node::Look { ahead: true, node, .. } => {
             let most = char_width(node).1;
             let ahead = most.is_none_or(|most| most > after);
-            // What looks behind there has the lexeme so far before it.
+            // A look-behind inside it has the lexeme so far before it.
             Lookaround { ahead, ..Lookaround::default() }.and(lookaround_within(node, before, 0))
         }
         Node::Look { node, .. } => {

@@ -1,4 +1,9 @@
-//! Texts of grammars: one reader a syntax, one tree, one way from the tree to a [`Grammar`].
+//! Notations for grammars: readers for Lark, GBNF and EBNF, and the translation of their syntax
+//! trees to a [`Grammar`].
+//!
+//! ```text
+//!  text ─► lark │ gbnf │ ebnf ─► GrammarSource of SyntaxTrees ─► build ─► terminal_order ─► regular_rules ─► Grammar
+//! ```
 
 mod atoms;
 mod build;
@@ -24,14 +29,13 @@ use lark::definition_attributes::DefinitionAttributes;
 pub use lark::inline_languages::{Inlined, inlined};
 pub use parse_options::{Options, Syntax};
 
-/// Reads the text of a grammar. Without a choice of `lexing`, Lark's lexemes are the longest and
-/// those of the other syntaxes are read in any way. `start` is the rule to start with; without
-/// one it is `start`, `root`, or the first rule, as the syntax has it.
+/// Parses a grammar text. `lexing` defaults to the longest lexeme for Lark and to [`Lexing::Any`]
+/// for other notations. `start` defaults to `start` (Lark), `root` (GBNF) or the first rule (EBNF).
 ///
 /// # Errors
 ///
-/// [`Error::Language`] with the place, and its line in the message, for what is no grammar and
-/// for what is not supported; [`Error::Limit`] for nesting and templates without end.
+/// [`Error::Language`] with the position, and with the line in its message, for syntax errors and
+/// unsupported constructs; [`Error::Limit`] for excessive nesting and endless templates.
 ///
 /// ```
 /// use formalm_grammar::{Syntax, parse};
@@ -50,19 +54,19 @@ pub fn parse(
     parse_with(text, &Options { lexing, start, ..Options::new(syntax) })
 }
 
-/// Reads a text with all that goes with it.
+/// Parses a grammar text with all options.
 ///
 /// # Errors
 ///
-/// As [`parse`]; also for languages of names that the text does not declare, and for readings and
-/// syntaxes that have no place for them.
+/// As [`parse`]; also for languages under names that the text does not declare, and for notations
+/// and lexing modes that do not support an option.
 pub fn parse_with(text: &str, options: &Options) -> Result<Grammar, Error> {
     let (grammar, _) = read(text, options, false)?;
     Ok(regular_rules::merge_regular_rules(grammar))
 }
 
-/// Reads a text with what it says of trees. All parts stay as they are written, where a machine
-/// would read regular ones as one symbol.
+/// Parses a grammar text with its tree shapes. Rules stay as written, while [`parse_with`] merges
+/// regular ones into terminals.
 ///
 /// # Errors
 ///
@@ -95,17 +99,17 @@ enum SyntaxTree {
     Sequence(Vec<SyntaxTree>),
     Choice(Vec<SyntaxTree>),
     Repeat(Box<SyntaxTree>, u32, Option<u32>),
-    /// An optional part that leaves a mark in trees where it is not there.
+    /// An optional part that leaves a placeholder in trees if absent.
     Optional(Box<SyntaxTree>),
-    /// What is in the first and not in the second; both are regular.
+    /// The first language without the second; both are regular.
     Difference(Box<SyntaxTree>, Box<SyntaxTree>, Span),
-    /// What is in all of them; they are regular.
+    /// The intersection of regular languages.
     Intersection(Vec<SyntaxTree>, Span),
-    /// The texts that are not in it; it is regular.
+    /// The complement of a regular language.
     Complement(Box<SyntaxTree>, Span),
 }
 
-/// A definition of a rule or, in Lark, of a template.
+/// The definition of a rule or, in Lark, of a template.
 #[derive(Clone, Debug)]
 struct RuleSource {
     name: String,
@@ -116,7 +120,7 @@ struct RuleSource {
     attributes: DefinitionAttributes,
 }
 
-/// A definition of a terminal.
+/// The definition of a terminal.
 #[derive(Clone, Debug)]
 struct TerminalSource {
     name: String,
@@ -124,11 +128,11 @@ struct TerminalSource {
     body: SyntaxTree,
     span: Span,
     attributes: DefinitionAttributes,
-    /// Its name in `common`, if it is imported from there.
+    /// Its name in `common`, if it was imported.
     imported: Option<&'static str>,
 }
 
-/// Everything a text defines.
+/// All definitions of a grammar text.
 #[derive(Clone, Debug, Default)]
 struct GrammarSource {
     rules: Vec<RuleSource>,
@@ -137,11 +141,11 @@ struct GrammarSource {
     whole: Vec<(SyntaxTree, Span)>,
     declared: Vec<(String, Span)>,
     inlined: Vec<Inlined>,
-    /// Special tokens by their names, each once.
+    /// Special tokens by name, each once.
     special: Vec<(String, Expression)>,
-    /// Trees keep all lexemes in all rules.
+    /// `true` if trees keep all lexemes in all rules.
     keeps_all: bool,
-    /// Optional parts leave no marks in trees where they are not there.
+    /// `true` if absent optional parts leave no placeholders in trees.
     without_placeholders: bool,
     notes: Vec<crate::grammar::Note>,
 }

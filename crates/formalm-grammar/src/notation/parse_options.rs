@@ -1,4 +1,4 @@
-//! How a text is read, and what it refers to.
+//! Parse options: notation, lexing, start rule, and the languages that a grammar text refers to.
 
 use formalm_automata::{Error, Expression};
 
@@ -6,35 +6,34 @@ use crate::grammar::{Embedded, Lexing};
 use crate::notation::GrammarSource;
 use crate::notation::build::indent_terminals::Levels;
 
-/// In which syntax a grammar is written.
+/// The notation of a grammar text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Syntax {
-    /// Lark's.
+    /// Lark's notation.
     Lark,
-    /// That of llama.cpp.
+    /// GBNF, the notation of llama.cpp.
     Gbnf,
-    /// That of ISO/IEC 14977, or that of the W3C.
+    /// EBNF, in the form of ISO/IEC 14977 or of the W3C.
     Ebnf,
 }
 
-/// How the text of a grammar is read, and what it refers to.
+/// Options for parsing a grammar text.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// In which syntax it is written.
+    /// The notation.
     pub syntax: Syntax,
-    /// How texts are cut into lexemes. Without a choice Lark's lexemes are the longest, and those
-    /// of the other syntaxes are read in any way.
+    /// The lexing mode; by default the longest lexeme for Lark, and [`Lexing::Any`] for other
+    /// notations.
     pub lexing: Option<Lexing>,
-    /// The rule to start with. Without one it is `start`, `root`, or the first rule, as the syntax
-    /// has it.
+    /// The start rule; by default `start` (Lark), `root` (GBNF) or the first rule (EBNF).
     pub start: Option<String>,
-    /// Languages of terminals that a text of Lark declares. They compete as patterns without end
-    /// that are written where they first occur.
+    /// Languages of terminals that a Lark text declares. They compete as patterns of unbounded
+    /// length, written where they first occur.
     pub languages: Vec<(String, Expression)>,
-    /// Languages of any kind, by names that a text of Lark declares as those of rules, or by those
-    /// of [`Inlined`](crate::Inlined) ones.
+    /// Languages of any kind, by the rule names that a Lark text declares or by the names of
+    /// [`Inlined`](crate::Inlined) ones.
     pub embedded: Vec<(String, Embedded)>,
-    /// How columns tell two of the terminals, in a text of Lark.
+    /// The names of the indentation terminals in a Lark text.
     pub levels: Option<Levels>,
 }
 
@@ -43,13 +42,13 @@ fn refused(message: &str, hint: &str) -> Error {
 }
 
 impl Options {
-    /// A text that refers to nothing.
+    /// Returns the default options of a notation.
     pub fn new(syntax: Syntax) -> Options {
         let (lexing, start, languages) = (None, None, Vec::new());
         Options { syntax, lexing, start, languages, embedded: Vec::new(), levels: None }
     }
 
-    /// Refuses what the syntax or the reading has no place for.
+    /// Refuses options that the notation or the lexing mode does not support.
     pub(super) fn check(&self) -> Result<(), Error> {
         let (lark, first) = (self.syntax == Syntax::Lark, self.lexing == Some(Lexing::First));
         if self.levels.is_some() && !lark {
@@ -87,13 +86,13 @@ impl Options {
         Ok(())
     }
 
-    /// How a text is cut into lexemes.
+    /// Returns the lexing mode.
     pub(super) fn reading(&self) -> Lexing {
         let default = if self.syntax == Syntax::Lark { Lexing::Longest } else { Lexing::Any };
         self.lexing.unwrap_or(default)
     }
 
-    /// The rule that a text starts with.
+    /// Returns the start rule of a grammar text.
     pub(super) fn start_of(&self, source: &GrammarSource) -> String {
         if let Some(start) = &self.start {
             return start.clone();

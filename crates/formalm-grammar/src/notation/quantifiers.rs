@@ -1,4 +1,4 @@
-//! Signs behind a part that say how often it is repeated.
+//! Quantifiers after a part: `*`, `+`, `?` and counts in braces.
 
 use formalm_automata::{Error, Resource};
 
@@ -6,7 +6,7 @@ use crate::limits::check;
 use crate::notation::SyntaxTree;
 use crate::notation::scanner::{NESTING, Scanner};
 
-/// From so many to so many times; `None` is without end.
+/// The minimum and maximum of a repetition; `None` is unbounded.
 pub(super) type RepeatBounds = (u32, Option<u32>);
 
 /// Reads `{2}`, `{2,}`, `{,3}` or `{2,3}`, with `blanks` between its parts.
@@ -32,9 +32,10 @@ pub(super) fn braces(
     Ok(Some((min, max)))
 }
 
-/// Reads `*`, `+`, `?` and whatever else a syntax counts with, as often as they follow.
+/// Reads any number of quantifiers after a part.
 ///
-/// `counted` is asked where none of the three stands, with the place in front of the blanks.
+/// `counted` reads notation-specific ones. It is called where none of `*`, `+` and `?` comes next,
+/// with the scanner before the whitespace.
 pub(super) fn repeated(
     scanner: &mut Scanner,
     mut atom: SyntaxTree,

@@ -1,20 +1,20 @@
-//! Rules that are regular, read as single terminals.
+//! Merging of regular rules into single terminals, an optimization.
 //!
-//! Where lexemes are read in any way and nothing stands between them, a part of a rule that does
-//! not come back to itself is a regular language, and one machine of it is quicker than as many
-//! stacks. Nothing changes for the language.
+//! With [`Lexing::Any`] and no ignored terminals, a nonrecursive part of a rule is a regular
+//! language. One automaton for it is faster than a set of parser stacks. The language of the
+//! grammar does not change.
 
 use formalm_automata::syntax;
 use rustc_hash::FxHashMap;
 
 use crate::grammar::{Grammar, Lexing, Node, Rule, Terminal};
 
-/// Rules within rules that are looked into.
+/// Maximum rule nesting inside one terminal. Chosen, not measured.
 const MAX_DEPTH: usize = 40;
-/// Nodes of one terminal.
+/// Maximum pattern nodes of one terminal. Chosen, not measured.
 const MAX_PATTERN_NODES: usize = 4_000;
 
-/// The grammar with its largest regular parts as terminals.
+/// Returns the grammar with its largest regular parts as terminals.
 pub(super) fn merge_regular_rules(grammar: Grammar) -> Grammar {
     if grammar.lexing != Lexing::Any || !grammar.ignored.is_empty() {
         return grammar;
@@ -31,7 +31,7 @@ pub(super) fn merge_regular_rules(grammar: Grammar) -> Grammar {
         .map(|rule| Rule { body: merging.rewrite(&rule.body, &rule.name), ..rule.clone() })
         .collect();
     let RegularRuleMerger { terminals, .. } = merging;
-    // Rules that are in terminals now are needed all the same.
+    // Rules that were merged into terminals still count as needed.
     let reachable_rules = reachable_rules(&grammar.rules, grammar.start);
     let names =
         grammar.rules.iter().zip(reachable_rules).filter(|one| one.1).map(|one| one.0.name.clone());
@@ -39,7 +39,7 @@ pub(super) fn merge_regular_rules(grammar: Grammar) -> Grammar {
     Grammar { terminals, rules, needed, ..grammar.clone() }
 }
 
-/// Whether each rule is needed by a rule.
+/// Returns, per rule, whether it is reachable from a rule.
 fn reachable_rules(rules: &[Rule], from: usize) -> Vec<bool> {
     let mut reachable_rules = vec![false; rules.len()];
     let mut open = vec![from];
@@ -75,7 +75,7 @@ struct RegularRuleMerger<'a> {
 }
 
 impl RegularRuleMerger<'_> {
-    /// A node as a pattern with its size, if it is regular and small.
+    /// Returns a node as a pattern with its size, if it is regular and small.
     fn regular(&mut self, node: &Node, depth: usize) -> Option<(syntax::Node, usize)> {
         if depth == 0 {
             return None;
@@ -148,7 +148,7 @@ impl RegularRuleMerger<'_> {
             Node::Repeat(one, min, max) => {
                 Node::Repeat(Box::new(self.rewrite(one, name)), *min, *max)
             }
-            // What is not a pattern stays a terminal of its own.
+            // What is not a pattern remains a terminal of its own.
             Node::Terminal(at) => {
                 let known = self.known.get(node).copied();
                 Node::Terminal(known.unwrap_or_else(|| {
@@ -161,7 +161,7 @@ impl RegularRuleMerger<'_> {
         }
     }
 
-    /// Runs of regular parts become one terminal each.
+    /// Merges each run of regular parts into one terminal.
     fn sequence(&mut self, list: &[Node], name: &str) -> Node {
         let mut parts = Vec::new();
         let mut run: Vec<Node> = Vec::new();

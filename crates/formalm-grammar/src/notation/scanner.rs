@@ -1,25 +1,25 @@
-//! A place in the text of a grammar.
+//! A character scanner with line numbers for errors, shared by all notations.
 
 use formalm_automata::{Error, Resource, Span};
 
 use crate::limits::check;
 
-/// Brackets within brackets that are accepted.
+/// Maximum bracket depth. Chosen, not measured; the readers recurse to this depth.
 pub(super) const NESTING: u64 = 50;
 
-/// The characters of a text and how far they were read.
+/// The characters of a text and the read position.
 pub(super) struct Scanner {
     characters: Vec<char>,
     pub(super) at: usize,
     depth: u64,
 }
 
-/// The line of a character, from 1.
+/// Returns the line of a character, from 1.
 pub(super) fn line(characters: impl Iterator<Item = char>, at: usize) -> usize {
     1 + characters.take(at).filter(|&one| one == '\n').count()
 }
 
-/// A refusal with its line.
+/// Builds an error with its line number.
 pub(super) fn refusal(text: &str, span: Span, message: &str, hint: Option<&str>) -> Error {
     let line = line(text.chars(), span.start);
     Error::at(format!("line {line}: {message}"), span, hint)
@@ -27,7 +27,7 @@ pub(super) fn refusal(text: &str, span: Span, message: &str, hint: Option<&str>)
 
 impl Scanner {
     pub(super) fn new(text: &str) -> Scanner {
-        // What some programs put in front of UTF-8 is no part of the text.
+        // A byte order mark is not part of the text.
         let at = usize::from(text.starts_with('\u{feff}'));
         Scanner { characters: text.chars().collect(), at, depth: 0 }
     }
@@ -46,19 +46,19 @@ impl Scanner {
         Some(one)
     }
 
-    /// Reads `text` if it is next.
+    /// Consumes `text` if it comes next.
     pub(super) fn eat(&mut self, text: &str) -> bool {
         let fits = text.chars().enumerate().all(|(at, one)| self.peek_at(at) == Some(one));
         self.at += if fits { text.chars().count() } else { 0 };
         fits
     }
 
-    /// Reads `text` or refuses what stands there.
+    /// Consumes `text`, or fails.
     pub(super) fn expect(&mut self, text: &str, whose: &str) -> Result<(), Error> {
         if self.eat(text) { Ok(()) } else { Err(self.unexpected(&format!("{text:?} {whose}"))) }
     }
 
-    /// Reads characters as long as they are of a kind.
+    /// Consumes characters while a predicate holds.
     pub(super) fn take_while(&mut self, mut is: impl FnMut(char) -> bool) -> String {
         let mut taken = String::new();
         while let Some(one) = self.peek().filter(|&one| is(one)) {
@@ -68,12 +68,12 @@ impl Scanner {
         taken
     }
 
-    /// Skips to the end of the line, which is not read.
+    /// Skips to the line end, without consuming it.
     pub(super) fn skip_line(&mut self) {
         self.take_while(|one| one != '\n');
     }
 
-    /// The text between two characters.
+    /// Returns the text between two positions.
     pub(super) fn slice(&self, start: usize, end: usize) -> String {
         self.characters[start..end].iter().collect()
     }
@@ -95,12 +95,12 @@ impl Scanner {
         self.refuse(self.at, &format!("expected {wanted}, found {found}"), None)
     }
 
-    /// How often something is repeated.
+    /// Reads a repetition count.
     pub(super) fn count(&mut self) -> Result<u32, Error> {
         self.integer("a repetition counts to")
     }
 
-    /// An integer; larger ones than `what` may be are refused.
+    /// Reads an integer. Fails, naming `what`, if it is too large.
     pub(super) fn integer(&mut self, what: &str) -> Result<u32, Error> {
         let start = self.at;
         let digits = self.take_while(|one| one.is_ascii_digit());
@@ -114,7 +114,7 @@ impl Scanner {
             .ok_or_else(|| self.refuse(start, &format!("{what} 100,000 at most"), None))
     }
 
-    /// Goes into a bracket.
+    /// Enters a bracket.
     pub(super) fn enter(&mut self) -> Result<(), Error> {
         self.depth += 1;
         check(Resource::Nesting, self.depth, NESTING)
@@ -128,7 +128,7 @@ impl Scanner {
         self.depth > 0
     }
 
-    /// The character that hexadecimal digits name.
+    /// Reads a code point in hexadecimal.
     pub(super) fn code_point(&mut self, start: usize, digits: usize) -> Result<char, Error> {
         let mut value = 0;
         for _ in 0..digits {

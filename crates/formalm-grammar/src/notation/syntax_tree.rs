@@ -1,8 +1,8 @@
-//! Right-hand sides as trees: taken apart, filled in, written out.
+//! Operations on syntax trees: unwrapping, substitution of template arguments, size, and rendering.
 
 use crate::notation::{RuleSource, SyntaxTree};
 
-/// The tree without brackets that hold one thing.
+/// Returns the tree without redundant brackets.
 pub(super) fn unwrap_single(tree: &SyntaxTree) -> &SyntaxTree {
     match tree {
         SyntaxTree::Sequence(list) | SyntaxTree::Choice(list) if list.len() == 1 => {
@@ -12,7 +12,7 @@ pub(super) fn unwrap_single(tree: &SyntaxTree) -> &SyntaxTree {
     }
 }
 
-/// A tree with arguments in place of a template's parameters.
+/// Substitutes arguments for a template's parameters.
 pub(super) fn substitute(tree: &SyntaxTree, rule: &RuleSource, given: &[SyntaxTree]) -> SyntaxTree {
     let all = |list: &[SyntaxTree]| list.iter().map(|one| substitute(one, rule, given)).collect();
     match tree {
@@ -41,8 +41,8 @@ pub(super) fn substitute(tree: &SyntaxTree, rule: &RuleSource, given: &[SyntaxTr
     }
 }
 
-/// The name of the template that an argument stands for where it has arguments of its own. Anything
-/// else is written out, which is no name.
+/// Returns the name of the template that an argument denotes when it is applied to arguments of its
+/// own. Any other argument is rendered, which is not a name.
 pub(super) fn template_name(argument: &SyntaxTree) -> String {
     match unwrap_single(argument) {
         SyntaxTree::Name(name, arguments, _) if arguments.is_empty() => name.clone(),
@@ -50,7 +50,7 @@ pub(super) fn template_name(argument: &SyntaxTree) -> String {
     }
 }
 
-/// Makes trees show the texts in it, wherever it is filled in.
+/// Makes trees show the strings in it, wherever it is substituted.
 pub(super) fn keep_all_strings(tree: &mut SyntaxTree) {
     match tree {
         SyntaxTree::Atom(atom) => atom.is_string = false,
@@ -68,7 +68,7 @@ pub(super) fn keep_all_strings(tree: &mut SyntaxTree) {
     }
 }
 
-/// Parts of a tree once arguments, of so many parts each, are in place of a template's parameters.
+/// Returns the size of a tree after substitution, given the sizes of the arguments.
 pub(super) fn weight(tree: &SyntaxTree, rule: &RuleSource, given: &[u64]) -> u64 {
     let all = |list: &[SyntaxTree]| -> u64 {
         list.iter().map(|one| weight(one, rule, given)).fold(1, u64::saturating_add)
@@ -92,7 +92,7 @@ pub(super) fn weight(tree: &SyntaxTree, rule: &RuleSource, given: &[u64]) -> u64
     }
 }
 
-/// How a tree can be written: equal ones are written alike.
+/// Renders a tree in source notation; equal trees are rendered equally.
 pub(super) fn to_source(tree: &SyntaxTree) -> String {
     let all = |list: &[SyntaxTree]| list.iter().map(to_source).collect::<Vec<_>>();
     match tree {

@@ -1,4 +1,4 @@
-//! Terminals in order of preference.
+//! The priority order of terminals, and the renumbering of a grammar to that order.
 
 use std::cmp::Reverse;
 
@@ -8,13 +8,13 @@ use crate::grammar::{Grammar, Lexing, Node, Terminal};
 use crate::notation::lark::keywords::find_replacements;
 use crate::notation::lark::terminal_length::PatternLengths;
 
-/// What a terminal's place in the order of preference depends on.
+/// The properties of a terminal that determine its priority.
 pub(super) struct TerminalRank {
     pub(super) priority: i64,
-    /// The text, if it is one and no pattern.
+    /// The string, if the terminal is one.
     pub(super) text: Option<String>,
     pub(super) pattern_lengths: PatternLengths,
-    /// The name that Lark sorts it by.
+    /// The name by which Lark sorts it.
     pub(super) sort_name: String,
 }
 
@@ -23,14 +23,14 @@ pub(super) struct RankedTerminal {
     pub(super) kind: TerminalRank,
 }
 
-/// A grammar with its terminals, those first that are preferred.
+/// Returns a grammar with its terminals in order of priority.
 pub(super) fn order_terminals(
     ranked: Vec<RankedTerminal>,
     grammar: Grammar,
 ) -> Result<Grammar, Error> {
     let mut order: Vec<usize> = (0..ranked.len()).collect();
     if grammar.lexing == Lexing::First {
-        // Higher priority, more characters, longer patterns, then by name.
+        // Lark: higher priority, more characters, longer pattern, then name.
         order.sort_by_cached_key(|&at| {
             let TerminalRank { priority, pattern_lengths, sort_name, .. } = &ranked[at].kind;
             (
@@ -42,7 +42,7 @@ pub(super) fn order_terminals(
             )
         });
     } else {
-        // Higher priority, texts before patterns, the longer ones, then those written first.
+        // Otherwise: higher priority, strings before patterns, longer strings, then source order.
         order.sort_by_key(|&at| {
             let TerminalRank { priority, pattern_lengths, text, .. } = &ranked[at].kind;
             let named = ranked[at].terminal.name.chars().count();

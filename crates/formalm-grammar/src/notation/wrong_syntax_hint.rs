@@ -1,11 +1,12 @@
-//! Texts that are refused in one syntax and written in another: the refusal names that one.
+//! Hints for texts in another notation: if a text is refused, the error names the notation it seems
+//! to be written in.
 
 use formalm_automata::Error;
 
 use crate::notation::parse_options::Syntax;
 use crate::notation::scanner::Scanner;
 
-/// Adds to a refusal in which syntax the text is written, if it is another one.
+/// Adds a hint to an error if the text is written in another notation.
 pub(super) fn with_syntax_hint(error: Error, text: &str, syntax: Syntax) -> Error {
     match error {
         Error::Language { message, span, hint } => {
@@ -25,7 +26,7 @@ fn syntax_hint(text: &str, syntax: Syntax) -> Option<String> {
     if let Some(other) = readable_in(text, syntax) {
         return Some(format!("this is a text of another syntax: say syntax={:?}", name(other)));
     }
-    // It has mistakes in any syntax, so that its first definition has to tell.
+    // It has mistakes in every notation, so its first definition decides.
     let (sign, is_bracketed) = definition_sign(text)?;
     match (sign, syntax) {
         ("::=", _) if is_bracketed => Some(
@@ -54,7 +55,8 @@ fn name(syntax: Syntax) -> &'static str {
     }
 }
 
-/// Another syntax in which the whole text is read. GBNF comes first if there is its start rule.
+/// Returns another notation that reads the whole text. GBNF is preferred if the text defines its
+/// start rule.
 fn readable_in(text: &str, syntax: Syntax) -> Option<Syntax> {
     let start = |syntax: Syntax| {
         let rules = super::read_source(text, syntax).ok()?.rules;
@@ -68,8 +70,8 @@ fn readable_in(text: &str, syntax: Syntax) -> Option<Syntax> {
     read.min_by_key(|one| one.1).map(|one| one.0)
 }
 
-/// The sign between the name and the body of the first definition, and whether the name has angle
-/// brackets.
+/// Returns the sign between the name and the body of the first definition, and whether the name has
+/// angle brackets.
 fn definition_sign(text: &str) -> Option<(&'static str, bool)> {
     let mut scanner = Scanner::new(text);
     loop {

@@ -1,13 +1,13 @@
-//! Machines that are asked: of a language that knows what it refuses and not what leads to a member.
+//! External parsers: sublanguages that know what they reject but not what leads to a member.
 //!
-//! Such a machine runs a program, which may call back and may take as long as it likes. So it is
-//! never called while the grammar is locked: reading a byte ends early where an answer is missing,
-//! the answer is found without the lock, and the byte is read again. Masks read many texts that
-//! nobody will write; they read on machines of their own ([`Ways`]), which are dropped afterwards.
+//! Such a machine runs a user's program, which may call back and take arbitrarily long. It is
+//! therefore never called while the grammar is locked. If an answer is missing, the step stops, the
+//! parser is queried without the lock, and the step is repeated. Masks read many strings that will
+//! never be generated; they use machines of their own in a [`Ways`], which are dropped afterwards.
 //!
-//! What is not refused is taken to end in a member, and to outlive what lexemes before it forbid. A
-//! search that takes this for granted and goes on without an end leaves its question open: what it
-//! was about is not refused either.
+//! Whatever a parser does not reject is assumed to lead to a member and to outlive negative
+//! threads. A search that relies on this assumption without finding an end leaves its question
+//! open, and the configuration is not rejected.
 
 use std::sync::Arc;
 
@@ -18,32 +18,32 @@ use crate::automaton::GrammarAutomaton;
 use crate::interner::NOTHING;
 use crate::state::{Configuration, GrammarState};
 
-/// The state that a byte leads to, and whether a member ends there; none if it is refused.
+/// The state after a byte, and whether a member ends there; `None` if the byte is rejected.
 type ParserAnswer = Option<(StateId, bool)>;
 
-/// A terminal, a state of its machine and a byte.
+/// A terminal, a state of its machine, and a byte.
 type ParserQuery = (u32, StateId, u8);
 
-/// What is done where a machine would have to be asked.
+/// The treatment of a step that an external parser must decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum AnswerMode {
-    /// The answer is looked up; where it is missing, the work ends.
+    /// Look the answer up; stop the step if it is missing.
     #[default]
     Lookup,
-    /// A member is taken to end behind the byte: whether one does cannot be searched.
+    /// Assume that a member ends after the byte, because this cannot be searched.
     AssumeEnd,
-    /// Left out, and read by whoever asks.
+    /// Leave the step out; the caller performs it.
     Skip,
 }
 
-/// Which terminals are asked, and what they said.
+/// The external parsers, and their answers so far.
 #[derive(Debug, Default)]
 pub(crate) struct ParserAnswers {
     is_external: Vec<bool>,
     answers: FxHashMap<(u32, u32, u8), ParserAnswer>,
     pending_query: Option<ParserQuery>,
     pub(crate) mode: AnswerMode,
-    /// Whether a member was taken to end, since this was last unset.
+    /// `true` if a member was assumed to end since this flag was last reset.
     pub(crate) assumed: bool,
 }
 
@@ -60,7 +60,7 @@ impl ParserAnswers {
         !self.is_external.contains(&true)
     }
 
-    /// Takes members to end from now on; what was done before is returned.
+    /// Starts to assume that members end. Returns the previous mode.
     pub(crate) fn assume_ends(&mut self) -> AnswerMode {
         std::mem::replace(&mut self.mode, AnswerMode::AssumeEnd)
     }
@@ -70,23 +70,22 @@ impl ParserAnswers {
     }
 }
 
-/// Where a text is in a machine that is asked.
+/// A position in an external parser, or a possible start of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Within {
-    /// The terminal that stands for it.
+    /// The terminal of the parser.
     pub terminal: u32,
-    /// The state of its machine, or of one in place of it.
+    /// The state of its machine, or of a substitute.
     pub state: StateId,
-    /// Which machine is in place of the terminal's, by numbers of whoever puts it there; zero is
-    /// the terminal's own.
+    /// The substitute machine, by the caller's numbering; zero is the terminal's own machine.
     pub machine: u32,
-    /// Whether some of it was read: otherwise it may begin here.
+    /// `true` if part of it was read; otherwise it may start here.
     pub is_begun: bool,
     parser_state: u32,
     negative_threads: u32,
 }
 
-/// Where a text may be, with machines that are asked told apart.
+/// A state of the grammar automaton with its positions in external parsers listed separately.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ways {
     plain: Vec<Configuration>,
@@ -94,24 +93,24 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// Where the text is in machines that are asked, or may begin in them.
+    /// Returns the positions in external parsers, including possible starts.
     pub fn within(&self) -> &[Within] {
         &self.within
     }
 
-    /// The same, to put other machines in place of those of the grammar.
+    /// Returns the positions mutably, to substitute other machines for those of the grammar.
     pub fn within_mut(&mut self) -> &mut [Within] {
         &mut self.within
     }
 
-    /// Whether the text is in something else than a machine that is asked.
+    /// Returns `true` if some configuration lies outside external parsers.
     pub fn is_elsewhere(&self) -> bool {
         !self.plain.is_empty()
     }
 }
 
 impl GrammarState {
-    /// As [`Core::read_embedded`], of a machine that is asked.
+    /// As [`GrammarState::step_sublanguages`], for an external parser.
     pub(crate) fn step_external_parser(
         &mut self,
         (terminal, state): (u32, StateId),
@@ -148,8 +147,7 @@ impl GrammarState {
         Ok(())
     }
 
-    /// Readings with those in machines that are asked, and those that such a machine may begin in,
-    /// told apart.
+    /// Separates the positions in external parsers, and adds those that may start.
     fn ways(&mut self, configurations: Vec<Configuration>) -> Result<Ways, Error> {
         let mut ways = Ways { plain: Vec::with_capacity(configurations.len()), within: Vec::new() };
         for configuration in configurations {
@@ -178,7 +176,7 @@ impl GrammarState {
         Ok(ways)
     }
 
-    /// The machines that are asked and may begin at a place.
+    /// Returns the external parsers that may start in a parser state.
     fn possible_starts(
         &mut self,
         parser_state: u32,
@@ -200,7 +198,7 @@ impl GrammarState {
         Ok(begin.collect())
     }
 
-    /// Where a text is behind a byte, of which the machines that are asked said `answers`.
+    /// Returns the separated state after a byte, given the parsers' `answers`.
     fn ways_after(
         &mut self,
         ways: &Ways,
@@ -239,12 +237,12 @@ impl GrammarState {
 }
 
 impl GrammarAutomaton {
-    /// Whether some language in the rules is asked.
+    /// Returns `true` if some sublanguage is an external parser.
     pub(crate) fn has_external_parsers(&self) -> bool {
         self.asks
     }
 
-    /// Does some work under the lock, and again whenever an answer was missing.
+    /// Runs `work` under the lock, and repeats it after each missing answer was obtained.
     pub(crate) fn with_answers<T>(
         &self,
         mut work: impl FnMut(&mut GrammarState) -> Result<T, Error>,
@@ -266,8 +264,8 @@ impl GrammarAutomaton {
         }
     }
 
-    /// The state after a text; if it goes wrong or ends in the midst of what is asked as a whole, how
-    /// many of its bytes can be read and rested behind.
+    /// Returns the state after `text`. If `text` is rejected, or ends inside a unit of an external
+    /// parser, returns the length of the longest prefix that can be read and rested after.
     pub(crate) fn walk_with_external_parsers(
         &self,
         mut state: StateId,
@@ -289,12 +287,12 @@ impl GrammarAutomaton {
         Ok(Ok(state))
     }
 
-    /// The machine of a terminal that is an embedded language.
+    /// Returns the machine of a sublanguage.
     pub fn asked(&self, terminal: u32) -> Option<Arc<dyn Machine>> {
         self.lock().core.sublanguages.machine(terminal)
     }
 
-    /// Where a text is in a state.
+    /// Returns a state with its positions in external parsers separated.
     ///
     /// # Errors
     ///
@@ -306,8 +304,8 @@ impl GrammarAutomaton {
         core.ways(configurations)
     }
 
-    /// Where it is behind a byte; `None` if no member goes on so. `answers` has for each of
-    /// [`Ways::within`] the state that follows and whether a member ends there.
+    /// Returns the separated state after a byte; `None` if it has no completion. `answers` holds,
+    /// for each of [`Ways::within`], the next state and whether a member ends there.
     ///
     /// # Errors
     ///
@@ -328,7 +326,8 @@ impl GrammarAutomaton {
         Ok(Some(after?).filter(is_there))
     }
 
-    /// Whether a text may rest in a state: not if it is in the midst of what is asked as a whole.
+    /// Returns `true` if input may be split after a state, i.e. it is not inside an indivisible
+    /// unit of an external parser.
     pub(crate) fn is_at_boundary(&self, state: StateId) -> bool {
         let within: Vec<(u32, StateId)> = {
             let core = &self.lock().core;
@@ -345,7 +344,7 @@ impl GrammarAutomaton {
 }
 
 impl GrammarState {
-    /// Whether languages in the rules are asked.
+    /// Returns `true` if some sublanguage is an external parser.
     pub(crate) fn has_external_parsers(&self) -> bool {
         !self.sublanguages.answers.is_empty()
     }

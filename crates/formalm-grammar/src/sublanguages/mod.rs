@@ -1,12 +1,13 @@
-//! Languages of other kinds within a grammar, read by machines of their own.
+//! Sublanguages: languages of other kinds inside a grammar, each read by a machine of its own.
 //!
-//! An embedded language is no lexeme: nothing competes with it, and it ends wherever a member of it
-//! does, in all readings. Where a text is in one stands in a [`Reading`] in place of a lexeme under
-//! way. What an earlier lexeme forbids is forbidden on within it, since that is a matter of the
-//! text and not of what it is read as.
+//! A sublanguage is not a lexeme: nothing competes with it, and it may end after any of its
+//! members, in parallel configurations. The position inside it is stored in a [`Configuration`] in
+//! place of the current lexeme. Negative threads of earlier lexemes keep running inside it, because
+//! they concern the input and not its parse.
 //!
-//! Ahead of a text, tokens come to many more states than the text will. Machines are then looked
-//! ahead of ([`Machine::ahead`]), and all that is known of the states met there is dropped with them.
+//! Lookahead visits many more states than the input will reach. It reads on scratch copies of the
+//! machines (`Machine::scratch_copy`), and everything known about their states is dropped with
+//! them.
 
 pub(crate) mod external_parsers;
 
@@ -21,63 +22,64 @@ use crate::lr0::contains;
 use crate::state::{Configuration, GrammarState};
 use crate::sublanguages::external_parsers::ParserAnswers;
 
-/// Tells numbers of places in embedded languages from those of lexer states.
+/// The bit that distinguishes positions in sublanguages from thread sets.
 const IN_SUBLANGUAGE: u32 = 1 << 31;
 
-/// States from here on are those of a machine to look ahead with.
+/// States from here on belong to a scratch copy.
 const SCRATCH: u32 = 1 << 30;
 
-/// Bytes of a member are looked at in so many places before it is taken to be hindered.
+/// States explored to decide whether a sublanguage can outlive negative threads. Chosen, not
+/// measured.
 const MAX_OUTLIVE_STATES: usize = 2_000;
 
-/// The machines of embedded languages, and where texts are in them.
+/// The machines of sublanguages, and the positions visited in them.
 #[derive(Debug, Default)]
 pub(crate) struct Sublanguages {
-    /// By terminal.
+    /// Machines by terminal.
     machines: Vec<Option<Arc<dyn Machine>>>,
-    /// Terminals that are embedded languages, ascending.
+    /// Terminals that are sublanguages, ascending.
     all: Vec<u32>,
-    /// What became of bytes in machines that are asked, see [`crate::sublanguages::external_parsers`].
+    /// Transitions of external parsers, see [`external_parsers`].
     pub(crate) answers: ParserAnswers,
     pub(crate) visited: SublanguageStates,
 }
 
-/// Where texts are in embedded languages.
+/// The positions visited in sublanguages.
 #[derive(Debug, Default)]
 pub(crate) struct SublanguageStates {
     positions: Vec<(u32, StateId)>,
     ids: FxHashMap<(u32, u32), u32>,
     facts: StateFacts,
-    /// Machines to look ahead with, and what is known of their states, while that is done.
+    /// The scratch copies and the facts about their states, during lookahead.
     scratch: Option<ScratchMachines>,
 }
 
 impl SublanguageStates {
-    /// Those of a grammar's machine to look ahead with, which does nothing else.
+    /// Returns the tables of a grammar's scratch copy, which only ever looks ahead.
     pub(crate) fn for_scratch_copy() -> SublanguageStates {
         let scratch = ScratchMachines { positions: usize::MAX, ..ScratchMachines::default() };
         SublanguageStates { scratch: Some(scratch), ..SublanguageStates::default() }
     }
 }
 
-/// What is known of states of embedded languages.
+/// Cached facts about states of sublanguages.
 #[derive(Debug, Default)]
 struct StateFacts {
-    /// Whether members go on.
+    /// `true` if some longer member exists.
     can_continue: FxHashMap<(u32, u32), bool>,
-    /// Bytes to the end of a member at least.
+    /// Minimum bytes to the end of a member.
     min_bytes: FxHashMap<(u32, u32), u32>,
-    /// Shortest rests of members.
+    /// Shortest completions to a member.
     shortest_rests: FxHashMap<(u32, u32), Box<[u8]>>,
 }
 
-/// What looking ahead meets.
+/// The machines used by a lookahead.
 #[derive(Debug, Default)]
 struct ScratchMachines {
-    /// By terminal, where they were needed; the machine itself where it will do.
+    /// Scratch copies by terminal, created on demand; `None` if the machine itself serves.
     machines: FxHashMap<u32, Option<Arc<dyn Machine>>>,
     facts: StateFacts,
-    /// Number of places before.
+    /// Number of positions before the lookahead.
     positions: usize,
 }
 
@@ -85,12 +87,12 @@ struct ScratchMachines {
 struct MachineState {
     machine: Arc<dyn Machine>,
     state: StateId,
-    /// Whether it is a machine to look ahead with.
+    /// `true` if the machine is a scratch copy.
     is_scratch: bool,
 }
 
 impl MachineState {
-    /// The number that another state of the machine has here.
+    /// Returns the id under which another state of the machine is stored here.
     fn state_id(&self, state: StateId) -> StateId {
         if self.is_scratch { StateId::from_number(SCRATCH + state.number()) } else { state }
     }
@@ -124,17 +126,17 @@ impl Sublanguages {
         })
     }
 
-    /// The language and where a text is in it.
+    /// Returns the terminal and the state of a position.
     pub(crate) fn at(&self, lexeme: u32) -> (u32, StateId) {
         self.visited.positions[(lexeme & !IN_SUBLANGUAGE) as usize]
     }
 
-    /// The machine of a terminal that is an embedded language.
+    /// Returns the machine of a sublanguage.
     pub(crate) fn machine(&self, terminal: u32) -> Option<Arc<dyn Machine>> {
         self.machines.get(terminal as usize)?.clone()
     }
 
-    /// Begins to look ahead; whether that was not done already.
+    /// Starts a lookahead. Returns `false` if one was already active.
     pub(crate) fn begin_scratch(&mut self) -> bool {
         if self.is_empty() || self.visited.scratch.is_some() {
             return false;
@@ -146,7 +148,7 @@ impl Sublanguages {
         true
     }
 
-    /// Ends looking ahead, and drops the places that were met.
+    /// Ends the lookahead and drops the positions visited.
     pub(crate) fn end_scratch(&mut self) {
         let SublanguageStates { positions, ids, scratch, .. } = &mut self.visited;
         let Some(scratch) = scratch.take() else { return };
@@ -155,14 +157,14 @@ impl Sublanguages {
         }
     }
 
-    /// Whether a place is dropped once looking ahead ends.
+    /// Returns `true` if a configuration's position is dropped when the lookahead ends.
     pub(crate) fn is_scratch_position(&self, configuration: Configuration) -> bool {
         let at = (configuration.lexeme & !IN_SUBLANGUAGE) as usize;
         configuration.is_in_sublanguage()
             && self.visited.scratch.as_ref().is_some_and(|scratch| at >= scratch.positions)
     }
 
-    /// A state of an embedded language with the machine to read on with.
+    /// Returns a state with the machine to continue reading with.
     fn machine_state(
         &mut self,
         terminal: u32,
@@ -185,7 +187,7 @@ impl Sublanguages {
         }))
     }
 
-    /// What is known of a state, where it is kept.
+    /// Returns the cache that holds the facts about a state.
     fn facts(&mut self, state: StateId) -> &mut StateFacts {
         match &mut self.visited.scratch {
             Some(scratch) if state.number() >= SCRATCH => &mut scratch.facts,
@@ -193,7 +195,7 @@ impl Sublanguages {
         }
     }
 
-    /// Some rest of a member.
+    /// Returns some completion of a state to a member.
     pub(crate) fn some_member(
         &mut self,
         terminal: u32,
@@ -203,7 +205,7 @@ impl Sublanguages {
         machine_state.machine.some_member(machine_state.state).map(Some)
     }
 
-    /// The place of a machine to look ahead with that goes on as a state of an embedded language.
+    /// Returns the scratch position that corresponds to a state.
     pub(crate) fn enter_position(&mut self, terminal: u32, state: StateId) -> Result<u32, Error> {
         let own = self
             .machine_state(terminal, state)?
@@ -216,7 +218,7 @@ impl Sublanguages {
         machines + self.answers.memory_bytes() + self.visited_bytes()
     }
 
-    /// Memory of what texts have come to, in bytes.
+    /// Returns the bytes used by the visited positions.
     pub(crate) fn visited_bytes(&self) -> usize {
         let scratch = self.visited.scratch.as_ref();
         let machines = scratch.iter().flat_map(|scratch| scratch.machines.values().flatten());
@@ -235,12 +237,12 @@ impl StateFacts {
     }
 }
 
-/// Whether a member goes on from a state.
+/// Returns `true` if some longer member exists.
 fn reads_more(machine: &dyn Machine, state: StateId) -> Result<bool, Error> {
     Ok(!machine.is_accepting(state)? || !machine.live_bytes(state)?.is_empty())
 }
 
-/// Bytes of a shortest member that is not empty; `None` if there is none.
+/// Returns the length of a shortest nonempty member; `None` if there is none.
 pub(crate) fn shortest_nonempty_len(machine: &dyn Machine) -> Result<Option<u32>, Error> {
     let start = machine.start();
     if !machine.is_exact() {
@@ -260,21 +262,22 @@ pub(crate) fn shortest_nonempty_len(machine: &dyn Machine) -> Result<Option<u32>
 }
 
 impl Configuration {
-    /// Whether the text is in an embedded language.
+    /// Returns `true` if the input is inside a sublanguage.
     pub(crate) fn is_in_sublanguage(self) -> bool {
         self.lexeme & IN_SUBLANGUAGE != 0
     }
 }
 
 impl GrammarState {
-    /// Embedded languages that may begin at a place.
+    /// Returns the sublanguages that may begin in a parser state.
     pub(crate) fn sublanguages_at(&mut self, parser_state: u32) -> Result<Vec<u32>, Error> {
         let allowed = self.gss.allowed(self.stacks_of(parser_state))?;
         let set = self.gss.lr0.sets.get(allowed);
         Ok(self.sublanguages.all.iter().copied().filter(|one| contains(set, one + 1)).collect())
     }
 
-    /// What a reading becomes within embedded languages, with the one that ends, if one does.
+    /// Appends the successors of a configuration in sublanguages, each with the sublanguage that
+    /// ends, if any.
     pub(crate) fn step_sublanguages(
         &mut self,
         configuration: Configuration,
@@ -349,9 +352,9 @@ impl GrammarState {
         Ok(())
     }
 
-    /// The place behind the embedded language that a text is in. If nothing is forbidden, some
-    /// member ends there, since its machine shows live states only; of a machine that is asked it is
-    /// taken to, whatever is forbidden.
+    /// Returns the configuration after the current sublanguage. Without negative threads, some
+    /// member ends there, because all states are live. An external parser is assumed to end
+    /// regardless of negative threads.
     pub(crate) fn after_sublanguage(
         &mut self,
         configuration: Configuration,
@@ -369,7 +372,7 @@ impl GrammarState {
         Ok((after != NOTHING).then(|| Configuration::between(after, NOTHING)))
     }
 
-    /// Bytes to the end of a member and of what follows it, at least.
+    /// Returns a lower bound on the bytes to the end of the member and of what follows it.
     pub(crate) fn sublanguage_min_bytes(
         &mut self,
         configuration: Configuration,
@@ -389,7 +392,7 @@ impl GrammarState {
                 let (machine, at) = (machine_state.machine, machine_state.state);
                 let min_bytes = match self.checked {
                     true => match machine.least_bytes(at) {
-                        // A bound will do.
+                        // A weaker bound suffices.
                         Err(Error::Limit { .. }) => machine.owed_bytes(at)?,
                         other => other?,
                     },
@@ -404,8 +407,8 @@ impl GrammarState {
         Ok(min_bytes.saturating_add(rest))
     }
 
-    /// Of a state whose texts are within one embedded language: the smallest of its shortest rests,
-    /// and the state behind it. What follows does not depend on which member it is.
+    /// Returns, for a state that lies in a single sublanguage, the smallest shortest completion of
+    /// the member and the state after it. What follows does not depend on which member it is.
     pub(crate) fn forced_sublanguage_completion(
         &mut self,
         state: u32,
@@ -419,7 +422,7 @@ impl GrammarState {
         let Some(machine_state) = self.sublanguages.machine_state(terminal, at)? else {
             return Ok(None);
         };
-        // What has ended already would end with nothing.
+        // A member that has already ended would be completed by nothing.
         if machine_state.machine.is_accepting(machine_state.state)? {
             return Ok(None);
         }
@@ -435,8 +438,7 @@ impl GrammarState {
         Ok(Some((member, self.state(&[after]))))
     }
 
-    /// Whether some member of an embedded language can be read although threads must not match,
-    /// until they are gone.
+    /// Returns `true` if some member can be read until all negative threads are gone.
     pub(crate) fn can_outlive(
         &mut self,
         terminal: u32,
@@ -444,7 +446,7 @@ impl GrammarState {
     ) -> Result<bool, Error> {
         let Some(machine) = self.sublanguages.machine(terminal) else { return Ok(false) };
         if self.sublanguages.answers.is_external(terminal) {
-            // What it refuses is told byte by byte.
+            // An external parser rejects byte by byte.
             return Ok(true);
         }
         let machine = machine.ahead_of_any().unwrap_or(machine);

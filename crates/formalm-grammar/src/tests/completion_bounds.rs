@@ -1,4 +1,4 @@
-//! What completes a text, also beside a regular language, against all short texts.
+//! Completion bounds, alone and intersected with a regular language, against all short strings.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use super::{
 use crate::{Grammar, GrammarAutomaton, Lexing, Limits};
 
 const IGNORED_PATTERNS: [&str; 4] = ["c", "c+", "bc", "ca?"];
-/// Bytes of the texts that are looked at, and of those whose completions are.
+/// Maximum bytes of the members enumerated, and of the prefixes whose completions are checked.
 const MAX_MEMBER_BYTES: usize = 5;
 const MAX_PREFIX_BYTES: usize = 3;
 
-/// A regular language over the same letters.
+/// Returns a random regular language over the same letters.
 fn regular(random: &mut SeededRng) -> Arc<Automaton> {
     const PIECES: [&str; 11] =
         ["a", "b", "c", "[ab]", "[abc]", "(ab|c)", "a*", "b?", "(aa|b)*", "[abc]*", "[^a]*"];
@@ -36,7 +36,7 @@ fn machine(grammar: &Grammar) -> Option<Arc<GrammarAutomaton>> {
     }
 }
 
-/// Members of both among the short texts.
+/// Returns the short members of both languages.
 fn common(machine: &GrammarAutomaton, regular: &Automaton) -> Vec<Vec<u8>> {
     let mut all = texts(b"abcd", MAX_MEMBER_BYTES);
     all.retain(|text| {
@@ -48,13 +48,13 @@ fn common(machine: &GrammarAutomaton, regular: &Automaton) -> Vec<Vec<u8>> {
     all
 }
 
-/// Bytes to the nearest member of some that begins with a text.
+/// Returns the bytes to the nearest member that extends `text`.
 fn nearest(members: &[Vec<u8>], text: &[u8]) -> Option<usize> {
     let continued = members.iter().filter(|member| member.starts_with(text));
     continued.map(|member| member.len() - text.len()).min()
 }
 
-/// Compares what is known of completions with all short texts; of how many texts it was known.
+/// Compares the bounds with all short strings. Returns for how many cases a bound was known.
 fn check(seed: u64, grammar: &Grammar, random: &mut SeededRng) -> usize {
     let Some(machine) = machine(grammar) else { return 0 };
     let regular = regular(random);
@@ -116,7 +116,8 @@ fn bounds_with_separators_and_sublanguages_agree_with_exhaustive_search() {
     assert!(known as u64 > 5 * count, "{known}");
 }
 
-/// Members of a grammar that a regular language has too: free lexemes are decided, always.
+/// Members of a grammar that a regular language contains too. With [`Lexing::Any`], every case is
+/// decided.
 #[test]
 fn intersections_with_regular_languages_have_no_dead_ends() {
     for lexing in [Lexing::Any, Lexing::Longest, Lexing::First] {
@@ -164,7 +165,7 @@ fn intersections_with_regular_languages_have_no_dead_ends() {
     }
 }
 
-/// What is told at once, though a search through all texts has no end or the member is far.
+/// Cases decided at once, although a search would not terminate or the completion is far.
 #[test]
 fn bounds_decide_cases_that_no_search_can() {
     let beaten =
@@ -184,7 +185,7 @@ fn bounds_decide_cases_that_no_search_can() {
     assert!(far.walk(far.start(), b"aaa").unwrap().is_ok());
 }
 
-/// Bytes beyond 32 bits are so many at least, and never nothing.
+/// Lengths beyond 32 bits are reported as a lower bound, never as "no completion".
 #[test]
 fn bounds_beyond_u32_saturate() {
     let rules: Vec<(String, String)> =

@@ -1,4 +1,4 @@
-//! What a certificate says is what is found out without one.
+//! Verdicts of the dead-end proof equal those of the search without it.
 
 use formalm_automata::{Error, Expression, Look, Machine};
 
@@ -11,11 +11,11 @@ use crate::{
     Syntax, Terminal, parse,
 };
 
-/// Words of which some are spelled as others are: those that come first beat them.
+/// Words of which some have the spelling of others, so that earlier ones shadow later ones.
 const WORDS: [&str; 10] = ["a", "[a]", "b", "ab", "[ab]+", "ba?", "a*b", "aab", "a+", "ba"];
 
-/// The machine of a grammar, and the same without what was proved of it; `None` if nothing was, or
-/// there is no member.
+/// Returns the automaton of a grammar with and without its proof; `None` if there is no proof or no
+/// member.
 fn proven_and_searched(grammar: &Grammar) -> Option<[GrammarAutomaton; 2]> {
     let limits = Limits { search: 300, ..Limits::default() };
     let machines = [0, 1].map(|_| GrammarAutomaton::new(grammar, limits));
@@ -27,7 +27,7 @@ fn proven_and_searched(grammar: &Grammar) -> Option<[GrammarAutomaton; 2]> {
         let core = &mut searched.lock().core;
         core.dead_end_proof = DeadEndProof::default();
         core.bound_precision = Some(Look::Close);
-        // What was remembered by it.
+        // Cached conclusions of the proof.
         core.lexer_states = LexerStates::default();
         core.completion_bounds = [None, None, None];
         core.viable.clear();
@@ -36,8 +36,7 @@ fn proven_and_searched(grammar: &Grammar) -> Option<[GrammarAutomaton; 2]> {
     Some([proved, searched])
 }
 
-/// Compares what a grammar's machine reads with and without a certificate; whether there was
-/// much to compare.
+/// Compares the two automata. Returns whether most strings could be compared.
 fn check(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -> bool {
     let Some([proved, searched]) = proven_and_searched(grammar) else { return false };
     let (all, mut compared) = (texts(alphabet, length), 0);
@@ -54,7 +53,7 @@ fn check(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -> bool {
     2 * compared > all.len()
 }
 
-/// Compares many random grammars of some words, changed in some way.
+/// Compares many random grammars over some words, modified by `change`.
 fn check_many(words: &[&str], change: impl Fn(&mut SeededRng, &mut Grammar)) {
     let (mut compared, count) = (0, cases(400, 60_000));
     for seed in 0..count {
@@ -103,7 +102,7 @@ fn proven_verdicts_equal_searched_verdicts_with_replaced_lexemes() {
     });
 }
 
-/// Random statements in blocks that are told by their columns.
+/// Returns a random grammar of statements in indented blocks.
 fn random_block_grammar(random: &mut SeededRng) -> Grammar {
     let lexing = [Lexing::Longest, Lexing::First][random.below(2)];
     let mut grammar = grammar(random, lexing, &WORDS, &[]);
@@ -152,7 +151,7 @@ fn proven_verdicts_equal_searched_verdicts_with_indentation() {
     assert!(10 * compared > count, "{compared}");
 }
 
-/// Behind an `S` that may be all, another one asks for what `a*b` always beats.
+/// After an `S` that may be everything, another one requires what `a*b` always shadows.
 #[test]
 fn a_rule_before_a_shadowed_terminal_is_a_dead_end() {
     let mut grammar = letter_grammar(&[("S", "a*b | aab a*b | aab | | S S aab")]);
@@ -170,8 +169,8 @@ fn a_rule_before_a_shadowed_terminal_is_a_dead_end() {
 
 #[test]
 fn near_completions_need_no_precise_bound() {
-    // Texts may hold blanks, so none separates lexemes everywhere; operators may be followed by
-    // others in so many ways that a close look takes many steps.
+    // Strings may contain spaces, so no separator exists; operators may be followed by others in so
+    // many ways that a precise bound takes many steps.
     let operators: Vec<String> = (0..10)
         .map(|at| format!("e{at}: e{at} \"o{at}\" NL* e{} NL* | e{}\n", at + 1, at + 1))
         .collect();

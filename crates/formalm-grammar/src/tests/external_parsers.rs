@@ -1,5 +1,5 @@
-//! Languages that are asked against the definition: what they refuse is refused, and what is a
-//! member is one.
+//! External parsers against the reference: what they reject is rejected, and every member is
+//! accepted.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{PATTERNS, SeededRng, cases, grammar, texts, verdict};
 use crate::tests::reference::SlowReference;
 use crate::{Grammar, GrammarAutomaton, Lexing, Limits, Ways};
 
-/// A machine that says no more than what it refuses.
+/// A machine that reveals only what it rejects.
 #[derive(Debug)]
 struct OpaqueMachine(Arc<dyn Machine>);
 
@@ -46,7 +46,7 @@ impl Machine for OpaqueMachine {
     }
 }
 
-/// Where a text is, with the answers of the machines.
+/// Returns the separated state after `text`, querying the parsers step by step.
 fn walk_with_parsers(machine: &GrammarAutomaton, text: &[u8]) -> Result<Option<Ways>, Error> {
     let mut ways = machine.ways_at(machine.start())?;
     for &byte in text {
@@ -63,7 +63,7 @@ fn walk_with_parsers(machine: &GrammarAutomaton, text: &[u8]) -> Result<Option<W
     Ok(Some(ways))
 }
 
-/// Counts members; `None` where it was not decided.
+/// Returns the number of members; `None` if undecided.
 fn check(seed: u64, grammar: &mut Grammar, alphabet: &[u8]) -> Option<usize> {
     let plain = grammar.clone();
     let reference = SlowReference::new(&plain);

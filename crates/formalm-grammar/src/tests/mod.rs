@@ -11,7 +11,7 @@ mod sublanguages;
 use crate::tests::reference::SlowReference;
 use crate::{Grammar, GrammarAutomaton, Lexing, Limits, Node, Rule, Terminal};
 
-/// A small generator of numbers: a seed names a case for ever.
+/// A small random number generator: a seed names a case for good.
 struct SeededRng(u64);
 
 impl SeededRng {
@@ -22,7 +22,7 @@ impl SeededRng {
     }
 }
 
-/// Random cases: few, or `whole` when `FORMALM_CASES` says "whole".
+/// Returns the number of random cases: `few`, or `whole` if `FORMALM_CASES` is "whole".
 fn cases(few: u64, whole: u64) -> u64 {
     if is_whole() { whole } else { few }
 }
@@ -91,7 +91,7 @@ fn grammar(
     let rules = 1 + random.below(4);
     let body = |random: &mut SeededRng| {
         let alternatives = 1 + random.below(3);
-        // Ignored terminals are in rules too, now and then.
+        // Occasionally, ignored terminals occur in rules too.
         let terminals = if random.below(8) == 0 { all } else { count };
         Node::Choice((0..alternatives).map(|_| node(random, terminals, rules, 2)).collect())
     };
@@ -127,7 +127,7 @@ fn texts(alphabet: &[u8], length: usize) -> Vec<Vec<u8>> {
     all
 }
 
-/// What a machine says of a text: viable, and a member.
+/// Returns whether `text` is viable and whether it is a member, according to an automaton.
 fn verdict(machine: &GrammarAutomaton, text: &[u8]) -> Result<(bool, bool), Error> {
     Ok(match machine.walk(machine.start(), text)? {
         Ok(state) => (true, machine.is_accepting(state)?),
@@ -135,7 +135,7 @@ fn verdict(machine: &GrammarAutomaton, text: &[u8]) -> Result<(bool, bool), Erro
     })
 }
 
-/// Compares a machine of lexemes in any way with the definition, on all short texts.
+/// Compares an automaton with [`Lexing::Any`] with the reference, on all short strings.
 fn check_any_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) {
     let reference = SlowReference::new(grammar);
     let machine = match GrammarAutomaton::new(grammar, Limits::default()) {
@@ -194,8 +194,8 @@ fn any_lexing_of_patterns_matches_the_reference() {
     }
 }
 
-/// Longest lexemes: members as defined, prefixes of members viable, and a member that continues
-/// each viable text. Counts undecided cases.
+/// Checks longest-match lexing: membership as defined, prefixes of members viable, and a completion
+/// for each viable string. Returns 1 for an undecided case.
 fn check_longest_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -> usize {
     let reference = SlowReference::new(grammar);
     let machine = match GrammarAutomaton::new(grammar, Limits { search: 300, ..Limits::default() })
@@ -218,7 +218,7 @@ fn check_longest_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: u
     let members: Vec<&Vec<u8>> = all.iter().filter(|text| reference.accepts(text)).collect();
     for text in &all {
         let shown = String::from_utf8_lossy(text).into_owned();
-        // Where lexemes do not compete, beginnings need no search, and the walk tells it.
+        // If lexemes do not compete, `is_member` does not answer and walking does.
         let walk_with_parsers = || verdict(&machine, text).unwrap().1;
         let completion_bounds = machine.is_member(text).unwrap().unwrap_or_else(walk_with_parsers);
         assert_eq!(
@@ -266,7 +266,7 @@ fn longest_lexing_matches_the_reference() {
     assert!(undecided as u64 * 100 <= count, "{undecided} grammars were not decided");
 }
 
-/// Words with blanks between them, and comments that go on over blanks.
+/// Returns a random grammar with ignored spaces and comments that extend over spaces.
 fn grammar_with_separators(random: &mut SeededRng, words: &[&str]) -> Grammar {
     let mut grammar = grammar(random, Lexing::Longest, words, &[]);
     for pattern in ["c+", ["dd", "db*", "d[abc]*"][random.below(3)]] {
@@ -276,8 +276,8 @@ fn grammar_with_separators(random: &mut SeededRng, words: &[&str]) -> Grammar {
     grammar
 }
 
-/// Blanks, comments that go on over them, words that begin with them, and terminals that others
-/// beat: what certificates are about.
+/// Spaces, comments that extend over them, words that begin with them, and shadowed terminals: the
+/// cases that the dead-end proof is about.
 #[test]
 fn longest_lexing_with_separators_matches_the_reference() {
     const WORDS: [&str; 10] = ["a", "b", "ab", "c?a", "(ac)?b", "a+", "[ab]+", "ac?b", "aca", "ba"];
@@ -291,7 +291,7 @@ fn longest_lexing_with_separators_matches_the_reference() {
     assert!(undecided as u64 * 100 <= count, "{undecided} grammars were not decided");
 }
 
-/// A grammar of rules over single letters: `S = [["a", "S"], []]` is written `"S: a S |"`.
+/// Builds a grammar of rules over single letters: `S → a S | ε` is written `("S", "a S |")`.
 fn letter_grammar(rules: &[(&str, &str)]) -> Grammar {
     let mut terminals: Vec<Terminal> = Vec::new();
     let mut list = Vec::new();
@@ -359,7 +359,7 @@ fn left_recursion_has_constant_stack_and_right_recursion_constant_work_per_byte(
     let left = machine(&[("S", "S a | a")]);
     assert!(reads(&left, &b"a".repeat(20_000)));
     assert!(left.state_count() <= 4, "{}", left.state_count());
-    // The limit is for each byte: what the thousandth takes is enough for all that follow.
+    // The limit is per byte: what the thousandth byte takes suffices for all later ones.
     for rules in [&[("S", "a S | a")][..], &[("S", "a S b |")]] {
         let limits = Limits { steps: 24, ..Limits::default() };
         let right = GrammarAutomaton::new(&letter_grammar(rules), limits).unwrap();
@@ -370,7 +370,7 @@ fn left_recursion_has_constant_stack_and_right_recursion_constant_work_per_byte(
 
 #[test]
 fn nested_input_does_not_overflow_the_thread_stack() {
-    // Frames without optimization are larger; a stack that grew with the text would not fit either.
+    // Unoptimized frames are larger; a stack that grew with the input would not fit either.
     let kilobytes = if cfg!(debug_assertions) { 512 } else { 64 };
     let small = std::thread::Builder::new().stack_size(kilobytes << 10);
     let nested = small.spawn(|| {

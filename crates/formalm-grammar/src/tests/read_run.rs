@@ -1,11 +1,11 @@
-//! Texts read at once come to the states that their bytes lead to one by one.
+//! Batched reading leads to the states that byte-by-byte reading leads to.
 
 use formalm_automata::{Error, Machine, StateId};
 
 use super::{PATTERNS, SeededRng, cases, grammar, texts};
 use crate::{GrammarAutomaton, Lexing, Limits};
 
-/// The state after a text read byte by byte, or how many bytes can be read.
+/// Returns the state after `text` read byte by byte, or the number of bytes that can be read.
 fn step_byte_by_byte(
     machine: &GrammarAutomaton,
     text: &[u8],
@@ -20,7 +20,8 @@ fn step_byte_by_byte(
     Ok(Ok(state))
 }
 
-/// Reads texts in some order in one piece, in two, and byte by byte; whether that was decided.
+/// Reads strings in random order at once, in two pieces, and byte by byte. Returns whether that was
+/// decided.
 fn check(seed: u64, lexing: Lexing) -> bool {
     let mut random = SeededRng(seed);
     let grammar = grammar(&mut random, lexing, &PATTERNS, &["c", "c+", "bc", "ca?"]);
@@ -40,7 +41,7 @@ fn check(seed: u64, lexing: Lexing) -> bool {
         let accepting = |state| whole.is_accepting(state);
         let apart = completion_bounds.map(|state| bytes.is_accepting(state));
         assert_eq!(read.map(accepting), apart, "{}", shown());
-        // The other half of the time the ways stay as walking made them.
+        // In the other half of the cases, the transitions stay as the batched walk made them.
         if random.below(2) == 0 {
             assert_eq!(step_byte_by_byte(&whole, text), Ok(read), "{}", shown());
         }

@@ -1,7 +1,7 @@
-//! Membership and viability as slowly as they read: the oracle of the tests.
+//! The reference: membership and viability by a slow, direct definition, the oracle of the tests.
 //!
-//! Nothing is shared with the machine but the automata of single terminals. Which parts of a text
-//! a node derives, and whether a text is the beginning of one, are least fixpoints over places.
+//! It shares nothing with the automaton except the automata of single terminals. The spans that a
+//! node derives, and whether an input is a prefix of one, are least fixed points over positions.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,16 +11,18 @@ use rustc_hash::FxHashMap;
 
 use crate::grammar::{Grammar, Lexing, Node, Terminal};
 
-/// What is read: a text in lexemes of any kind, or symbols that are terminals already.
+/// An input: a string split into lexemes in any way, or a sequence of terminals.
 trait Input {
     fn len(&self) -> usize;
-    /// Ends of a terminal that begins at a place, ignored lexemes before it included.
+    /// Returns the ends of a terminal that starts at a position, including ignored lexemes before
+    /// it.
     fn ends(&self, terminal: usize, from: usize) -> Vec<usize>;
-    /// Whether what is left from a place is the beginning of such lexemes.
+    /// Returns `true` if the rest of the input is a prefix of such lexemes.
     fn begins(&self, terminal: usize, from: usize) -> bool;
 }
 
-/// Per rule and place: ends of what it derives from there, whether it can go beyond the input.
+/// Per rule and position: the ends of what it derives from there, and whether it can extend beyond
+/// the input.
 struct DerivationFacts {
     ends: Vec<Vec<Vec<bool>>>,
     begins: Vec<Vec<bool>>,
@@ -106,7 +108,7 @@ impl DerivationFacts {
         ends
     }
 
-    /// Whether the rest of the input is the beginning of what a node derives.
+    /// Returns `true` if the rest of the input is a prefix of what a node derives.
     fn begins(&self, node: &Node, from: usize, input: &dyn Input, barren: &[bool]) -> bool {
         let productive = |node: &Node| self.is_productive(node, barren);
         match node {
@@ -134,7 +136,7 @@ impl DerivationFacts {
                 }
                 for _ in 0..most {
                     let begins = |&from: &usize| self.begins(one, from, input, barren);
-                    // What is derived from `one` can be repeated as often as is asked for.
+                    // Whatever `one` derives can be repeated as often as required.
                     if here.iter().any(begins) {
                         return true;
                     }
@@ -151,7 +153,7 @@ pub(crate) struct SlowReference<'a> {
     grammar: &'a Grammar,
     terminals: Vec<Option<Arc<dyn Machine>>>,
     barren: Vec<bool>,
-    /// Of sequences of terminals, whether they begin a sentence and whether they are one.
+    /// Cached verdicts on sequences of terminals: prefix of a sentence, and sentence.
     sentences: RefCell<FxHashMap<Vec<usize>, (bool, bool)>>,
 }
 
@@ -161,7 +163,7 @@ struct TextInput<'a> {
 }
 
 impl TextInput<'_> {
-    /// Places reached by ignored lexemes.
+    /// Returns the positions reached over ignored lexemes.
     fn skipped(&self, from: usize) -> Vec<usize> {
         let mut places = vec![from];
         let mut at = 0;
@@ -215,7 +217,7 @@ impl Input for TerminalInput<'_> {
     }
 
     fn ends(&self, terminal: usize, from: usize) -> Vec<usize> {
-        // A member that is empty leaves no trace.
+        // An empty member leaves no trace.
         let empty = self.0.is_sublanguage(terminal) && self.0.matches(terminal, b"");
         let here = empty.then_some(from);
         let next = (self.1.get(from) == Some(&terminal)).then_some(from + 1);
@@ -237,7 +239,7 @@ impl<'a> SlowReference<'a> {
             }
         };
         let terminals: Vec<_> = grammar.terminals.iter().map(machine).collect();
-        // No sentence has a terminal that never comes to the parser.
+        // No sentence contains a terminal that never reaches the parser.
         let unread = |at: usize| grammar.lexing != Lexing::Any && grammar.ignored.contains(&at);
         let all = terminals.iter().enumerate();
         let barren = all.map(|(at, one)| one.is_none() || unread(at)).collect();
@@ -273,7 +275,7 @@ impl<'a> SlowReference<'a> {
         }
     }
 
-    /// Whether some member begins so, lexemes being read in any way.
+    /// Returns `true` if some member starts with `text`, with every split into lexemes allowed.
     pub(crate) fn is_viable(&self, text: &[u8]) -> bool {
         let input = TextInput { reference: self, text };
         let facts = self.facts(&input);
@@ -286,7 +288,7 @@ impl<'a> SlowReference<'a> {
         facts.begins[self.grammar.start][0] || ends.filter(reached).any(trailing)
     }
 
-    /// Whether a sequence of terminals begins a sentence, and whether it is one.
+    /// Returns whether a sequence of terminals is a prefix of a sentence, and whether it is one.
     fn sentence(&self, terminals: &[usize]) -> (bool, bool) {
         if let Some(&known) = self.sentences.borrow().get(terminals) {
             return known;
@@ -302,8 +304,8 @@ impl<'a> SlowReference<'a> {
         self.grammar.terminals[terminal].embedded.is_some()
     }
 
-    /// The ways to cut a text: into lexemes, each the longest that may stand there, and members of
-    /// embedded languages of any length.
+    /// Returns the splits of an input into longest allowed lexemes, and members of sublanguages of
+    /// any length.
     fn lexemes(&self, text: &[u8]) -> Vec<Vec<usize>> {
         let mut found = Vec::new();
         let mut open = vec![(0, Vec::new())];

@@ -1,4 +1,4 @@
-//! Embedded languages against the definition.
+//! Sublanguages against the reference.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Embedded, Grammar, GrammarAutomaton, Lexing, Limits};
 
-/// Makes embedded languages of some terminals: the same texts, or brackets that nest.
+/// Turns some terminals into sublanguages: the same strings, or nested brackets.
 pub(super) fn embed_sublanguages(random: &mut SeededRng, grammar: &mut Grammar) {
     for at in 0..grammar.terminals.len() {
         if grammar.ignored.contains(&at) || random.below(2) == 0 {

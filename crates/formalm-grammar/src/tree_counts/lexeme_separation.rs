@@ -1,8 +1,8 @@
-//! Whether lexemes side by side are always read as those lexemes, also where they are ordered.
+//! Lexeme separation: whether adjacent lexemes are always split as those lexemes.
 //!
-//! They are if no two terminals share a text, and if no lexeme can be taken for the beginning of a
-//! longer one: behind it stands a byte with which none of the terminals goes on. What is ignored
-//! may stand between, and what is ignored side by side may be one lexeme more than it is here.
+//! This holds if no two terminals share a string and no lexeme can be extended by the byte after
+//! it. Ignored lexemes may lie between; several of them in a row may be one lexeme more than in the
+//! split.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::lexer::terminal_automata::TerminalAutomaton;
 use crate::normal_form::lowering::LoweredRules;
 use crate::trees::EarleyProductions;
 
-/// Pairs of states looked at, of two terminals.
+/// Maximum pairs of states explored per pair of terminals. Chosen, not measured.
 const MAX_STATE_PAIRS: u64 = 200_000;
 
 pub(super) struct LexemeSeparation<'a> {
@@ -24,13 +24,13 @@ pub(super) struct LexemeSeparation<'a> {
     productions: EarleyProductions,
 }
 
-/// How two terminals may be taken for each other.
+/// The ways in which two terminals can be confused.
 enum LexemeClash {
-    /// They have a text in common.
+    /// They share a string.
     Same,
-    /// A lexeme of the first goes on as one of the second.
+    /// A lexeme of the first extends to one of the second.
     Longer,
-    /// A lexeme of the second begins one of the first.
+    /// A lexeme of the second is a prefix of one of the first.
     Shorter,
 }
 
@@ -46,10 +46,12 @@ impl<'a> LexemeSeparation<'a> {
         LexemeSeparation { grammar, automata, productions }
     }
 
+    /// Checks all pairs of terminals.
+    ///
     /// # Errors
     ///
-    /// [`Error::Language`] with two terminals that may be taken for each other;
-    /// [`Error::Limit`], [`Error::Interrupted`].
+    /// [`Error::Language`] with two terminals that may be confused; [`Error::Limit`],
+    /// [`Error::Interrupted`].
     pub(super) fn check(&self, poll: &mut Poll<'_>) -> Result<(), Error> {
         let count = self.automata.len();
         for &terminal in &self.grammar.ignored {
@@ -93,12 +95,13 @@ impl<'a> LexemeSeparation<'a> {
         self.grammar.ignored.contains(&terminal)
     }
 
-    /// The bytes that may stand behind a lexeme of a terminal.
+    /// Returns the bytes that may follow a lexeme of a terminal.
     fn bytes_after(&self, terminal: usize) -> Result<ByteSet, Error> {
         let mut bytes = ByteSet::default();
         for next in 0..self.automata.len() {
             let Some(automaton) = &self.automata[next] else { continue };
-            // A row of one terminal that is ignored is one lexeme, or else as bad as any other.
+            // Several ignored lexemes of one terminal in a row are one lexeme; otherwise they are
+            // confused like any others.
             let one_lexeme = next == terminal
                 && self.is_ignored(next)
                 && is_closed_under_concatenation(automaton)?;
@@ -158,8 +161,8 @@ impl<'a> LexemeSeparation<'a> {
     }
 }
 
-/// Whether two members in a row are a member, as far as that is seen at once: every accepting state
-/// goes on as the start does.
+/// Returns `true` if the concatenation of two members is certainly a member: every accepting state
+/// continues like the start state.
 fn is_closed_under_concatenation(automaton: &TerminalAutomaton) -> Result<bool, Error> {
     let start = automaton.start();
     let live = automaton.live_bytes(start)?;

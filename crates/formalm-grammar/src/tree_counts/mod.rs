@@ -1,9 +1,10 @@
-//! How many trees a grammar has, by the length of their texts.
+//! Exact numbers of parse trees by the length of their strings.
 //!
-//! Pairs of a text and a tree of it are counted, exactly and without listing any: lexemes by their
-//! automata, right-hand sides by convolution (`equations`). Where lexemes are read in any way that is
-//! all there is to it. Where they are ordered, some sequences of lexemes are texts that are read
-//! otherwise; grammars in which that cannot be are counted too (`apart`), others are refused.
+//! The unit counted is a pair of a string and one of its trees. Lexemes are counted by their
+//! automata and right-hand sides by convolution ([`tree_equations`]), without listing any string.
+//! With [`Lexing::Any`] that is the whole computation. With ordered lexing, some sequences of
+//! lexemes form strings that are split differently. [`lexeme_separation`] checks that this cannot
+//! happen; otherwise the grammar is refused.
 
 mod lexeme_separation;
 mod tree_equations;
@@ -22,33 +23,33 @@ use crate::trees::tree_shape::Shaped;
 use lexeme_separation::LexemeSeparation;
 use tree_equations::TreeEquations;
 
-/// States of the graph of one terminal.
+/// Maximum states of one terminal's graph. Chosen, not measured.
 const MAX_GRAPH_STATES: u64 = 200_000;
-/// Bytes of the numbers of one terminal.
+/// Maximum bytes of one terminal's counts. Chosen, not measured.
 const MAX_COUNT_BYTES: u64 = 1 << 28;
 
-/// A number of trees; `None` is without end.
+/// A number of trees; `None` is infinite.
 pub(crate) type TreeCount = Option<BigUint>;
 
-/// What is to be counted.
+/// The parameters of a count.
 #[derive(Clone, Copy, Debug)]
 pub struct Lengths {
-    /// The greatest length.
+    /// The maximum length.
     pub most: usize,
-    /// What a length counts.
+    /// The unit of a length.
     pub unit: Unit,
-    /// Steps of work: products of two numbers.
+    /// Maximum steps of work: products of two numbers.
     pub steps: u64,
 }
 
-/// How many pairs of a text and a tree of it there are, by the length of the text from 0 on; `None`
-/// where some text has trees without end.
+/// Returns the number of pairs of a string and one of its trees, by the length of the string from 0
+/// on; `None` where some string has infinitely many trees.
 ///
 /// # Errors
 ///
-/// [`Error::Language`] where lexemes are ordered and it cannot be excluded that they are read
-/// otherwise side by side, for terminals that look ahead, and for lengths in characters of what is no
-/// UTF-8; [`Error::Limit`], [`Error::Interrupted`].
+/// [`Error::Language`] if lexemes are ordered and may be split differently in sequence, for
+/// terminals with lookahead, and for lengths in characters of strings that are not UTF-8;
+/// [`Error::Limit`], [`Error::Interrupted`].
 pub fn tree_counts(
     shaped: &Shaped,
     lengths: Lengths,
@@ -102,7 +103,7 @@ pub fn tree_counts(
     })
 }
 
-/// Refuses what depends on more than a lexeme itself.
+/// Refuses grammars in which lexemes depend on their context.
 fn refuse_context_dependence(grammar: &Grammar) -> Result<(), Error> {
     let refusal = |message: String, span| {
         let hint = "members are counted in every reading: to_automaton(max_bytes=…)";
@@ -128,7 +129,7 @@ fn refuse_context_dependence(grammar: &Grammar) -> Result<(), Error> {
     refusal(format!("trees by length cannot be counted where {what}"), None)
 }
 
-/// Texts of what is ignored, by length.
+/// Returns the numbers of ignored strings, by length.
 fn ignored_counts(
     grammar: &Grammar,
     lengths: Lengths,
@@ -140,7 +141,7 @@ fn ignored_counts(
     count_by_length(&Graph::of(&automaton, MAX_GRAPH_STATES, poll)?, lengths, poll)
 }
 
-/// The members of a graph, by length.
+/// Returns the numbers of members of a graph, by length.
 fn count_by_length(
     graph: &Graph,
     lengths: Lengths,
@@ -156,7 +157,7 @@ fn count_by_length(
     Ok(counts)
 }
 
-/// The lexemes of a terminal, none of them empty, with what is ignored in front of them.
+/// Returns the numbers of nonempty lexemes of a terminal, including the ignored input before them.
 fn with_ignored_prefix(mut own: Vec<BigUint>, ignored: Option<&[BigUint]>) -> Vec<TreeCount> {
     own[0] = BigUint::zero();
     let Some(ignored) = ignored else { return own.into_iter().map(Some).collect() };

@@ -1,9 +1,10 @@
-//! Numbers of trees as the least solution of the equations that productions are.
+//! Numbers of trees as the least solution of the equations given by the productions.
 //!
-//! A symbol has the trees of its productions, a beginning of a production those of the beginning before
-//! it and of its last symbol, whose lengths add up. For one length after another, what shorter texts
-//! have is known; what is left are sums in which one part has all of the length and the others
-//! are empty. A part of these sums that comes back to itself has no trees, or no end of them.
+//! A symbol has the trees of its productions. A prefix of a production has the trees of the shorter
+//! prefix times those of its last symbol, with lengths added. Lengths are solved in ascending
+//! order. For one length, products of shorter strings are known; the rest are sums in which one
+//! factor has the full length and the others are empty. A component of these sums that depends on
+//! itself has no trees or infinitely many.
 
 use formalm_automata::Error;
 use num_bigint::BigUint;
@@ -14,34 +15,34 @@ use crate::normal_form::lowering::LoweredRules;
 use crate::normal_form::unit_cycles::components;
 use crate::trees::StepBudget;
 
-/// A beginning of a production: its last symbol, and the beginning before that.
+/// A prefix of a production: its last symbol, and the shorter prefix.
 #[derive(Clone, Copy, Debug)]
 struct ProductionPrefix {
     symbol: u32,
     before: Option<u32>,
 }
 
-/// What a symbol is made of.
+/// The equation of a symbol.
 #[derive(Clone, Debug, Default)]
 struct SymbolEquation {
-    /// Whole productions, as items.
+    /// Whole productions, as prefixes.
     whole_productions: Vec<u32>,
-    /// Productions of nothing.
+    /// Number of empty productions.
     empty: u32,
 }
 
 #[derive(Debug)]
 pub(super) struct TreeEquations {
-    /// Terminals come first; the others are numbered behind them.
+    /// Terminals come first.
     symbols: Vec<SymbolEquation>,
     prefixes: Vec<ProductionPrefix>,
     terminals: usize,
     most: usize,
-    /// By vertex, symbols and then items, and by length.
+    /// Counts by vertex (symbols, then prefixes) and length.
     counts: Vec<Vec<TreeCount>>,
 }
 
-/// A sum that has a product more.
+/// Adds a product to a sum.
 fn add(sum: &mut TreeCount, left: &TreeCount, right: &TreeCount) {
     let is_zero = |one: &TreeCount| one.as_ref().is_some_and(Zero::is_zero);
     match (left, right) {
@@ -55,7 +56,7 @@ fn add(sum: &mut TreeCount, left: &TreeCount, right: &TreeCount) {
     }
 }
 
-/// The pairs of two whose lengths add up.
+/// Returns the number of pairs whose lengths add up to `length`.
 pub(super) fn product(left: &[TreeCount], right: &[TreeCount], length: usize) -> TreeCount {
     let mut sum = Some(BigUint::zero());
     for at in 0..=length {
@@ -69,8 +70,8 @@ fn is_nonzero(count: &TreeCount) -> bool {
 }
 
 impl TreeEquations {
-    /// The equations of what `start` derives; `lexemes` are the texts of the
-    /// terminals by length, up to `most`.
+    /// Builds the equations of `start`; `lexemes` are the counts of the terminals by length, up to
+    /// `most`.
     pub(super) fn new(
         lowering: &LoweredRules,
         lexemes: Vec<Vec<TreeCount>>,
@@ -115,14 +116,14 @@ impl TreeEquations {
         self.symbols.len() + prefix_vertex as usize
     }
 
-    /// The counts of a symbol by length.
+    /// Solves the equations and returns the counts of a symbol by length.
     pub(super) fn solve(
         mut self,
         start: u32,
         steps: &mut StepBudget<'_, '_>,
     ) -> Result<Vec<TreeCount>, Error> {
         let vertices = self.symbols.len() + self.prefixes.len();
-        // Most symbols have no trees of most lengths: numbers that are not there take no memory.
+        // Most counts are zero: absent numbers take no memory.
         steps.spend(vertices)?;
         self.counts.resize_with(vertices, Vec::new);
         self.solve_empty_string(steps)?;
@@ -136,7 +137,7 @@ impl TreeEquations {
         Ok(std::mem::take(&mut self.counts[start as usize]))
     }
 
-    /// The trees of the empty text.
+    /// Counts the trees of the empty string.
     fn solve_empty_string(&mut self, steps: &mut StepBudget<'_, '_>) -> Result<(), Error> {
         let vertices = self.counts.len();
         let mut nullable = vec![false; vertices];
@@ -187,7 +188,7 @@ impl TreeEquations {
         Ok(())
     }
 
-    /// What a vertex is made of.
+    /// Returns the operands of a vertex.
     fn operands(&self, vertex: usize) -> Vec<u32> {
         match vertex.checked_sub(self.symbols.len()) {
             None => {
@@ -202,8 +203,8 @@ impl TreeEquations {
         }
     }
 
-    /// The number of trees of the empty text, where that of all parts is known: those of parts that
-    /// are not known here are none.
+    /// Returns the number of trees of the empty string, if those of all operands are known; unknown
+    /// operands count as zero.
     fn empty_count(&self, vertex: usize) -> TreeCount {
         let none = Some(BigUint::zero());
         let of = |vertex: usize| self.counts[vertex].first().unwrap_or(&none);
@@ -226,7 +227,7 @@ impl TreeEquations {
         }
     }
 
-    /// Of which other vertices the trees of a vertex may be, the rest being empty.
+    /// Returns, per vertex, the operands that can have its full length while all others are empty.
     fn edges(&self) -> Vec<Vec<u32>> {
         let edges_of = |vertex: usize| {
             let Some(at) = vertex.checked_sub(self.symbols.len()) else {
@@ -249,7 +250,7 @@ impl TreeEquations {
         (0..self.counts.len()).map(edges_of).collect()
     }
 
-    /// The counts of one length of vertices that are made of each other.
+    /// Computes the counts of one length for a component.
     fn solve_component(
         &mut self,
         part: &[u32],
@@ -266,7 +267,7 @@ impl TreeEquations {
             found.push(self.count(vertex as usize, length, steps)?);
         }
         if cyclic {
-            // What comes from outside comes round without end.
+            // A nonzero count from outside repeats without bound.
             let some = found.iter().any(is_nonzero);
             found.iter_mut().for_each(|one| *one = if some { None } else { one.take() });
         }
@@ -276,7 +277,7 @@ impl TreeEquations {
         Ok(())
     }
 
-    /// The trees of a vertex whose text has a length; of parts that are not settled none.
+    /// Returns the trees of a vertex with a given length; uncomputed operands count as zero.
     fn count(
         &self,
         vertex: usize,

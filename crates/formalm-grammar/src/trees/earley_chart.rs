@@ -1,9 +1,12 @@
-//! All derivations of a text, packed: items by place, and how they came about.
+//! The Earley chart of an input: all derivations, packed into a forest.
 //!
-//! Earley's algorithm (1970). An item is a place in a production and where the production began.
-//! Ways to an item are kept as links, and what a symbol derives between two places is one node, so
-//! that the chart is the packed forest of all trees. What comes next tells which productions are
-//! worth beginning and ending; that makes lists that recur on the right linear.
+//! An item is a dot position in a production and the origin of that production. The chart keeps
+//! every way to reach an item as a back pointer, and one node per symbol and span; it is therefore
+//! the shared packed parse forest. Lookahead decides which productions to predict and to complete,
+//! which makes right-recursive lists linear.
+//!
+//! References: J. Earley, "An efficient context-free parsing algorithm" (1970); E. Scott,
+//! "SPPF-style parsing from Earley recognisers" (2008).
 
 use std::collections::hash_map::Entry;
 
@@ -15,25 +18,25 @@ use super::tokenize::{Lexeme, LexemeSource};
 
 pub(super) const NO_LINK: u32 = u32::MAX;
 
-/// A production read up to a place.
+/// A production read up to a dot position.
 #[derive(Debug)]
 pub(super) struct EarleyItem {
     pub(super) position: u32,
     origin: u32,
-    /// Where it was read up to.
+    /// The input position it was read up to.
     pub(super) at: u32,
-    /// First of its links; [`NONE`] at the beginning of a production.
+    /// Its first back pointer; [`NO_LINK`] at the start of a production.
     pub(super) back_pointer: u32,
 }
 
-/// What was read last on the way to an item.
+/// The last symbol read on the way to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChartChild {
     Node(u32),
     Lexeme(u32),
 }
 
-/// One way to an item.
+/// One way to reach an item.
 #[derive(Debug)]
 pub(super) struct BackPointer {
     pub(super) before: u32,
@@ -41,11 +44,11 @@ pub(super) struct BackPointer {
     pub(super) next: u32,
 }
 
-/// All that a symbol derives between two places.
+/// All derivations of a symbol between two positions.
 #[derive(Debug)]
 pub(super) struct ForestNode {
     pub(super) symbol: u32,
-    /// Items at the ends of productions.
+    /// Completed items of its productions.
     pub(super) items: Vec<u32>,
 }
 
@@ -56,9 +59,9 @@ pub(super) struct EarleyChart<'a> {
     pub(super) back_pointers: Vec<BackPointer>,
     pub(super) nodes: Vec<ForestNode>,
     pub(super) lexemes: Vec<Lexeme>,
-    /// Items of each place.
+    /// Items per position.
     sets: Vec<EarleySet>,
-    /// Items of each place that wait for a symbol, sorted.
+    /// Items per position that wait for a symbol, sorted.
     waiting: Vec<Box<[(u32, u32)]>>,
     root: Option<u32>,
 }
@@ -69,7 +72,7 @@ struct EarleySet {
     index: FxHashMap<(u32, u32), u32>,
 }
 
-/// What is known at the place being read.
+/// The tables of the position being read.
 #[derive(Default)]
 struct CurrentPosition {
     nodes: FxHashMap<(u32, u32), u32>,
@@ -104,12 +107,12 @@ impl<'a> EarleyChart<'a> {
         Ok(chart)
     }
 
-    /// The node of the whole text.
+    /// Returns the node of the whole input.
     pub(super) fn root(&self) -> Option<u32> {
         self.root
     }
 
-    /// The ways to an item.
+    /// Returns the ways to reach an item.
     pub(super) fn back_pointers(&self, item: u32) -> impl Iterator<Item = &BackPointer> + '_ {
         let mut at = self.items[item as usize].back_pointer;
         std::iter::from_fn(move || {
@@ -193,7 +196,7 @@ impl<'a> EarleyChart<'a> {
                 }
             }
         }
-        // What is empty here was found before.
+        // A node that is empty here was completed before.
         match current.nodes.get(&(symbol, at as u32)) {
             Some(&node) => self.advance(at, item, ChartChild::Node(node), steps),
             None => Ok(()),
@@ -258,7 +261,7 @@ impl<'a> EarleyChart<'a> {
         if !is_goal && !self.productions.follows(symbol, next) {
             return Ok(());
         }
-        // The goal may end at several places, behind which only ignored texts stand.
+        // The start production may end at several positions, followed by ignored input only.
         let key = (symbol, origin);
         let known = if is_goal { self.root } else { current.nodes.get(&key).copied() };
         if let Some(node) = known {

@@ -1,4 +1,4 @@
-//! Productions as a chart reads them, with what they begin with and what comes after them.
+//! Productions in the form the Earley chart reads, with their FIRST and FOLLOW sets.
 
 use formalm_automata::explicit::Poll;
 use formalm_automata::{ByteSet, Error, Resource};
@@ -6,15 +6,15 @@ use formalm_automata::{ByteSet, Error, Resource};
 use crate::limits::check;
 use crate::normal_form::lowering::LoweredRules;
 
-/// Stands behind the last symbol of a production.
+/// The symbol after the last one of a production.
 pub(super) const END: u32 = u32::MAX;
 
-/// Beyond so many kinds of what may come next nothing is left out by it.
+/// Maximum number of lookahead kinds; beyond it there is no lookahead. Chosen, not measured.
 const MAX_KINDS: usize = 4096;
-/// Words of all sets together.
+/// Maximum size of all sets together, in 64-bit words. Chosen, not measured.
 const MAX_SET_WORDS: usize = 1 << 24;
 
-/// Counts the steps of one parse or count, and asks whether it is to go on.
+/// Counts the steps of one parse or count, and checks for interrupts.
 pub(crate) struct StepBudget<'a, 'p> {
     spent: u64,
     allowed: u64,
@@ -34,40 +34,40 @@ impl<'a, 'p> StepBudget<'a, 'p> {
     }
 }
 
-/// Productions laid out in a row of places.
+/// Productions laid out as one sequence of dot positions.
 #[derive(Debug)]
 pub(crate) struct EarleyProductions {
-    /// Symbol at each place, [`END`] behind the last of a production.
+    /// The symbol at each dot position; [`END`] after the last one of a production.
     pub(super) symbol: Vec<u32>,
-    /// Left side of the production of each place.
+    /// The left-hand side at each dot position.
     pub(super) left: Vec<u32>,
-    /// Which alternative of its rule the production of each place is.
+    /// The alternative of its rule at each dot position.
     pub(super) alternative: Vec<u32>,
-    /// First places of the productions of each symbol, in the order written.
+    /// First dot positions of each symbol's productions, in source order.
     pub(super) firsts: Vec<Vec<u32>>,
     pub(super) terminals: u32,
-    /// The whole text: the start rule and what is ignored behind it.
+    /// The augmented start symbol: the start rule and trailing ignored input.
     pub(super) goal: u32,
-    /// What is ignored at the end of a text.
+    /// The symbol of trailing ignored input.
     pub(super) trail: u32,
     sets: Option<FirstFollowSets>,
 }
 
-/// What may come next, by kind: a terminal where lexemes are known, a byte where they are not. The
-/// kind behind all others is the end of the text.
+/// FIRST and FOLLOW sets over lookahead kinds: terminals if the lexemes are known, bytes otherwise.
+/// The kind after all others is the end of input.
 #[derive(Debug)]
 struct FirstFollowSets {
     words: usize,
-    /// Per place: what the rest of the production begins with, and whether it may be empty.
+    /// Per dot position: FIRST of the rest of the production, and whether that is nullable.
     begins: Vec<u64>,
     empty: Vec<bool>,
-    /// Per symbol.
+    /// FOLLOW per symbol.
     follows: Vec<u64>,
 }
 
 impl EarleyProductions {
-    /// `free` gives the bytes that terminals begin with, and which are ignored, where lexemes are
-    /// read in any way.
+    /// Lays out productions. If the chart reads bytes, `first_bytes` holds the first bytes of each
+    /// terminal and the ignored terminals.
     pub(crate) fn new(
         lowering: LoweredRules,
         terminals: u32,
@@ -106,12 +106,13 @@ impl EarleyProductions {
         symbol < self.terminals || symbol == self.trail
     }
 
-    /// The kind of the end of the text.
+    /// Returns the kind of the end of input.
     pub(super) fn end_kind(&self, is_free: bool) -> u32 {
         if is_free { 256 } else { self.terminals }
     }
 
-    /// The kinds that a symbol begins with, but the end, and whether it may be empty.
+    /// Returns the kinds that a symbol starts with, without the end of input, and whether it is
+    /// nullable.
     pub(super) fn beginnings(&self, symbol: u32) -> Option<(Vec<usize>, bool)> {
         let sets = self.sets.as_ref()?;
         let firsts = &self.firsts[symbol as usize];
@@ -123,14 +124,14 @@ impl EarleyProductions {
         Some((kinds.filter(has_it).map(|kind| kind as usize).collect(), empty))
     }
 
-    /// Whether a production can go on from a place where this comes next.
+    /// Returns `true` if a production can continue from a dot position with this lookahead.
     #[inline]
     pub(super) fn begins(&self, position: u32, next: u32) -> bool {
         let Some(sets) = &self.sets else { return true };
         sets.empty[position as usize] || has(&sets.begins, sets.words, position, next)
     }
 
-    /// Whether this may come behind a symbol.
+    /// Returns `true` if this lookahead may follow a symbol.
     #[inline]
     pub(crate) fn follows(&self, symbol: u32, next: u32) -> bool {
         let Some(sets) = &self.sets else { return true };
@@ -147,7 +148,7 @@ fn insert(set: &mut [u64], kind: u32) {
     set[kind as usize >> 6] |= 1 << (kind & 63);
 }
 
-/// Adds a set to another one; whether there was anything new.
+/// Adds a set to another one. Returns `true` if that changed it.
 fn union_into(sets: &mut [u64], words: usize, into: u32, from: &[u64]) -> bool {
     let at = into as usize * words;
     let mut new = false;
@@ -176,7 +177,7 @@ impl FirstFollowSets {
             empty: vec![false; of.symbol.len()],
             follows: vec![0; words * symbols],
         };
-        // What the rest from each place begins with, from the back.
+        // FIRST of the rest from each dot position, from the back.
         for position in (0..of.symbol.len()).rev() {
             let symbol = of.symbol[position];
             if symbol == END {
@@ -195,7 +196,7 @@ impl FirstFollowSets {
         Some(sets)
     }
 
-    /// What symbols begin with, and which may be empty.
+    /// Returns FIRST of all symbols, and which symbols are nullable.
     fn first_sets(
         of: &EarleyProductions,
         first_bytes: Option<(&Vec<ByteSet>, &Vec<u32>)>,
@@ -214,7 +215,7 @@ impl FirstFollowSets {
                 }
             }
         }
-        // What is ignored may stand before every lexeme and the end.
+        // Ignored input may precede every lexeme and the end.
         if let Some((bytes, ignored)) = first_bytes {
             for symbol in (0..of.terminals).chain([of.trail]) {
                 let set = &mut first_sets[symbol as usize * words..][..words];
@@ -259,7 +260,7 @@ impl FirstFollowSets {
 
     fn find_follows(&mut self, of: &EarleyProductions) {
         let words = self.words;
-        // What follows a left side follows the last symbols of its productions.
+        // FOLLOW of a left-hand side is passed to the last symbols of its productions.
         let mut passed_to: Vec<Vec<u32>> = vec![Vec::new(); of.firsts.len()];
         let mut queue: Vec<u32> = Vec::new();
         for (position, &symbol) in of.symbol.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Lexemes of a text that has several ways to be cut: ordered ones around members of embedded
-//! languages, which end in any way.
+//! The lexeme graph of an input with several splits: ordered lexemes around members of
+//! sublanguages, which may end anywhere.
 
 use formalm_automata::{Error, Machine};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,16 +9,16 @@ use super::tokenize::{Lexeme, LexemeSource};
 use crate::automaton::GrammarAutomaton;
 use crate::state::{Configuration, GrammarState};
 
-/// Places between lexemes, told apart by what may follow there: readings with how much of the text
-/// they have read, in that order.
+/// Positions between lexemes, distinguished by their configuration and by the number of bytes read,
+/// in that order.
 pub(super) struct LexemeGraph<'a> {
     text: &'a [u8],
     nodes: Vec<(usize, Configuration)>,
-    /// Lexemes from each place, with the places behind them.
+    /// Lexemes that start at each node, with their target nodes.
     lexemes: Vec<Vec<(Lexeme, usize)>>,
-    /// Places behind what is ignored at each.
+    /// Nodes after ignored input, per node.
     skip_targets: Vec<Vec<usize>>,
-    /// Whether the text may end at a place.
+    /// `true` for nodes at which the input may end.
     ends: Vec<bool>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> LexemeGraph<'a> {
         if !automaton.has_external_parsers() {
             return LexemeGraph::build(&mut automaton.lock().core, text, steps);
         }
-        // Answers are found along the text first, so that few are missing.
+        // Answers of external parsers are collected along the input first, so that few are missing.
         let _ = automaton.walk(automaton.start(), text)?;
         automaton.with_answers(|core| LexemeGraph::build(core, text, steps))
     }
@@ -102,7 +102,7 @@ impl<'a> LexemeGraph<'a> {
         })
     }
 
-    /// A place and those behind what is ignored there.
+    /// Returns a node and those after ignored input.
     fn skip_closure(&self, at: usize, steps: &mut StepBudget<'_, '_>) -> Result<Vec<usize>, Error> {
         let mut all = vec![at];
         let mut visited = 0;

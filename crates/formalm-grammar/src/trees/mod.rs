@@ -1,8 +1,13 @@
-//! Trees of members: which rules and lexemes a text is made of, in how many ways.
+//! Parse trees of members, and the number of trees of each.
 //!
-//! The machine of a grammar forgets what it read. A tree takes a second pass: the lexemes are
-//! recorded, a chart over them (Earley's, with one lexeme of lookahead, so that it is linear for
-//! ordinary grammars) packs all derivations, and one of them is taken out.
+//! The automaton forgets what it read, so a tree takes a second pass. The input is split into
+//! lexemes, an Earley chart with one lexeme of lookahead packs all derivations (in linear time for
+//! ordinary grammars), and one tree is extracted.
+//!
+//! ```text
+//!  bytes ─► tokenize ──────┐
+//!           lexeme_graph ──┴─► earley_chart ─► parse_forest ─► tree_builder ─► Parse
+//! ```
 
 mod earley_chart;
 mod earley_productions;
@@ -36,38 +41,38 @@ use parse_forest::ParseForest;
 use tokenize::{AllLexemes, OrderedLexemes};
 pub use tree_builder::{Branch, Part};
 
-/// Terminals that the texts of a rule begin with, and whether it may be empty.
+/// The terminals that a rule's strings start with, and whether the rule is nullable.
 pub type Beginnings = (Vec<usize>, bool);
 
-/// Trees of the members of one grammar.
+/// A parser for the members of one grammar.
 #[derive(Debug)]
 pub struct Trees {
     shaped: Shaped,
     productions: EarleyProductions,
-    /// The machines of the terminals, where lexemes are read in any way.
+    /// Automata of the terminals, if the chart reads bytes.
     automata: TerminalAutomata,
-    /// The machines of embedded languages.
+    /// Machines of sublanguages.
     embedded: Vec<Option<Arc<dyn Machine>>>,
-    /// Whether each of them looks ahead.
+    /// `true` for terminals with lookahead.
     ahead: Vec<bool>,
     ignored: Vec<u32>,
 }
 
-/// What was asked of a text.
+/// The result of a parse.
 #[derive(Debug)]
 pub struct Parse {
-    /// Number of trees; `None` if there is no end of them.
+    /// Number of trees; `None` if infinite.
     pub count: Option<BigUint>,
-    /// One tree, children before what they are children of.
+    /// One tree in postorder: children before their parent.
     pub branches: Vec<Branch>,
 }
 
 impl Trees {
-    /// Trees of a grammar.
+    /// Builds the parser of a grammar.
     ///
     /// # Errors
     ///
-    /// [`Error::Limit`] if its rules become too many productions.
+    /// [`Error::Limit`] if the rules are lowered to too many productions.
     pub fn new(shaped: Shaped, limits: Limits) -> Result<Trees, Error> {
         let grammar = &shaped.grammar;
         grammar.check()?;
@@ -75,7 +80,7 @@ impl Trees {
         let embedded: Vec<_> = grammar.terminals.iter().map(sublanguage_machine).collect();
         let lowering = LoweredRules::for_trees(grammar, &nullable, limits.productions)?;
         let ignored = ignored(grammar);
-        // Where lexemes are not one after the other, bytes say what may come next.
+        // If the lexemes do not form a single sequence, bytes serve as lookahead.
         let by_bytes = grammar.lexing == Lexing::Any || has_sublanguages(grammar);
         let firsts =
             if by_bytes { tokenize::first_bytes(&automata, &embedded)? } else { Vec::new() };
@@ -91,7 +96,7 @@ impl Trees {
         Ok(Trees { shaped, productions, automata, embedded, ahead, ignored })
     }
 
-    /// A shortest text of each terminal that is not empty; none for those without a text.
+    /// Returns a shortest nonempty string of each terminal; `None` for terminals without strings.
     ///
     /// # Errors
     ///
@@ -113,8 +118,8 @@ impl Trees {
         .collect()
     }
 
-    /// For each rule the terminals that its texts begin with, and whether it may be empty; `None`
-    /// if there are too many terminals to tell.
+    /// Returns, per rule, the terminals its strings start with and whether it is nullable; `None`
+    /// if there are too many terminals.
     ///
     /// # Errors
     ///
@@ -130,20 +135,20 @@ impl Trees {
         (lowering.productions, lowering.alternatives) =
             rows.filter(|(one, _)| has_text(one)).unzip();
         let count = grammar.terminals.len() as u32;
-        // By terminals, where a chart may go by bytes.
+        // By terminals, even if the chart reads bytes.
         let productions =
             EarleyProductions::new(lowering, count, count + grammar.start as u32, None);
         let rules = 0..grammar.rules.len() as u32;
         Ok(rules.map(|rule| productions.beginnings(count + rule)).collect())
     }
 
-    /// The grammar.
+    /// Returns the grammar with its tree shapes.
     pub fn shaped(&self) -> &Shaped {
         &self.shaped
     }
 
-    /// The trees of a text; `None` if it is not a member. `whole` trees show everything. Takes at
-    /// most so many `steps`, each a step of a derivation, a byte of a lexeme or a node of a tree.
+    /// Parses `text`; `None` if it is not a member. With `whole`, the tree shows everything. Takes
+    /// at most `steps` steps: a step of a derivation, a byte of a lexeme, or a node of a tree.
     ///
     /// # Errors
     ///

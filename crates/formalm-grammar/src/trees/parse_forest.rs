@@ -1,8 +1,9 @@
-//! How many trees a chart holds, and which one is taken.
+//! Counting the trees of a chart, and choosing one of them.
 //!
-//! Nodes and items make a graph: a node has the items at the ends of its productions, an item the
-//! items before it and what was read between. A part that comes back to itself has no end of
-//! trees; there a *rank* says which ways lead out: that of a node is above those of its children.
+//! Nodes and items form a graph: a node has its completed items, an item has its predecessors and
+//! the symbols between. A cyclic component has infinitely many trees. In such a component each
+//! vertex gets a *rank* that is greater for a node than for its children, and following decreasing
+//! ranks leads out of the cycle.
 
 use formalm_automata::Error;
 use num_bigint::BigUint;
@@ -11,7 +12,7 @@ use num_traits::{One, Zero};
 use super::earley_chart::{ChartChild, EarleyChart, NO_LINK};
 use super::earley_productions::StepBudget;
 
-/// Something of a chart: nodes come first, then items.
+/// A vertex of the forest: nodes first, then items.
 type Vertex = u32;
 
 /// The part of a chart below one node.
@@ -19,11 +20,11 @@ type Vertex = u32;
 pub(super) struct ParseForest<'a> {
     pub(super) chart: &'a EarleyChart<'a>,
     pub(super) root: u32,
-    /// By vertex: number of ways, `None` without end.
+    /// Number of trees by vertex; `None` if infinite.
     tree_counts: Vec<Option<BigUint>>,
-    /// By vertex: steps to the leaves within a part that comes back to itself; otherwise zero.
+    /// Rank by vertex within a cyclic component; zero elsewhere.
     ranks: Vec<u32>,
-    /// By vertex: which part it is of.
+    /// Component by vertex.
     components: Vec<u32>,
 }
 
@@ -47,7 +48,7 @@ impl<'a> ParseForest<'a> {
         Ok(forest)
     }
 
-    /// Number of trees below a node.
+    /// Returns the number of trees below a node.
     pub(super) fn tree_counts(&self, node: u32) -> Option<&BigUint> {
         self.tree_counts[node as usize].as_ref()
     }
@@ -56,8 +57,8 @@ impl<'a> ParseForest<'a> {
         self.chart.nodes.len() as u32 + item
     }
 
-    /// What a vertex is made of: sums of products of others. A beginning of a production has one
-    /// product of nothing.
+    /// Returns the alternatives of a vertex, each a product of up to two vertices. The start of a
+    /// production has one empty product.
     fn alternatives(&self, vertex: Vertex) -> Vec<[Option<Vertex>; 2]> {
         let nodes = self.chart.nodes.len() as u32;
         if vertex < nodes {
@@ -75,8 +76,8 @@ impl<'a> ParseForest<'a> {
         back_pointers.map(|one| [Some(self.item(one.before)), child(one.child)]).collect()
     }
 
-    /// Goes through all below the root, and settles each part that comes back to itself when all
-    /// below it is settled (Tarjan's algorithm).
+    /// Visits everything below the root, and solves each strongly connected component after those
+    /// below it (Tarjan's algorithm).
     fn find_components(
         &mut self,
         root: Vertex,
@@ -154,7 +155,8 @@ impl<'a> ParseForest<'a> {
             self.tree_counts[one as usize] = None;
             self.ranks[one as usize] = UNSEEN;
         }
-        // The least ranks: a node is above its best item, an item as high as the highest of a way.
+        // Minimal ranks: a node ranks above its best item, an item as high as the highest vertex of
+        // its best alternative.
         let mut changed = true;
         while changed {
             changed = false;
@@ -190,9 +192,10 @@ impl<'a> ParseForest<'a> {
         Some(total)
     }
 
-    /// The production that is taken for a node, by its last place, and its children: of the
-    /// alternatives the one written first, of its ways the one whose last child begins last, then
-    /// the one before. Ways that come back to the node are left out.
+    /// Chooses a derivation of a node: the last dot position of its production, and its children.
+    /// The first alternative as written wins; among its derivations, the one whose last child
+    /// starts last, then the second to last, and so on. Derivations through the node itself are
+    /// excluded.
     pub(super) fn choose_derivation(&self, node: u32) -> (u32, Vec<ChartChild>) {
         let bound = self.ranks[node as usize];
         let components = self.components[node as usize];
@@ -206,7 +209,7 @@ impl<'a> ParseForest<'a> {
         let items = items.filter(|&item| leads_out(self.item(item)));
         let position = |item: u32| self.chart.items[item as usize].position;
         let at = |item: u32| self.chart.items[item as usize].at;
-        // Several items of one place are of the whole text only: the longest is taken.
+        // Only the whole input can have several items at one dot position: the longest wins.
         let Some(mut item) =
             items.min_by_key(|&item| (position(item), std::cmp::Reverse(at(item))))
         else {
@@ -235,7 +238,8 @@ impl<'a> ParseForest<'a> {
         (last, children)
     }
 
-    /// Where a lexeme begins; those of one terminal may begin behind what is ignored.
+    /// Returns the start of a lexeme; lexemes of one terminal may start after different ignored
+    /// input.
     fn start_of(&self, child: ChartChild) -> usize {
         match child {
             ChartChild::Lexeme(lexeme) => self.chart.lexemes[lexeme as usize].start,

@@ -1,5 +1,5 @@
-//! The lexemes of a text: one after the other where they are ordered, all that there are where
-//! they are read in any way.
+//! The lexemes of an input: a single sequence with ordered lexing, all possible ones with
+//! [`crate::Lexing::Any`].
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::state::{Configuration, GrammarState};
 /// Before the first step.
 const NO_STEP: u32 = u32::MAX;
 
-/// The bytes that a terminal matched.
+/// A terminal and the bytes that it matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lexeme {
     pub(crate) terminal: u32,
@@ -23,17 +23,18 @@ pub(crate) struct Lexeme {
     pub(crate) end: usize,
 }
 
-/// What a chart is made over.
+/// A source of lexemes for the chart.
 pub(super) trait LexemeSource {
-    /// Number of places before the last one.
+    /// Number of positions before the last one.
     fn len(&self) -> usize;
 
-    /// What comes next: a terminal, or a byte if lexemes are read in any way; nothing at the end.
+    /// Returns the lookahead at a position: a terminal, or a byte if the chart reads bytes; `None`
+    /// at the end.
     fn next(&self, at: usize) -> Option<u32>;
 
     fn is_free(&self) -> bool;
 
-    /// Lexemes of a terminal from a place, with the places behind them.
+    /// Returns the lexemes of a terminal that start at a position, each with the position after it.
     fn lexemes(
         &mut self,
         terminal: u32,
@@ -41,11 +42,11 @@ pub(super) trait LexemeSource {
         steps: &mut StepBudget<'_, '_>,
     ) -> Result<Vec<(Lexeme, usize)>, Error>;
 
-    /// Whether nothing but what is ignored follows.
+    /// Returns `true` if only ignored input follows.
     fn ends(&mut self, at: usize, steps: &mut StepBudget<'_, '_>) -> Result<bool, Error>;
 }
 
-/// Lexemes that are known.
+/// A known sequence of lexemes.
 pub(super) struct OrderedLexemes<'a> {
     lexemes: &'a [Lexeme],
 }
@@ -84,17 +85,17 @@ impl LexemeSource for OrderedLexemes<'_> {
     }
 }
 
-/// The machines of terminals, and of embedded languages.
+/// The automata of terminals, and the machines of sublanguages.
 type MachineSlices<'a> = (&'a [Option<Arc<TerminalAutomaton>>], &'a [Option<Arc<dyn Machine>>]);
 
-/// Lexemes in every way there is.
+/// All lexemes of an input, found on demand.
 pub(super) struct AllLexemes<'a> {
     automata: &'a [Option<Arc<TerminalAutomaton>>],
     embedded: &'a [Option<Arc<dyn Machine>>],
     ahead: &'a [bool],
     ignored: &'a [u32],
     text: &'a [u8],
-    /// Places behind what is ignored, by place.
+    /// Positions after ignored input, by position.
     skip_ends: FxHashMap<usize, Vec<usize>>,
 }
 
@@ -108,7 +109,7 @@ impl<'a> AllLexemes<'a> {
         AllLexemes { automata, embedded, ahead, ignored, text, skip_ends: FxHashMap::default() }
     }
 
-    /// Ends of the lexemes of a terminal, none of them empty.
+    /// Returns the ends of the nonempty lexemes of a terminal.
     fn lexeme_ends(
         &self,
         terminal: u32,
@@ -136,7 +137,8 @@ impl<'a> AllLexemes<'a> {
         Ok(ends)
     }
 
-    /// Whether what is left of the text is what a lexeme that ends here looks ahead for.
+    /// Returns `true` if the rest of the input satisfies the lookahead of a lexeme that ends at
+    /// `from`.
     fn lookahead_matches(
         &self,
         automaton: &TerminalAutomaton,
@@ -213,7 +215,7 @@ impl LexemeSource for AllLexemes<'_> {
     }
 }
 
-/// The bytes that lexemes of each terminal begin with.
+/// Returns the bytes that lexemes of each terminal start with.
 pub(super) fn first_bytes(
     automata: &[Option<Arc<TerminalAutomaton>>],
     embedded: &[Option<Arc<dyn Machine>>],
@@ -228,7 +230,7 @@ pub(super) fn first_bytes(
     automata.iter().zip(embedded).map(of).collect()
 }
 
-/// Ends of the members of an embedded language that begin at a place, none of them empty.
+/// Returns the ends of the nonempty members of a sublanguage that start at a position.
 fn sublanguage_ends(
     machine: &dyn Machine,
     text: &[u8],
@@ -248,18 +250,18 @@ fn sublanguage_ends(
     Ok(ends)
 }
 
-/// A reading with the way to it.
+/// A configuration, with the way it was reached.
 struct TokenizeStep {
     configuration: Configuration,
     before: u32,
-    /// The terminal whose lexeme ended here, if one did.
+    /// The terminal whose lexeme ended here, if any.
     ended_terminal: Option<u32>,
     at: usize,
 }
 
 impl GrammarAutomaton {
-    /// The lexemes of a member, those that are ignored left out; `None` if it is not one. At most
-    /// one way to cut a text into lexemes is right where they are ordered.
+    /// Returns the lexemes of a member without the ignored ones; `None` if the input is not a
+    /// member. With ordered lexing, at most one split is valid.
     pub(super) fn lexemes(&self, text: &[u8]) -> Result<Option<Vec<Lexeme>>, Error> {
         let core = &mut self.lock().core;
         let start = |configuration| TokenizeStep {
@@ -306,7 +308,7 @@ impl GrammarAutomaton {
 
 impl GrammarState {
     fn trace_lexemes(&self, steps: &[TokenizeStep], last: u32) -> Vec<Lexeme> {
-        // Ends of lexemes with the places before and behind, from the back.
+        // Ends of lexemes with the parser states before and after, last one first.
         let mut ends: Vec<(u32, usize, u32)> = Vec::new();
         let mut lexemes = Vec::new();
         let mut at = last;
@@ -330,7 +332,7 @@ impl GrammarState {
         lexemes
     }
 
-    /// Adds what a lexeme is to the rules, from the back.
+    /// Appends the terminals that a lexeme stands for, in reverse order.
     fn push_lexeme(
         &self,
         (terminal, start, end): (u32, usize, usize),
@@ -353,7 +355,7 @@ impl GrammarState {
         }
     }
 
-    /// The terminal that a lexeme is to the rules; `None` if it is ignored.
+    /// Returns the terminal of a lexeme in the rules; `None` if it is ignored.
     pub(super) fn terminal_for_parser(&self, terminal: u32) -> Option<u32> {
         match terminal.checked_sub(self.terminals) {
             Some(terminal) => Some(terminal),

@@ -1,4 +1,4 @@
-//! One tree, written out without recursion: children first.
+//! Extraction of one tree from a parse forest, iteratively and in postorder.
 
 use formalm_automata::Error;
 use num_bigint::BigUint;
@@ -9,36 +9,36 @@ use super::earley_productions::StepBudget;
 use super::parse_forest::ParseForest;
 use crate::trees::tree_shape::Kind;
 
-/// What a branch is of.
+/// The kind of a tree node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// A rule, and which of its alternatives.
+    /// A rule, and the index of its alternative.
     Rule(usize, usize),
-    /// A terminal.
+    /// A lexeme of a terminal.
     Lexeme(usize),
-    /// An optional part that is not there.
+    /// A placeholder for an absent optional part.
     Absent,
 }
 
 /// A node or leaf of a tree.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// What it is of.
+    /// The kind of the node.
     pub part: Part,
-    /// How many of the branches before it, not counting their own, are its children.
+    /// Number of children: the preceding branches, not counting their own children.
     pub children: usize,
-    /// The bytes of the text.
+    /// The byte range in the input.
     pub span: (usize, usize),
-    /// Whether trees show it.
+    /// `true` if trees show it.
     pub kept: bool,
-    /// Number of trees of it between these places; `None` without end.
+    /// Number of trees of this node over this range; `None` if infinite.
     pub ways: Option<BigUint>,
 }
 
-/// A node whose children are being written.
+/// A node whose children are being visited.
 struct OpenNode {
     node: u32,
-    /// Last place of the production.
+    /// Last dot position of its production.
     position: u32,
     children: Vec<ChartChild>,
     next: usize,
@@ -47,11 +47,11 @@ struct OpenNode {
     start: Option<usize>,
 }
 
-/// Steps that a part of no text within another one counts: a chart has each of them once, and a
-/// tree as often as rules double them.
+/// Steps charged for each child of an empty node. The chart holds an empty node once, but a tree
+/// may repeat it exponentially often. Chosen, not measured.
 const EMPTY_NODE_STEPS: usize = 32;
 
-/// The tree that is taken from a forest.
+/// Builds the chosen tree of a forest.
 pub(super) fn build_tree(
     trees: &Trees,
     forest: &ParseForest<'_>,
@@ -90,7 +90,7 @@ struct TreeWriter<'a> {
     forest: &'a ParseForest<'a>,
     whole: bool,
     branches: Vec<Branch>,
-    /// Where the last lexeme ended.
+    /// The end of the last lexeme.
     end: usize,
 }
 
@@ -128,13 +128,13 @@ impl TreeWriter<'_> {
         }
     }
 
-    /// Whether the part that is shown last is a rule: the top of a tree is one always.
+    /// Returns `true` if the last shown part is a rule, as the top of a tree must be.
     fn last_is_rule(&self) -> bool {
         let last = self.branches.iter().rev().find(|one| one.kept);
         last.is_some_and(|one| matches!(one.part, Part::Rule(..)))
     }
 
-    /// Writes a node behind its children, or leaves them to the node above.
+    /// Emits a node after its children, or passes its children to the parent.
     fn close_node(&mut self, done: OpenNode, above: Option<&mut OpenNode>, is_top: bool) {
         let Some(above) = above else { return };
         if let Some(start) = done.start {

@@ -1,35 +1,35 @@
-//! What trees show of a grammar.
+//! Tree shapes: which parts of a derivation parse trees show, and under which names.
 
 use crate::grammar::{Grammar, Node, Rule};
 
-/// What a rule is to trees.
+/// The kind of a rule in trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A rule that was written.
+    /// A rule of the grammar text.
     Rule,
-    /// One lexeme of a terminal, which trees leave out.
+    /// A lexeme of one terminal that trees omit.
     Hidden,
-    /// The empty text, for so many children that are not there.
+    /// A placeholder for a number of absent children.
     Absent(u32),
 }
 
-/// What trees show of a rule.
+/// The way in which trees show a rule.
 #[derive(Clone, Debug)]
 pub struct Shown {
-    /// Whether it was written, or stands for something that trees leave out.
+    /// The kind of the rule.
     pub kind: Kind,
-    /// What trees call the alternatives, where they do not call them as the rule.
+    /// Names of the alternatives in trees, where they differ from the rule's name.
     pub aliases: Vec<Option<String>>,
-    /// A node with one child is that child.
+    /// `true` if a node with one child is replaced by it.
     pub unwraps: bool,
-    /// Texts are shown too.
+    /// `true` if string literals are shown too.
     pub keeps_all: bool,
-    /// Its children are those of the node above.
+    /// `true` if its children belong to its parent.
     pub inlined: bool,
 }
 
 impl Shown {
-    /// Everything is shown.
+    /// Shows everything.
     pub const ALL: Shown = Shown {
         kind: Kind::Rule,
         aliases: Vec::new(),
@@ -37,7 +37,7 @@ impl Shown {
         keeps_all: true,
         inlined: false,
     };
-    /// All but texts.
+    /// Shows everything except string literals.
     pub(crate) const SOME: Shown = Shown {
         kind: Kind::Rule,
         aliases: Vec::new(),
@@ -47,17 +47,17 @@ impl Shown {
     };
 }
 
-/// A grammar with what trees show of each of its rules.
+/// A grammar with the tree shapes of its rules.
 #[derive(Clone, Debug)]
 pub struct Shaped {
-    /// The grammar; lexemes that trees leave out are rules of their own.
+    /// The grammar. Lexemes that trees omit are rules of their own.
     pub grammar: Grammar,
-    /// For each rule what trees show of it.
+    /// The tree shape of each rule.
     pub shown: Vec<Shown>,
 }
 
 impl Shaped {
-    /// The grammar without the rules that are not written.
+    /// Returns the grammar without the rules that were added for tree shapes.
     pub fn plain(&self) -> Grammar {
         let rules = self.grammar.rules.iter().zip(&self.shown);
         let rules = rules.map(|(rule, shown)| match shown.kind {

@@ -1,7 +1,7 @@
-//! Lexemes under way together with what must not match: the lexer as texts and masks read it.
+//! Lexer states: the threads of the current lexeme paired with the negative threads.
 //!
-//! A *scan* is a pair of lexer states. What a byte does to it depends on no stack and is
-//! remembered for good: scans are few and met again.
+//! The transition of a lexer state depends on no stack and is cached for good, because lexer states
+//! are few and recur. This is also the interface through which masks read tokens.
 
 mod priority;
 
@@ -16,39 +16,40 @@ use crate::interner::{NOTHING, union};
 use crate::lexer::ThreadKind;
 use crate::state::GrammarState;
 
-/// What a byte does to a scan.
+/// The transition of a lexer state on a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LexerTransition {
-    /// The scan if the lexeme goes on; [`NOTHING`] if it cannot.
+    /// The lexer state if the lexeme continues; [`NOTHING`] if it cannot.
     pub(crate) continued: u32,
-    /// How it may end here: a number of [`Scans::endings`]; [`NOTHING`] if it cannot.
+    /// The possible ends of the lexeme here, as an id of [`LexerStates::endings`]; [`NOTHING`] if
+    /// it cannot end.
     pub(crate) endings: u32,
-    /// The certificate does not say that all this can be completed.
+    /// `true` if the dead-end proof does not cover this transition.
     pub(crate) doubtful: bool,
 }
 
-/// The outcome of a byte that is not read.
+/// The transition on a byte that is not read.
 const DEAD: LexerTransition =
     LexerTransition { continued: NOTHING, endings: NOTHING, doubtful: false };
 
-/// Scans looked at before there is hope for one.
+/// Lexer states explored to decide that no lexeme can end. Chosen, not measured.
 const HOPELESS_SEARCH_STATES: usize = 500;
 
-/// The scans met so far. Number 0 reads nothing.
+/// The lexer states built so far. Id 0 reads nothing.
 #[derive(Debug)]
 pub(crate) struct LexerStates {
     pairs: Vec<(u32, u32)>,
     ids: FxHashMap<(u32, u32), u32>,
-    /// Per scan and class an outcome plus one, as far as sixteen bits go.
+    /// Per state and byte class an index into `outcomes`, plus one, if it fits 16 bits.
     rows: Vec<Option<Box<[u16]>>>,
-    /// The other ones.
+    /// The indices that do not fit.
     overflow: FxHashMap<(u32, u16), u32>,
     row_bytes: usize,
     outcomes: Vec<LexerTransition>,
     outcome_ids: FxHashMap<LexerTransition, u32>,
     endings: Vec<Arc<[Ending]>>,
     ending_ids: FxHashMap<Arc<[Ending]>, u32>,
-    /// Scans from which no lexeme ends, as far as was found out.
+    /// States from which no lexeme can end, as far as known.
     hopeless: FxHashSet<u32>,
 }
 
@@ -73,7 +74,7 @@ impl Default for LexerStates {
 }
 
 impl LexerStates {
-    /// The scan of a lexeme under way and of what must not match.
+    /// Interns the lexer state of a lexeme in progress with negative threads.
     pub(crate) fn intern(&mut self, lexeme: u32, negative_threads: u32) -> u32 {
         let pairs = &mut self.pairs;
         *self.ids.entry((lexeme, negative_threads)).or_insert_with(|| {
@@ -82,7 +83,7 @@ impl LexerStates {
         })
     }
 
-    /// The lexeme under way and what must not match.
+    /// Returns the lexeme in progress and the negative threads.
     pub(crate) fn pair(&self, lexer_state: u32) -> (u32, u32) {
         self.pairs[lexer_state as usize]
     }
@@ -152,7 +153,7 @@ impl LexerStates {
 }
 
 impl GrammarState {
-    /// What a byte does to a scan.
+    /// Returns the transition of a lexer state on a byte.
     #[inline]
     pub(crate) fn step_lexer_state(
         &mut self,
@@ -187,7 +188,7 @@ impl GrammarState {
         }
         outcome.endings = self.prune_hopeless_endings(outcome.endings)?;
         for one in &*self.lexer_states.endings(outcome.endings) {
-            // What else is left matters to contexts: it is looked at where one is known.
+            // Other leftover threads matter per context and are examined where one is known.
             let good = self.dies_at_separator(one.left)?
                 || (can_continue && self.is_lexeme_safe(NOTHING, one.left)?);
             outcome.doubtful |= self.is_lost_replacement(one.terminal) || !good;
@@ -195,8 +196,8 @@ impl GrammarState {
         Ok(outcome)
     }
 
-    /// Endings less those of lines in brackets behind which no lexeme can end: within brackets no
-    /// text ends either.
+    /// Drops the line ends inside brackets after which no lexeme can end; the input cannot end
+    /// inside brackets either.
     fn prune_hopeless_endings(&mut self, endings: u32) -> Result<u32, Error> {
         let Some((newline, all)) = self.indentation.as_ref().and_then(|one| one.in_brackets) else {
             return Ok(endings);
@@ -216,8 +217,8 @@ impl GrammarState {
         })
     }
 
-    /// Whether no lexeme ends whatever follows, as few bytes show: all that may be read makes match
-    /// what must not.
+    /// Returns `true` if a short exploration shows that no lexeme can end whatever follows, because
+    /// every continuation makes a negative thread match.
     fn is_hopeless(&mut self, lexer_state: u32) -> Result<bool, Error> {
         let mut met = vec![lexer_state];
         let mut seen = FxHashSet::from_iter([lexer_state]);
@@ -246,7 +247,8 @@ impl GrammarState {
         Ok(true)
     }
 
-    /// What a byte does to a scan; not whether it can be completed.
+    /// Computes the transition of a lexer state on a byte, without testing whether it can be
+    /// completed.
     pub(crate) fn outcome(&mut self, lexer_state: u32, byte: u8) -> Result<LexerTransition, Error> {
         let (lexeme, negative_threads) = self.lexer_states.pair(lexer_state);
         let read = self.lexer.step(lexeme, byte, &mut self.gss.meter)?;
@@ -280,7 +282,7 @@ impl GrammarState {
         let (endings, next) = self.preferred_endings(read, &matches, negative_threads);
         let mut outcome =
             LexerTransition { endings: self.lexer_states.intern_endings(endings), ..DEAD };
-        // A thread that must not match and yet has to is of no use.
+        // A thread that must match but is also a negative thread is useless.
         let mut lexeme = self.without_threads(next, negative_threads);
         if lexeme != next && self.lexing == Lexing::First {
             lexeme = self.cut_lower_priority(lexeme, self.terminals);
@@ -293,8 +295,8 @@ impl GrammarState {
         Ok(outcome)
     }
 
-    /// What must not match, and what is asked of the text that follows, after a byte; `None` if it
-    /// went wrong.
+    /// Returns the negative threads and lookahead conditions after a byte; `None` if one is
+    /// violated.
     pub(crate) fn step_negative_threads(
         &mut self,
         negative_threads: u32,

@@ -1,4 +1,4 @@
-//! Which terminal a lexeme ends as, and which may still go on.
+//! Lexeme priority: which terminal a lexeme ends as, and which threads may continue.
 
 use formalm_automata::Ending;
 
@@ -7,7 +7,7 @@ use crate::indentation::NO_COLUMN;
 use crate::lexer::{Lexer, ThreadKind};
 use crate::state::GrammarState;
 
-/// A terminal that matches, in some cases only if what follows is read from a state.
+/// A matching terminal, perhaps conditional on the following input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LexemeMatch {
     pub(super) terminal: u32,
@@ -15,14 +15,14 @@ pub(super) struct LexemeMatch {
 }
 
 impl LexemeMatch {
-    /// The thread that reads what follows, if something is asked of that.
+    /// Returns the thread that checks the condition, if there is one.
     pub(super) fn condition(self, lexer: &mut Lexer, kind: ThreadKind) -> Option<u32> {
         self.condition_state.map(|state| lexer.lookahead_thread(self.terminal, state, kind))
     }
 }
 
 impl GrammarState {
-    /// Everything that matches, in order of preference.
+    /// Returns all matches, by priority.
     pub(super) fn matches(&self, read: crate::lexer::LexerStep) -> Vec<LexemeMatch> {
         let without_columns = self.lexer.lists.get(read.matches).iter();
         let mut all: Vec<LexemeMatch> = without_columns
@@ -33,13 +33,14 @@ impl GrammarState {
             lookahead_thread
                 .map(|one| LexemeMatch { terminal: one[0], condition_state: Some(one[1]) }),
         );
-        // Those behind a match that was in question are beaten, but for what only watches.
+        // A confirmed match beats lower priorities, except threads that only track replacements.
         all.retain(|one| one.terminal <= read.confirmed || one.terminal >= self.terminals);
         all.sort_unstable();
         all
     }
 
-    /// How a lexeme may end, where lexemes are ordered, and the threads that may go on.
+    /// Returns the possible ends of a lexeme under ordered lexing, and the threads that may
+    /// continue.
     pub(super) fn preferred_endings(
         &mut self,
         read: crate::lexer::LexerStep,
@@ -52,7 +53,7 @@ impl GrammarState {
             next = self.cut_lower_priority(next, read.confirmed.min(self.terminals));
         }
         let mut endings = Vec::new();
-        // What matched before this one, and is no match because of what follows.
+        // Conditions of earlier matches, which must fail for this one to win.
         let mut unless = negative_threads;
         let terminals = self.terminals;
         for one in matches.iter().filter(|one| one.terminal < terminals) {
@@ -60,7 +61,7 @@ impl GrammarState {
                 break;
             }
             let continuing = if first { self.cut_lower_priority(next, one.terminal) } else { next };
-            // The lexeme ends here only if nothing that could go on matches later.
+            // The lexeme ends here only if no continuing thread matches later.
             let rest = self.lexeme_threads(continuing);
             let rest = self.lexer.without_columns(rest);
             let mut left = self.union_threads(unless, rest);
@@ -89,7 +90,7 @@ impl GrammarState {
         (endings, next)
     }
 
-    /// Threads of a lexeme that ask whether a terminal before this one matched.
+    /// Returns the guard threads of matches with higher priority.
     fn earlier_guards(&self, lexeme: u32, terminal: u32) -> Vec<u32> {
         let threads = self.lexer.lists.get(lexeme).iter().copied();
         let condition_state = |one: &u32| {
@@ -98,8 +99,8 @@ impl GrammarState {
         threads.filter(condition_state).collect()
     }
 
-    /// The threads of a lexeme that are not behind the terminal that matched, those that watch
-    /// what they may become, and those that ask whether they are beaten.
+    /// Drops the threads of lower priority than `matched`, unless they track a possible replacement
+    /// or guard a match that still matters.
     pub(super) fn cut_lower_priority(&mut self, lexeme: u32, matched: u32) -> u32 {
         let (lexer, replaced) = (&self.lexer, &self.replaced);
         let threads = lexer.lists.copy(lexeme);
@@ -126,7 +127,7 @@ impl GrammarState {
         self.lexer.lists.intern(&kept)
     }
 
-    /// The threads of a lexeme that do not only watch or ask.
+    /// Returns the lexeme threads, without guards and threads that track replacements.
     fn lexeme_threads(&mut self, lexeme: u32) -> u32 {
         if self.lexing != Lexing::First {
             return lexeme;
@@ -139,8 +140,8 @@ impl GrammarState {
         self.lexer.lists.intern(&kept)
     }
 
-    /// What a lexeme becomes, given everything that matches it; `None` for the end of a line that
-    /// leads to none.
+    /// Returns the terminal that a lexeme ends as, given everything that matches it. Returns `None`
+    /// for a line end that starts no line.
     fn ending_terminal(&self, winner: u32, read: crate::lexer::LexerStep) -> Option<u32> {
         if let Some(indentation) = &self.indentation
             && winner == indentation.newline

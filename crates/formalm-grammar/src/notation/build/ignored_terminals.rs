@@ -1,4 +1,4 @@
-//! What may stand anywhere, as terminals.
+//! The terminals of `%ignore` and `%whole`.
 
 use formalm_automata::{Error, Span};
 
@@ -17,7 +17,7 @@ impl GrammarBuilder<'_> {
     fn ignored(&mut self, tree: &SyntaxTree, span: Span) -> Result<usize, Error> {
         match unwrap_single(tree) {
             SyntaxTree::Name(name, _, span) => self.named(name, *span),
-            // A terminal of its own, although another one may have the same text.
+            // A terminal of its own, even if another one has the same string.
             SyntaxTree::Atom(atom) if self.lexing == Lexing::First => {
                 let sort_name = format!("__IGNORE_{}", self.terminals.len());
                 let (text, pattern_lengths) = (atom.text.clone(), PatternLengths::of_atom(atom));
@@ -46,7 +46,7 @@ impl GrammarBuilder<'_> {
         }
     }
 
-    /// Terminals that no lexeme may end within; never those of rules, whatever they are called.
+    /// Returns the terminals that no lexeme may end inside. They are distinct from those of rules.
     pub(in crate::notation) fn uncuttable_terminals(&mut self) -> Result<Vec<usize>, Error> {
         self.source.whole.iter().map(|(tree, span)| self.whole(tree, *span)).collect()
     }

@@ -1,4 +1,4 @@
-//! Terminals that tell indentation, by name.
+//! The indentation terminals of a Lark text, by name.
 
 use formalm_automata::{Error, Expression};
 
@@ -8,26 +8,26 @@ use crate::notation::build::GrammarBuilder;
 use crate::notation::lark::terminal_length::PatternLengths;
 use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 
-/// How indentation is told, with the names of terminals in a text of Lark.
+/// The indentation rules of a grammar, with terminals given by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Levels {
-    /// The terminal of line breaks, which is defined.
+    /// The newline terminal, which the text defines.
     pub newline: String,
-    /// The terminal in front of a level, which is declared.
+    /// The terminal before an indented block, which the text declares.
     pub indent: String,
-    /// The terminal behind a level, which is declared.
+    /// The terminal after an indented block, which the text declares.
     pub dedent: String,
-    /// Names, or texts in rules, of what opens brackets.
+    /// Opening brackets, by terminal name or by string.
     pub opening: Vec<String>,
-    /// Names, or texts in rules, of what closes brackets.
+    /// Closing brackets, by terminal name or by string.
     pub closing: Vec<String>,
-    /// How columns are counted.
+    /// The rules for counting columns.
     pub rules: Rules,
-    /// The width of a tab.
+    /// The width of a tab, in columns.
     pub tab: u32,
-    /// The widest indentation.
+    /// The widest indentation, in columns.
     pub widest: u32,
-    /// Most levels, the outermost one among them.
+    /// Maximum number of levels, including the outermost.
     pub levels: u32,
 }
 
@@ -36,13 +36,13 @@ fn refused(message: String, hint: &str) -> Error {
 }
 
 impl GrammarBuilder<'_> {
-    /// The number of a terminal that columns tell, if a name is that of one.
+    /// Returns the index of an indentation terminal, if a name denotes one.
     pub(in crate::notation) fn level(&self, name: &str) -> Option<usize> {
         let levels = self.levels?;
         [&levels.indent, &levels.dedent].iter().position(|one| *one == name)
     }
 
-    /// Takes up the terminals that columns tell: the first two.
+    /// Adds the indentation terminals, which come first.
     pub(in crate::notation) fn add_indent_terminals(&mut self) -> Result<(), Error> {
         let Some(levels) = self.levels else { return Ok(()) };
         for name in [&levels.indent, &levels.dedent] {
@@ -65,7 +65,7 @@ impl GrammarBuilder<'_> {
         Ok(())
     }
 
-    /// How indentation is told, by numbers of terminals.
+    /// Returns the indentation rules with terminals by index.
     pub(in crate::notation) fn indentation(&self) -> Result<Option<Indentation>, Error> {
         let Some(levels) = self.levels else { return Ok(None) };
         let found = |name: &str| {

@@ -1,4 +1,5 @@
-//! From a tree to a grammar: names become numbers, parts of terminals one pattern.
+//! Translation of syntax trees to a [`Grammar`]: names become indices, and the parts of a terminal
+//! become one pattern.
 
 mod ignored_terminals;
 pub(super) mod indent_terminals;
@@ -26,51 +27,51 @@ use crate::notation::{GrammarSource, RuleSource, SyntaxTree, TerminalSource};
 use crate::trees::tree_shape::Shown;
 pub(super) use rule_bodies::argument_context;
 
-/// Names within names of terminals.
+/// Maximum nesting of names in terminals. Chosen, not measured; the builder recurses to this depth.
 pub(super) const MAX_DEPTH: usize = 100;
-/// Parts of all terminals together.
+/// Maximum parts of all terminals together. Chosen, not measured.
 pub(super) const MAX_PARTS: u64 = 1_000_000;
 
 pub(super) struct GrammarBuilder<'a> {
     text: &'a str,
     pub(super) source: &'a GrammarSource,
-    /// How indentation is told, if it is.
+    /// The names of the indentation terminals, if indentation matters.
     pub(super) levels: Option<&'a Levels>,
     pub(super) lexing: Lexing,
     pub(super) defined: FxHashMap<&'a str, &'a TerminalSource>,
-    /// Declared terminals that are languages.
+    /// Declared terminals given as languages.
     pub(super) given: FxHashMap<&'a str, &'a Expression>,
-    /// Declared rules, and languages within rules, that are languages of any kind.
+    /// Declared rules and inline languages given as languages of any kind.
     embedded: FxHashMap<&'a str, &'a Embedded>,
-    /// Terminals that are put together as languages.
+    /// Terminals combined from languages, not patterns.
     pub(super) algebra_terminals: FxHashSet<&'a str>,
     pub(super) templates: FxHashMap<&'a str, &'a RuleSource>,
     pub(super) terminals: Vec<RankedTerminal>,
     by_name: FxHashMap<String, usize>,
     pub(super) by_atom: FxHashMap<String, usize>,
-    /// Terminals with a name that are one text or pattern, by how that is written.
+    /// Named terminals that consist of one string or pattern, by its identity.
     pub(super) named_atoms: FxHashMap<String, &'a TerminalSource>,
     pub(super) rules: Vec<Rule>,
-    /// Of each rule, what trees show of it.
+    /// The tree shape of each rule.
     pub(super) shown: Vec<Shown>,
-    /// Whether rules are made for what trees do not show.
+    /// `true` if rules are added for what trees omit.
     pub(super) shaped: bool,
-    /// Rules of lexemes that trees leave out, and of parts that are not there, by their size.
+    /// Rules of omitted lexemes and of placeholders.
     pub(super) tree_markers: FxHashMap<TreeMarker, usize>,
     instances: FxHashMap<String, usize>,
-    /// Rules to write out: the definition and what its parameters stand for.
+    /// Rules to translate: index, definition, and template arguments.
     queue: Vec<(usize, &'a RuleSource, Vec<SyntaxTree>)>,
     pub(super) notes: Vec<Note>,
-    /// Names that texts and patterns within rules are sorted by, by their keys.
+    /// Names that sort anonymous atoms, by identity.
     anonymous_names: FxHashMap<String, String>,
     pub(super) parts: Cell<u64>,
-    /// The same of arguments of templates.
+    /// Parts of template arguments expanded so far.
     argument_context: Cell<u64>,
-    /// Rules may stand within what is put together as languages: there is nothing else.
+    /// `true` if rules may occur inside languages, because the notation has no terminals.
     pub(super) rules_within: bool,
 }
 
-/// The grammar that a text defines.
+/// Builds the grammar of a text.
 pub(super) fn grammar(
     text: &str,
     source: GrammarSource,
@@ -122,7 +123,7 @@ pub(super) fn grammar(
     if !first.parameters.is_empty() {
         return Err(build.refuse(first.span, "a template cannot be the start", None));
     }
-    // Where order is Lark's, a text that is ignored is so in rules too.
+    // In Lark's order, an ignored string is ignored in rules too.
     let first = if lexing == Lexing::First { build.ignored_terminals()? } else { Vec::new() };
     let needed_symbols = build.needed_symbols(&start);
     build.check_unused_terminals(&needed_symbols)?;
@@ -189,7 +190,7 @@ impl<'a> GrammarBuilder<'a> {
         self.defined.contains_key(name) || self.given.contains_key(name)
     }
 
-    /// Refuses a start rule that there is not.
+    /// Builds the error for a missing start rule.
     fn missing_start(&self, name: &str) -> Error {
         let Some(first) = self.source.rules.first() else {
             let message = format!("the grammar has no rule {name} to start with, nor any other");
@@ -200,7 +201,7 @@ impl<'a> GrammarBuilder<'a> {
         self.refuse(first.span, &message, Some(&hint))
     }
 
-    /// Whether a name is that of a language of any kind.
+    /// Returns `true` for the name of a language of any kind.
     pub(super) fn is_embedded(&self, name: &str) -> bool {
         self.embedded.contains_key(name)
     }

@@ -1,4 +1,4 @@
-//! Names of rules, templates and terminals.
+//! Name resolution: the definitions of rules, templates, terminals and given languages.
 
 use formalm_automata::{Error, Expression, Resource, Span};
 
@@ -8,18 +8,18 @@ use crate::notation::syntax_tree::to_source;
 use crate::notation::{SyntaxTree, TerminalSource};
 use crate::trees::tree_shape::Shown;
 
-/// Templates written out.
+/// Maximum number of template instances. Chosen, not measured.
 const MAX_TEMPLATE_INSTANCES: usize = 10_000;
 
 impl GrammarBuilder<'_> {
-    /// Takes up all names; each may be defined once.
+    /// Collects all names. Fails if one is defined twice.
     pub(super) fn collect_names(
         &mut self,
         languages: &[(String, Expression)],
     ) -> Result<(), Error> {
         for one in &self.source.terminals {
             let other = self.defined.insert(&one.name, one);
-            // The same import may be written twice.
+            // The same import may occur twice.
             if other.is_some_and(|other| one.imported.is_none() || one.imported != other.imported) {
                 return Err(self.refuse(one.span, &format!("{} is defined twice", one.name), None));
             }
@@ -32,7 +32,7 @@ impl GrammarBuilder<'_> {
         for (name, span) in &self.source.declared {
             let defined = self.defined.contains_key(name.as_str())
                 || self.templates.contains_key(name.as_str());
-            // What is given as well has refusals of its own.
+            // Given languages are checked separately.
             let given = self.given.contains_key(name.as_str())
                 || self.is_embedded(name)
                 || self.level(name).is_some();
@@ -60,9 +60,9 @@ impl GrammarBuilder<'_> {
         Ok(())
     }
 
-    /// The same text within a rule is the same terminal.
+    /// Collects named terminals by their atom: the same string in a rule is the same terminal.
     fn collect_named_atoms(&mut self) {
-        // Of several names, Lark takes the last, and those that are imported come first.
+        // Of several names, Lark takes the last, with imported ones first.
         let first = self.lexing == Lexing::First;
         let mut all: Vec<&TerminalSource> = self.source.terminals.iter().collect();
         if first {
@@ -79,7 +79,8 @@ impl GrammarBuilder<'_> {
         }
     }
 
-    /// Takes up the names of languages of any kind: each is declared, and no rule.
+    /// Checks the names of given languages of any kind: each must be declared and must not be a
+    /// rule.
     pub(super) fn check_sublanguage_names(&self, all: &[(String, Embedded)]) -> Result<(), Error> {
         for (at, (name, _)) in all.iter().enumerate() {
             let declared = self.source.declared.iter().any(|one| one.0 == *name)
@@ -99,7 +100,7 @@ impl GrammarBuilder<'_> {
         Ok(())
     }
 
-    /// The number of a rule or of a template with arguments.
+    /// Returns the index of a rule or template instance.
     pub(super) fn rule(
         &mut self,
         name: &str,

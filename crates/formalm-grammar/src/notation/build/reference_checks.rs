@@ -1,4 +1,5 @@
-//! Names in right-hand sides: each has to be defined, and only templates take arguments.
+//! Reference checks: every name in a right-hand side must be defined, and only templates take
+//! arguments.
 
 use formalm_automata::{Error, Span};
 
@@ -7,8 +8,7 @@ use crate::notation::syntax_tree::unwrap_single;
 use crate::notation::{RuleSource, SyntaxTree};
 
 impl GrammarBuilder<'_> {
-    /// Refuses names that nothing defines, and arguments of what is no template, also where neither
-    /// would be looked at.
+    /// Refuses undefined names and misplaced arguments, including those in unused definitions.
     pub(in crate::notation) fn check_references(&self) -> Result<(), Error> {
         let source = self.source;
         for one in &source.rules {
@@ -22,10 +22,10 @@ impl GrammarBuilder<'_> {
         Ok(())
     }
 
-    /// Checks a right-hand side of a rule with `parameters`. Without them it is that of a terminal,
-    /// whose names are looked up where it is put together.
+    /// Checks a right-hand side. `parameters` is `None` for a terminal, whose names are resolved
+    /// when it is built.
     fn check_names(&self, body: &SyntaxTree, parameters: Option<&[String]>) -> Result<(), Error> {
-        // A template as an argument takes its own where its parameter stands.
+        // A template passed as an argument receives its own arguments where its parameter occurs.
         let mut open = vec![(body, false)];
         while let Some((tree, is_argument)) = open.pop() {
             match unwrap_single(tree) {

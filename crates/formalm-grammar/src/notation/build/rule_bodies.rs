@@ -1,4 +1,5 @@
-//! Right-hand sides: names become numbers.
+//! Translation of right-hand sides: names become rule and terminal indices, and templates are
+//! expanded.
 
 use formalm_automata::{Error, Resource, Span};
 
@@ -11,7 +12,7 @@ use crate::notation::syntax_tree::{keep_all_strings, substitute, template_name, 
 use crate::notation::{RuleSource, SyntaxTree};
 use crate::trees::tree_shape::Shown;
 
-/// Parts of arguments of templates that are written out, in all rules together.
+/// Maximum parts of template arguments expanded in all rules together. Chosen, not measured.
 const MAX_EXPANDED_PARTS: u64 = 200_000;
 
 impl GrammarBuilder<'_> {
@@ -92,7 +93,7 @@ impl GrammarBuilder<'_> {
 }
 
 impl GrammarBuilder<'_> {
-    /// The arguments of a template within a rule, those of the rule filled in.
+    /// Substitutes the arguments of a rule into those of a template inside it.
     fn arguments(
         &self,
         arguments: &[SyntaxTree],
@@ -107,7 +108,7 @@ impl GrammarBuilder<'_> {
         for one in arguments {
             self.count_expansion(weight(one, rule, &weights))?;
             let mut one = substitute(one, rule, given);
-            // What was an argument already had its texts kept where it was written, or not.
+            // An argument already had its strings kept or not where it was written.
             if rule.shown.keeps_all && !std::ptr::eq(rule, &KEEP_STRINGS) {
                 keep_all_strings(&mut one);
             }
@@ -116,17 +117,17 @@ impl GrammarBuilder<'_> {
         Ok(list)
     }
 
-    /// Counts parts of templates that are written out: names of templates without end grow with
-    /// every one, and may double.
+    /// Counts expanded parts: the names of endless templates grow with every expansion, and may
+    /// double.
     fn count_expansion(&self, parts: u64) -> Result<(), Error> {
         self.argument_context.set(self.argument_context.get().saturating_add(parts));
         check(Resource::Terms, self.argument_context.get(), MAX_EXPANDED_PARTS)
     }
 }
 
-/// Rules without parameters, for arguments that were substituted already.
+/// The context of substituted arguments: a rule without parameters.
 static HIDE_STRINGS: RuleSource = nameless(Shown::SOME);
-/// The same that shows texts too.
+/// As [`HIDE_STRINGS`], showing strings too.
 static KEEP_STRINGS: RuleSource = nameless(Shown::ALL);
 
 const fn nameless(shown: Shown) -> RuleSource {
@@ -140,7 +141,7 @@ const fn nameless(shown: Shown) -> RuleSource {
     }
 }
 
-/// The rule that arguments of a template stand in once they are written out: its signs are theirs.
+/// Returns the context of a template's arguments, which takes over its tree signs.
 pub(in crate::notation) fn argument_context(template: &RuleSource) -> &'static RuleSource {
     if template.shown.keeps_all { &KEEP_STRINGS } else { &HIDE_STRINGS }
 }

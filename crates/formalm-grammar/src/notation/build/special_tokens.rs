@@ -1,4 +1,4 @@
-//! Special tokens in a text of Lark or GBNF: `<|name|>`.
+//! Special tokens in Lark and GBNF texts: `<|name|>`.
 
 use formalm_automata::{Error, Expression, Span, special_bytes};
 
@@ -10,7 +10,7 @@ use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 use crate::notation::{GrammarSource, SyntaxTree};
 
 impl GrammarSource {
-    /// A special token that the text names, with its angle brackets.
+    /// Reads a special token with its angle brackets.
     pub(in crate::notation) fn special(
         &mut self,
         scanner: &mut Scanner,
@@ -40,7 +40,7 @@ impl GrammarSource {
     }
 }
 
-/// Whether this is the number of a token, as in `<[12]>`, or several.
+/// Returns `true` for token ids, as in `<[12]>`.
 fn is_number(inner: &str) -> bool {
     let inner = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
     let is_part = |one: char| one.is_ascii_digit() || "^,-".contains(one);
@@ -50,7 +50,8 @@ fn is_number(inner: &str) -> bool {
 }
 
 impl GrammarBuilder<'_> {
-    /// The terminal of a special token. No other one begins as it does, so it has no rank.
+    /// Adds the terminal of a special token. No other terminal shares a prefix with it, so its
+    /// priority is irrelevant.
     pub(in crate::notation) fn special_terminal(
         &mut self,
         name: &str,

@@ -1,7 +1,8 @@
-//! Parts that are put together as languages: `A - B`, `A & B`, `~A`, and languages that are given.
+//! Terminal algebra: parts combined as languages with `A - B`, `A & B` and `~A`, or given as
+//! languages.
 //!
-//! The difference and the intersection of two context-free languages need not be one, so the parts
-//! have to be regular: no rule in them comes back to itself.
+//! Context-free languages are not closed under difference and intersection, so the parts must be
+//! regular: no rule in them is recursive.
 
 use formalm_automata::{Error, Expression, Span};
 
@@ -16,7 +17,7 @@ use crate::notation::syntax_tree::{substitute, to_source};
 use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 
 impl GrammarBuilder<'_> {
-    /// The terminal of a difference.
+    /// Returns the terminal of a difference.
     pub(in crate::notation) fn difference(
         &mut self,
         first: &SyntaxTree,
@@ -40,7 +41,7 @@ impl GrammarBuilder<'_> {
         Ok(self.terminals.len() - 1)
     }
 
-    /// Finds the terminals that are no patterns: they are put together as languages.
+    /// Finds the terminals that must be combined as languages because they are not patterns.
     pub(in crate::notation) fn find_algebra_terminals(&mut self) {
         let mut before = usize::MAX;
         while before != self.algebra_terminals.len() {
@@ -53,7 +54,7 @@ impl GrammarBuilder<'_> {
         }
     }
 
-    /// Whether a part of a terminal is no pattern.
+    /// Returns `true` if a part of a terminal is not a pattern.
     pub(in crate::notation) fn uses_algebra(&self, tree: &SyntaxTree) -> bool {
         match tree {
             SyntaxTree::Atom(_) => false,
@@ -71,7 +72,7 @@ impl GrammarBuilder<'_> {
         }
     }
 
-    /// The language of a leaf, which must not depend on what stands beside it.
+    /// Returns the language of an atom. Fails if it depends on its context.
     fn alone(&self, atom: &Atom) -> Result<Expression, Error> {
         let lookaround = lookaround_of(&atom.node);
         if lookaround.ahead || lookaround.before.is_some() || is_lazy(&atom.node) {
@@ -84,7 +85,7 @@ impl GrammarBuilder<'_> {
         Ok(pattern_expression(atom.node.clone()))
     }
 
-    /// A part as a regular language.
+    /// Translates a part to a regular language.
     pub(in crate::notation) fn regular(
         &self,
         tree: &SyntaxTree,

@@ -1,4 +1,4 @@
-//! Terminals: parts of one are one pattern.
+//! Translation of terminals: the parts of each become one pattern or one language.
 
 use formalm_automata::syntax;
 use formalm_automata::{Error, Expression, Resource, Span};
@@ -14,7 +14,7 @@ use crate::notation::syntax_tree::unwrap_single;
 use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 
 impl<'a> GrammarBuilder<'a> {
-    /// The one text or pattern that a part of a terminal is, by other names too.
+    /// Returns the string or pattern that a part of a terminal consists of, following names.
     pub(in crate::notation) fn single_atom(
         &self,
         tree: &'a SyntaxTree,
@@ -31,10 +31,10 @@ impl<'a> GrammarBuilder<'a> {
         }
     }
 
-    /// The terminal of a text or pattern within a rule.
+    /// Returns the terminal of a string or pattern in a rule.
     pub(in crate::notation) fn anonymous(&mut self, atom: &Atom) -> Result<usize, Error> {
         if let Some(&at) = self.by_atom.get(&atom.identity) {
-            // Rules are written out as they are met: where it is written first may come later.
+            // Rules are translated in order of use, so an earlier occurrence may come later.
             let span = &mut self.terminals[at].terminal.span;
             *span = span.map(|met| if atom.span.start < met.start { atom.span } else { met });
             return Ok(at);
@@ -54,7 +54,7 @@ impl<'a> GrammarBuilder<'a> {
         Ok(at)
     }
 
-    /// The terminal of a name.
+    /// Returns the terminal of a name.
     pub(in crate::notation) fn named(&mut self, name: &str, span: Span) -> Result<usize, Error> {
         if let Some(&at) = self.by_name.get(name) {
             return Ok(at);
@@ -94,7 +94,7 @@ impl<'a> GrammarBuilder<'a> {
         Ok(at)
     }
 
-    /// A terminal that is a language; it competes as a pattern without end.
+    /// Adds a terminal given as a language; it competes as a pattern of unbounded length.
     pub(in crate::notation) fn language_terminal(
         &mut self,
         name: &str,
@@ -120,7 +120,7 @@ impl<'a> GrammarBuilder<'a> {
         Ok(self.terminals.len() - 1)
     }
 
-    /// Notes priorities, which choose among lexemes, where all lexemes are read.
+    /// Notes priorities that have no effect because all lexemes are read.
     pub(super) fn note_unused_priorities(&mut self) {
         for one in self.source.terminals.iter().filter(|one| one.priority != 0) {
             let message = format!(
@@ -131,14 +131,14 @@ impl<'a> GrammarBuilder<'a> {
         }
     }
 
-    /// The number of a language of any kind, if a name is that of one.
+    /// Returns the terminal of a language of any kind, if a name denotes one.
     pub(super) fn embedded(&mut self, name: &str, span: Span) -> Option<usize> {
         let embedded = Some((*self.embedded.get(name)?).clone());
         if let Some(&at) = self.by_name.get(name) {
             return Some(at);
         }
         self.by_name.insert(name.to_owned(), self.terminals.len());
-        // What is written within a rule is named by its notation.
+        // An inline language is named by its notation.
         let shown = name.split('@').next().unwrap_or(name).to_owned();
         let kind = TerminalRank {
             priority: 0,
@@ -152,7 +152,7 @@ impl<'a> GrammarBuilder<'a> {
         Some(self.terminals.len() - 1)
     }
 
-    /// A part of a terminal as a pattern.
+    /// Translates a part of a terminal to a pattern.
     pub(in crate::notation) fn pattern(
         &self,
         tree: &SyntaxTree,
@@ -163,7 +163,7 @@ impl<'a> GrammarBuilder<'a> {
             let message = "a terminal refers to itself, or to others too deeply";
             return Err(self.refuse(span, message, Some("make it a rule: rules may recur")));
         }
-        // Terminals within terminals are written out, which can double at every level.
+        // Terminals inside terminals are expanded, which can double at every level.
         self.parts.set(self.parts.get() + 1);
         check(Resource::Terms, self.parts.get(), MAX_PARTS)?;
         let all = |list: &[SyntaxTree]| {
@@ -185,7 +185,7 @@ impl<'a> GrammarBuilder<'a> {
             },
             SyntaxTree::Sequence(list) => syntax::Node::Concat(all(list)?),
             SyntaxTree::Choice(list) if self.lexing == Lexing::First => {
-                // Lark puts the alternatives within a terminal in this order.
+                // Lark sorts the alternatives inside a terminal in this order.
                 let mut ranked: Vec<_> = list
                     .iter()
                     .map(|one| self.pattern_lengths(one).alternative_rank())

@@ -1,5 +1,5 @@
-//! What trees do not show, and marks for what is not there: as rules of their own, so that the
-//! right-hand sides of a grammar stay what they are.
+//! Tree markers: rules added for omitted lexemes and for placeholders, so that right-hand sides
+//! stay unchanged.
 
 use crate::grammar::{Node, Rule};
 use crate::notation::build::{GrammarBuilder, argument_context};
@@ -7,17 +7,17 @@ use crate::notation::syntax_tree::template_name;
 use crate::notation::{RuleSource, SyntaxTree};
 use crate::trees::tree_shape::{Kind, Shown};
 
-/// What a rule stands for.
+/// The meaning of a marker rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::notation) enum TreeMarker {
-    /// A lexeme of a terminal that trees leave out.
+    /// A lexeme that trees omit.
     Hidden(usize),
-    /// So many parts that are not there.
+    /// A number of absent children.
     Absent(u32),
 }
 
 impl GrammarBuilder<'_> {
-    /// A terminal at one place of a rule.
+    /// Returns the node of a terminal in a rule.
     pub(in crate::notation) fn lexeme(&mut self, terminal: usize, hidden: bool) -> Node {
         if hidden && self.shaped && !self.source.keeps_all {
             Node::Rule(self.mark(TreeMarker::Hidden(terminal)))
@@ -26,7 +26,7 @@ impl GrammarBuilder<'_> {
         }
     }
 
-    /// A part that may be absent, and how many places it has then.
+    /// Returns the node of an optional part, with placeholders for the children that it may lack.
     pub(in crate::notation) fn maybe(&mut self, one: Node, size: u32) -> Node {
         if size > 0 && self.shaped && !self.source.without_placeholders {
             Node::Choice(vec![one, Node::Rule(self.mark(TreeMarker::Absent(size)))])
@@ -51,15 +51,15 @@ impl GrammarBuilder<'_> {
         at
     }
 
-    /// How many children of a tree a part is at most, as Lark counts them: what is repeated counts
-    /// for nothing.
+    /// Returns the maximum number of tree children of a part. As in Lark, long repetitions count as
+    /// zero.
     pub(in crate::notation) fn size(
         &self,
         tree: &SyntaxTree,
         rule: &RuleSource,
         given: &[SyntaxTree],
     ) -> u32 {
-        /// From here on Lark repeats by rules of its own.
+        /// From this count on, Lark expands a repetition to rules of its own.
         const MANY: u32 = 50;
         let all =
             |list: &[SyntaxTree]| list.iter().map(|one| self.size(one, rule, given)).collect();

@@ -1,5 +1,5 @@
-//! Names that a text defines, declares or is given, and that its start rule does not need: they are
-//! told of, and mistakes in them are mistakes as anywhere.
+//! Unused symbols: names that the start rule does not need. They are reported, and mistakes in them
+//! are still errors.
 
 use formalm_automata::{Error, Span};
 use rustc_hash::FxHashSet;
@@ -9,8 +9,8 @@ use crate::notation::build::{GrammarBuilder, MAX_DEPTH};
 use crate::notation::{RuleSource, SyntaxTree};
 
 impl GrammarBuilder<'_> {
-    /// Notes of terminals, declared names and templates that are of no use; other rules have
-    /// theirs from the machine.
+    /// Returns notes on unused terminals, declared names and templates. Unused rules are noted by
+    /// the automaton.
     pub(in crate::notation) fn unused_symbol_notes(
         &self,
         needed_symbols: &FxHashSet<&str>,
@@ -36,8 +36,8 @@ impl GrammarBuilder<'_> {
         list.into_iter().map(note).collect()
     }
 
-    /// Names that the start rule refers to, what is ignored and what tells indentation, and all
-    /// that these refer to.
+    /// Returns the names that the start rule, ignored terminals and indentation refer to,
+    /// transitively.
     pub(in crate::notation) fn needed_symbols(&self, start: &str) -> FxHashSet<&str> {
         let mut needed_symbols: FxHashSet<&str> = FxHashSet::default();
         let mut open: Vec<(&SyntaxTree, &[String])> = Vec::new();
@@ -90,7 +90,7 @@ impl GrammarBuilder<'_> {
         }
     }
 
-    /// Refuses terminals that are not needed where no grammar could need them.
+    /// Refuses unused terminals that no grammar could use.
     pub(in crate::notation) fn check_unused_terminals(
         &self,
         needed_symbols: &FxHashSet<&str>,
@@ -107,7 +107,7 @@ impl GrammarBuilder<'_> {
         Ok(())
     }
 
-    /// A name as the text has it where it is defined or declared.
+    /// Returns a name as stored in the text, if it is defined or declared.
     fn defined_name<'b>(&'b self, name: &str) -> Option<&'b str> {
         let defined = self.defined.get_key_value(name).map(|one| *one.0);
         let rule = || self.templates.get_key_value(name).map(|one| *one.0);

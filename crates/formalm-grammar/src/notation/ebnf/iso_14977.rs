@@ -1,4 +1,4 @@
-//! `name = definition ;` with commas between parts.
+//! ISO/IEC 14977 EBNF: `name = definition ;` with commas between parts.
 
 use formalm_automata::Error;
 
@@ -33,7 +33,7 @@ fn blanks(scanner: &mut Scanner) -> Result<(), Error> {
     super::blanks(scanner, ("(*", "*)"))
 }
 
-/// A name: words with blanks between them.
+/// Reads a name: words separated by spaces.
 fn name(scanner: &mut Scanner) -> Result<String, Error> {
     let mut words: Vec<String> = Vec::new();
     loop {
@@ -68,7 +68,7 @@ fn sequence(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     Ok(SyntaxTree::Sequence(list))
 }
 
-/// A factor, and what is excepted from it.
+/// Reads a factor and its exception.
 fn term(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     let start = scanner.at;
     let first = factor(scanner)?;
@@ -77,7 +77,7 @@ fn term(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
         return Ok(first);
     }
     match (first, factor(scanner)?) {
-        // One or more: none is excepted.
+        // `{ x }-` is one or more: it excludes the empty repetition.
         (SyntaxTree::Repeat(one, 0, None), SyntaxTree::Sequence(none)) if none.is_empty() => {
             Ok(SyntaxTree::Repeat(one, 1, None))
         }
@@ -88,7 +88,7 @@ fn term(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     }
 }
 
-/// A part, perhaps with a number of times in front; nothing is the empty text.
+/// Reads a part with an optional repetition count; nothing is the empty string.
 fn factor(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     blanks(scanner)?;
     if !scanner.peek().is_some_and(|one| one.is_ascii_digit()) {

@@ -1,6 +1,5 @@
-//! EBNF, as ISO/IEC 14977 has it and as the W3C writes the grammars of XML.
-//!
-//! The two are told apart by the sign of their first definition: `=` or `::=`.
+//! EBNF in two dialects, ISO/IEC 14977 and the W3C's, told from each other by the first definition:
+//! `=` or `::=`.
 
 mod iso_14977;
 mod w3c;
@@ -20,7 +19,7 @@ pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
     if is_w3c { w3c::read(text) } else { iso_14977::read(text) }
 }
 
-/// Whether the first definition is written with `::=`.
+/// Returns `true` if the first definition uses `::=`.
 fn is_w3c(scanner: &mut Scanner) -> Result<bool, Error> {
     let mut named = false;
     loop {
@@ -43,7 +42,7 @@ fn is_name(one: char) -> bool {
     one.is_alphanumeric() || matches!(one, '_' | '-' | '.')
 }
 
-/// Skips blanks, ends of lines and comments; those of ISO/IEC 14977 contain others.
+/// Skips whitespace, line ends and comments. ISO comments nest.
 fn blanks(scanner: &mut Scanner, (open, close): (&str, &str)) -> Result<(), Error> {
     loop {
         scanner.take_while(char::is_whitespace);
@@ -64,7 +63,7 @@ fn blanks(scanner: &mut Scanner, (open, close): (&str, &str)) -> Result<(), Erro
     }
 }
 
-/// A text in quotes of either kind, without escapes.
+/// Reads a string in quotes of either kind, without escapes.
 fn quoted(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     let start = scanner.at;
     let quote = scanner.next();
@@ -75,7 +74,7 @@ fn quoted(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     Ok(SyntaxTree::Atom(Atom::text(&text, Flags::default(), scanner.span(start))?))
 }
 
-/// What is between brackets.
+/// Reads the contents of a bracket and its end.
 fn group(
     scanner: &mut Scanner,
     close: &str,

@@ -1,4 +1,4 @@
-//! `name ::= definition`, parts one after the other, as in the grammars of XML.
+//! W3C EBNF, as in the XML specification: `name ::= definition` with parts in sequence.
 
 use formalm_automata::Error;
 use formalm_automata::syntax::Flags;
@@ -45,7 +45,7 @@ fn skip(scanner: &mut Scanner) {
     scanner.take_while(char::is_whitespace);
 }
 
-/// Reads the number of a definition, in brackets, if there is one.
+/// Reads the bracketed number of a definition, if there is one.
 pub(super) fn number(scanner: &mut Scanner) -> bool {
     let behind = after_number(scanner);
     scanner.at = behind.unwrap_or(scanner.at);
@@ -65,8 +65,8 @@ fn after_number(scanner: &Scanner) -> Option<usize> {
     number.then_some(scanner.at + at + 1)
 }
 
-/// Whether the next definition begins here: a name with `::=`, behind its number on the same line
-/// if definitions are numbered. Elsewhere a bracket is a class, as in `[01]`.
+/// Returns `true` if the next definition starts here: a name with `::=`, after its number on the
+/// same line if definitions are numbered. Elsewhere a bracket is a class, as in `[01]`.
 fn is_definition(scanner: &Scanner, numbered: bool) -> bool {
     let behind = after_number(scanner).filter(|_| numbered);
     let mut at = behind.map_or(0, |behind| behind - scanner.at);
@@ -89,8 +89,8 @@ fn is_definition(scanner: &Scanner, numbered: bool) -> bool {
         && ":=:".chars().zip([at + 1, at + 2, at]).all(|(one, at)| scanner.peek_at(at) == Some(one))
 }
 
-/// Whether a bracket names a constraint of well-formed or of valid documents, as in
-/// `[WFC: Unique Att Spec]`.
+/// Returns `true` if a bracket names a well-formedness or validity constraint, as in `[WFC: Unique
+/// Att Spec]`.
 fn is_constraint(scanner: &Scanner) -> bool {
     let behind: String = (1..).map_while(|at| scanner.peek_at(at)).take(8).collect();
     let behind = behind.trim_start().to_ascii_lowercase();
@@ -171,7 +171,7 @@ fn atom(scanner: &mut Scanner, numbered: bool) -> Result<SyntaxTree, Error> {
     }
 }
 
-/// A character, or `#xN` for the one of that number.
+/// Reads a character, or `#xN` for a code point.
 fn character(scanner: &mut Scanner) -> Result<char, Error> {
     let start = scanner.at;
     if !scanner.eat("#x") {

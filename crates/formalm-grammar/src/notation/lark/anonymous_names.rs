@@ -1,4 +1,5 @@
-//! Names that Lark gives to texts and patterns within rules: they sort what is alike otherwise.
+//! Names that Lark gives to anonymous strings and patterns in rules, which break ties in its
+//! terminal order.
 
 use std::cmp::Reverse;
 
@@ -10,8 +11,8 @@ use crate::notation::build::GrammarBuilder;
 use crate::notation::lark::terminal_length;
 
 impl GrammarBuilder<'_> {
-    /// The names by the keys of texts and patterns. Lark goes through the rules as they are defined,
-    /// and through the parts of each from those that are nested deepest; templates come last.
+    /// Returns the names by atom identity. Lark visits rules in source order, templates last, and
+    /// the parts of each rule deepest first.
     pub(in crate::notation) fn anonymous_names(&self) -> FxHashMap<String, String> {
         let (plain, templates): (Vec<_>, Vec<_>) =
             self.source.rules.iter().partition(|one| one.parameters.is_empty());
@@ -45,7 +46,7 @@ impl GrammarBuilder<'_> {
     }
 }
 
-/// The texts and patterns of a part, with how deep they are nested in what Lark reads it as.
+/// Collects the strings and patterns of a part, with their depth in Lark's parse tree.
 fn atoms<'a>(tree: &'a SyntaxTree, depth: usize, all: &mut Vec<(usize, &'a Atom)>) {
     match tree {
         SyntaxTree::Atom(atom) => all.push((depth, atom)),

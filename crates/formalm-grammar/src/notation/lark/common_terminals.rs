@@ -1,7 +1,7 @@
-//! The terminals that Lark text imports from `common`, by the texts they stand for.
+//! `%import common.X`: the terminals of Lark's `common` library.
 //!
-//! Written here as the lexemes they are read as, not as the patterns of that library: a quoted
-//! string ends at its first quote that is not escaped, a comment at the first end of one.
+//! The patterns describe the lexemes that result, not the library's source: a quoted string ends at
+//! its first unescaped quote, a comment at the first end of comment.
 
 use formalm_automata::syntax::Flags;
 use formalm_automata::{Error, Span};
@@ -12,8 +12,8 @@ use crate::notation::lark::directives::USE_LARK_HINT;
 use crate::notation::lark::{LarkReader, is_name};
 use crate::notation::{SyntaxTree, TerminalSource};
 
-/// `(name, length, pattern)`: the length is that of the pattern that Lark writes, since its lexers
-/// try longer patterns first.
+/// `(name, length, pattern)`. The length is that of Lark's own pattern, because its lexers try
+/// longer patterns first.
 const COMMON_TERMINALS: [(&str, u64, &str); 27] = [
     ("DIGIT", 5, "[0-9]"),
     ("HEXDIGIT", 21, "[0-9A-Fa-f]"),
@@ -81,7 +81,7 @@ impl LarkReader {
         self.add_import(start, name, &alias)
     }
 
-    /// Names with dots between them, and maybe blanks around these.
+    /// Reads a dotted name, perhaps with spaces around the dots.
     fn path(&mut self) -> String {
         let mut path = String::new();
         loop {
@@ -111,7 +111,7 @@ impl LarkReader {
         let span: Span = self.scanner.span(start);
         let mut atom = Atom::pattern(&self.scanner, pattern, start, Flags::default(), "")?;
         if atom.len != length {
-            // It is written in another way there, so that no pattern here is the same.
+            // Lark's own pattern differs, so no pattern written here is identical to it.
             (atom.len, atom.escaped_len) = (length, length);
             atom.identity = format!("common.{name}");
         }

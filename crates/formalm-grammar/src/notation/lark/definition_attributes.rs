@@ -1,4 +1,4 @@
-//! What stands in brackets behind the name of a definition: `name[capture, max_bytes=20]: …`.
+//! Attributes of a definition, in brackets after its name: `name[capture, max_bytes=20]: …`.
 
 use std::sync::Arc;
 
@@ -9,38 +9,38 @@ use crate::notation::build::{GrammarBuilder, MAX_DEPTH};
 use crate::notation::lark::LarkReader;
 use crate::notation::{RuleSource, SyntaxTree, TerminalSource};
 
-/// The most that `max_bytes` may be.
+/// Maximum value of `max_bytes`.
 const MAX_MAX_BYTES: u32 = 100_000;
 
-/// What is asked of the texts of a definition, and what becomes of them.
+/// The attributes of a definition.
 #[derive(Clone, Debug, Default)]
 pub(in crate::notation) struct DefinitionAttributes {
-    /// What they are captured as.
+    /// The name under which its strings are captured.
     pub(in crate::notation) capture: Option<String>,
-    /// Most bytes, those of `stop` among them.
+    /// Maximum bytes, including those of `stop`.
     pub(in crate::notation) max_bytes: Option<u32>,
-    /// What ends them, and occurs nowhere before.
+    /// The string that ends them and does not occur earlier.
     pub(in crate::notation) stop: Option<String>,
 }
 
 impl DefinitionAttributes {
-    /// Nothing.
+    /// No attributes.
     pub(in crate::notation) const NONE: DefinitionAttributes =
         DefinitionAttributes { capture: None, max_bytes: None, stop: None };
 
-    /// Whether they change which texts there are.
+    /// Returns `true` if they restrict the language.
     pub(in crate::notation) fn are_bounds(&self) -> bool {
         self.max_bytes.is_some() || self.stop.is_some()
     }
 
-    /// Those of the texts of a language that they leave.
+    /// Restricts a language to the strings that they allow.
     fn apply_bounds(&self, language: Expression) -> Result<Expression, Error> {
         let mut language = language;
         if let Some(stop) = &self.stop {
             let anything = Expression::texts(Vec::new()).complement()?;
             let stop = || Expression::texts(vec![stop.as_bytes().to_vec()]);
             let something = Expression::texts(vec![Vec::new()]).complement()?;
-            // What goes on behind a stop has one before its end.
+            // Whatever continues after a stop contains one before its end.
             let early = Expression::concat(vec![anything, stop(), something])?;
             language = Expression::concat(vec![language, stop()])?.difference(early)?;
         }
@@ -52,7 +52,7 @@ impl DefinitionAttributes {
     }
 }
 
-/// Texts of at most so many bytes.
+/// The language of strings with a maximum number of bytes.
 #[derive(Debug)]
 struct MaxBytes(u32);
 
@@ -66,7 +66,7 @@ impl Recognizer for MaxBytes {
     }
 
     fn some_within(&self, left: u32, first: char, _: char) -> bool {
-        // The characters of a range that are asked for have as many bytes.
+        // The characters of a queried range all have the same number of bytes.
         first.len_utf8() as u32 <= left
     }
 
@@ -139,7 +139,7 @@ impl LarkReader {
         }
     }
 
-    /// A text that is not empty.
+    /// Reads a nonempty string.
     fn to_source(&mut self, start: usize) -> Result<String, Error> {
         match self.text()? {
             (text, false) if !text.is_empty() => Ok(text),
@@ -152,7 +152,7 @@ impl LarkReader {
 }
 
 impl GrammarBuilder<'_> {
-    /// The language of a terminal that is put together as one.
+    /// Returns the language of a terminal that is combined from languages.
     pub(in crate::notation) fn terminal_language(
         &self,
         source: &TerminalSource,
@@ -176,7 +176,7 @@ impl GrammarBuilder<'_> {
         attributes.apply_bounds(language)
     }
 
-    /// The body of a rule with `max_bytes` or `stop`: its texts are one lexeme, or empty.
+    /// Returns the body of a rule with `max_bytes` or `stop`: its strings are one lexeme, or empty.
     pub(in crate::notation) fn bounded_rule_body(
         &mut self,
         rule: &RuleSource,
@@ -199,7 +199,7 @@ impl GrammarBuilder<'_> {
         Ok(if empty { Node::Repeat(Box::new(terminal), 0, Some(1)) } else { terminal })
     }
 
-    /// Notes captures that nothing can be found by: the parts of a lexeme are not kept.
+    /// Notes captures that can never match, because the parts of a lexeme are not recorded.
     pub(in crate::notation) fn note_unreachable_captures(&mut self) {
         let terminals = self.source.terminals.iter().map(|one| (&one.name, &one.body));
         let apply_bounds = self.source.rules.iter().filter(|one| one.attributes.are_bounds());
@@ -243,7 +243,7 @@ impl GrammarBuilder<'_> {
         terminal.or_else(rule).is_some_and(|one| one.capture.is_some())
     }
 
-    /// What is captured, in the order written.
+    /// Returns the captures in source order.
     pub(in crate::notation) fn captures(&self) -> Vec<Capture> {
         let rules = self.source.rules.iter().map(|one| (&one.name, &one.attributes, one.span));
         let terminals = self.source.terminals.iter();

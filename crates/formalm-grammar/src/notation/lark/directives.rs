@@ -1,15 +1,15 @@
-//! Statements of Lark: lines that begin with `%`.
+//! Directives of Lark grammars: lines that begin with `%`.
 
 use formalm_automata::Error;
 
 use crate::notation::lark::{LarkReader, is_name};
 
-/// How texts that refer to other files are read.
+/// The hint for texts that refer to other files.
 pub(in crate::notation) const USE_LARK_HINT: &str = "let Lark put its files together: \
     Grammar.from_lark(lark.Lark.open(path, parser=\"lalr\"))";
 
 impl LarkReader {
-    /// Reads how trees are: options that Lark has for all of a grammar.
+    /// Reads the tree options that Lark takes for a whole grammar.
     fn tree_options(&mut self) -> Result<(), Error> {
         loop {
             let start = self.scanner.at;
@@ -29,7 +29,7 @@ impl LarkReader {
         }
     }
 
-    /// Reads a statement, up to the end of its line.
+    /// Reads a directive up to the end of its line.
     pub(in crate::notation) fn directive(&mut self) -> Result<(), Error> {
         let start = self.scanner.at;
         self.scanner.at += 1;

@@ -1,32 +1,32 @@
-//! Languages written in the text itself: `%json {...}`.
+//! Languages written inside a rule: `%json {...}`.
 
 use formalm_automata::{Error, Span};
 
 use crate::notation::SyntaxTree;
 use crate::notation::lark::{self, LarkReader};
 
-/// A language that is written within a rule, in a notation of its own.
+/// A language written inside a rule, in a notation of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inlined {
-    /// What it is given by in [`crate::Options::embedded`].
+    /// The name under which [`crate::Options::embedded`] provides it.
     pub name: String,
-    /// How it is written.
+    /// Its text.
     pub text: String,
-    /// Where, the notation's name left out.
+    /// The position of that text.
     pub span: Span,
 }
 
-/// The languages that are written within the rules of a text of Lark.
+/// Returns the languages written inside the rules of a Lark text.
 ///
 /// # Errors
 ///
-/// As [`crate::parse`], for what is wrong with the text so far.
+/// As [`crate::parse`], for mistakes in the text up to that point.
 pub fn inlined(text: &str) -> Result<Vec<Inlined>, Error> {
     Ok(lark::read(text)?.inlined)
 }
 
 impl LarkReader {
-    /// `%json` and a value of JSON, within a rule.
+    /// Reads `%json` and a JSON value inside a rule.
     pub(in crate::notation) fn inline(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         if !self.scanner.eat("%json") {
@@ -42,7 +42,7 @@ impl LarkReader {
         Ok(SyntaxTree::Name(name, Vec::new(), self.scanner.span(start)))
     }
 
-    /// An object of JSON, `true` or `false`, as written.
+    /// Reads a JSON object, `true` or `false`, verbatim.
     fn value(&mut self) -> Result<String, Error> {
         let start = self.scanner.at;
         for word in ["true", "false"] {

@@ -1,4 +1,4 @@
-//! Texts that patterns match, as keywords are names.
+//! Keywords: strings that a pattern matches too, as `if` is matched by a name.
 
 use formalm_automata::{Automaton, EDGE, Error, Limits, Machine, Resource};
 use rustc_hash::FxHashMap;
@@ -7,16 +7,17 @@ use crate::grammar::LexemeReplacement;
 use crate::limits::check;
 use crate::notation::terminal_order::RankedTerminal;
 
-/// Steps through texts and patterns, and what a pattern and a text that it matches count for.
+/// Maximum steps, and the steps charged per pattern and per keyword it matches. Chosen, not
+/// measured.
 const MAX_STEPS: u64 = 10_000_000;
 const STEPS_PER_PATTERN: u64 = 50;
 const STEPS_PER_MATCH: u64 = 25;
 
-/// Texts of one priority with their terminals, sorted.
+/// Strings of one priority with their terminals, sorted.
 type KeywordList<'a> = Vec<(&'a [u8], usize)>;
 
-/// Texts that patterns of the same priority match. Such a text is not read by itself, unless it
-/// ignores case and the pattern does not.
+/// Returns the strings that patterns of equal priority match. Such a string is not read by itself,
+/// unless it ignores case and the pattern does not.
 pub(in crate::notation) fn find_replacements(
     ranked: &[RankedTerminal],
 ) -> Result<Vec<LexemeReplacement>, Error> {
@@ -48,7 +49,8 @@ pub(in crate::notation) fn find_replacements(
     Ok(list)
 }
 
-/// Which of the texts are members. Where none begins as some of them do, they are passed over.
+/// Returns the keywords that an automaton matches. Groups with a rejected common prefix are
+/// skipped.
 fn matched_keywords(
     automaton: &Automaton,
     keywords: &KeywordList<'_>,
@@ -56,7 +58,7 @@ fn matched_keywords(
     steps: &mut u64,
 ) -> Result<Vec<usize>, Error> {
     let (mut found, mut at) = (Vec::new(), 0);
-    // States behind each beginning of the text that was read last.
+    // States after each prefix of the last keyword.
     let (mut states, mut last): (Vec<_>, &[u8]) = (vec![automaton.start()], &[]);
     while at < keywords.len() {
         let (text, number) = keywords[at];

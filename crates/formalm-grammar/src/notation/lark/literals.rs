@@ -1,4 +1,4 @@
-//! Texts, ranges and patterns of Lark.
+//! Literals of Lark grammars: strings, character ranges and patterns.
 
 use formalm_automata::syntax::Flags;
 use formalm_automata::{CharSet, Error};
@@ -8,7 +8,7 @@ use crate::notation::atoms::{Atom, pattern_key};
 use crate::notation::lark::{LarkReader, is_name};
 
 impl LarkReader {
-    /// A text, or a range from one to another.
+    /// Reads a string, or a range between two.
     pub(in crate::notation) fn literal(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         let (text, ignore_case) = self.text()?;
@@ -24,13 +24,13 @@ impl LarkReader {
         self.skip_blanks();
         let begins = self.scanner.at;
         let (high, high_case) = self.text()?;
-        // As the class [a-z], each end as it is written.
+        // Its source form is the class `[a-z]`, with each end as written.
         let low = self.scanner.slice(start + 1, low - 1);
         let class = format!("[{low}-{}]", self.scanner.slice(begins + 1, self.scanner.at - 1));
         self.range(start, (&text, &high), &class, ignore_case || high_case)
     }
 
-    /// A text and whether case is ignored.
+    /// Reads a string, and whether it ignores case.
     pub(in crate::notation) fn text(&mut self) -> Result<(String, bool), Error> {
         let start = self.scanner.at;
         self.scanner.expect("\"", "at the beginning of a text")?;
@@ -45,12 +45,12 @@ impl LarkReader {
                 Some(one) => text.push(one),
             }
         }
-        // Lark reads the flag wherever the letter follows, even where a longer name begins.
+        // Lark reads the flag wherever the letter follows, even if it begins a longer name.
         let ignore_case = self.scanner.eat("i");
         Ok((text, ignore_case))
     }
 
-    /// Reads what follows a backslash; where that says nothing, the backslash is one.
+    /// Reads an escape. An unknown escape is a backslash.
     fn escape(&mut self, text: &mut String) -> Result<(), Error> {
         let start = self.scanner.at - 1;
         text.push(match self.scanner.next() {
@@ -108,7 +108,7 @@ impl LarkReader {
                     return Err(self.scanner.refuse(start, message, None));
                 }
                 Some('/') => break,
-                // An escaped slash is one character more in this text than in the pattern's own.
+                // An escaped slash is one character longer here than in the pattern itself.
                 Some('\\') => {
                     pattern.push('\\');
                     pattern.extend(self.scanner.next());

@@ -1,4 +1,4 @@
-//! The grammars of Lark.
+//! The reader of Lark grammars: definitions of rules, templates and terminals.
 
 mod anonymous_names;
 mod common_terminals;
@@ -49,15 +49,15 @@ pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
 pub(super) struct LarkReader {
     pub(super) scanner: Scanner,
     pub(super) source: GrammarSource,
-    /// Texts and patterns know letters of ASCII only.
+    /// `true` after `%ascii`: strings and patterns know only ASCII letters.
     pub(super) ascii: bool,
-    /// What trees call the alternative that was read last, and those of the definition.
+    /// The alias of the alternative read last, and the aliases of the current definition.
     alias: Option<String>,
     aliases: Vec<Option<String>>,
 }
 
-/// Returns `true` if a name is that of a terminal: its letters are upper case. Lark puts the name
-/// of a module and `__` in front of what it imports, in small letters.
+/// Returns `true` for the name of a terminal, whose letters are upper case. Lark prefixes imported
+/// names with the module's lower-case name and `__`.
 pub(super) fn is_terminal(name: &str) -> bool {
     let name = name.trim_start_matches('_');
     let own = name.rsplit("__").next().unwrap_or(name);
@@ -68,7 +68,7 @@ pub(super) fn is_name(one: char) -> bool {
     one.is_ascii_alphanumeric() || one == '_'
 }
 
-/// Skips blanks and comments within a line, which goes on behind a backslash at its end.
+/// Skips whitespace and comments inside a line. A backslash at its end continues the line.
 fn skip_inline_whitespace(scanner: &mut Scanner) {
     loop {
         match scanner.peek() {
@@ -84,14 +84,14 @@ fn skip_inline_whitespace(scanner: &mut Scanner) {
     }
 }
 
-/// The place behind the end of a line that begins with this backslash.
+/// Returns the position after a line end escaped by this backslash.
 fn line_continuation(scanner: &Scanner) -> Option<usize> {
     let is_blank = |ahead: &usize| matches!(scanner.peek_at(*ahead), Some(' ' | '\r'));
     let ahead = (1..).find(|ahead| !is_blank(ahead))?;
     (scanner.peek_at(ahead) == Some('\n')).then_some(scanner.at + ahead + 1)
 }
 
-/// Reads `text` if it is next but for blanks, which are read only then.
+/// Consumes whitespace and `text` if `text` comes next.
 fn eat_after_whitespace(scanner: &mut Scanner, text: &str) -> bool {
     let before = scanner.at;
     skip_inline_whitespace(scanner);
@@ -100,7 +100,7 @@ fn eat_after_whitespace(scanner: &mut Scanner, text: &str) -> bool {
     found
 }
 
-/// Skips blanks, comments and ends of lines.
+/// Skips whitespace, comments and line ends.
 fn skip_whitespace(scanner: &mut Scanner) {
     skip_inline_whitespace(scanner);
     while scanner.peek() == Some('\n') {
@@ -109,8 +109,8 @@ fn skip_whitespace(scanner: &mut Scanner) {
     }
 }
 
-/// Returns `true` if the next part in braces is a count, as llguidance writes them, and not the
-/// arguments of a template: `{2`, `{,`.
+/// Returns `true` if the braces that follow hold a count, as in llguidance (`{2`, `{,`), and not
+/// template arguments.
 fn is_count_next(scanner: &mut Scanner) -> bool {
     let before = scanner.at;
     let mut is_count = eat_after_whitespace(scanner, "{");
@@ -133,7 +133,7 @@ fn counted(scanner: &mut Scanner) -> Result<Option<RepeatBounds>, Error> {
     }
     skip_inline_whitespace(scanner);
     if !scanner.peek().is_some_and(|one| one.is_ascii_digit()) {
-        // What follows is a complement.
+        // A complement follows.
         scanner.at = before;
         return Ok(None);
     }
@@ -150,7 +150,7 @@ impl LarkReader {
         skip_inline_whitespace(&mut self.scanner);
     }
 
-    /// Skips lines too.
+    /// Skips line ends too.
     pub(super) fn skip_lines(&mut self) {
         skip_whitespace(&mut self.scanner);
     }
@@ -165,7 +165,7 @@ impl LarkReader {
 
     fn definition(&mut self) -> Result<(), Error> {
         let start = self.scanner.at;
-        // How trees are shaped does not change the language.
+        // Tree shaping does not change the language.
         let signs = self.scanner.take_while(|one| one == '?' || one == '!');
         let name = self.name()?;
         self.check_signs(start, &signs, &name)?;
@@ -211,7 +211,7 @@ impl LarkReader {
         Ok(())
     }
 
-    /// Refuses signs that Lark does not read in front of a name.
+    /// Refuses prefix signs that Lark does not accept.
     fn check_signs(&self, start: usize, signs: &str, name: &str) -> Result<(), Error> {
         let twice = signs.chars().any(|one| signs.matches(one).count() > 1);
         let (message, hint) = if twice {
@@ -225,7 +225,7 @@ impl LarkReader {
         Err(self.scanner.refuse(start, &message, Some(hint)))
     }
 
-    /// Refuses aliases in what was read last, where no tree could show them.
+    /// Refuses aliases where no tree could show them.
     pub(super) fn refuse_aliases(&self, start: usize, what: &str) -> Result<(), Error> {
         if self.aliases.iter().all(Option::is_none) {
             return Ok(());
@@ -280,7 +280,7 @@ impl LarkReader {
         }
     }
 
-    /// `A & B`, which goes before `|` and behind everything else.
+    /// Reads `A & B`, which binds tighter than `|` and looser than everything else.
     fn intersection(&mut self) -> Result<SyntaxTree, Error> {
         let start = self.scanner.at;
         let mut list = vec![self.sequence()?];
@@ -331,7 +331,7 @@ impl LarkReader {
         Ok(SyntaxTree::Sequence(list))
     }
 
-    /// The name of an alternative, which ends with it.
+    /// Reads the alias that ends an alternative.
     fn alias(&mut self) -> Result<String, Error> {
         let start = self.scanner.at;
         self.scanner.at += 2;

@@ -1,4 +1,5 @@
-//! Patterns beside other parts of a terminal, whose texts Lark joins as they are written.
+//! Notes on patterns that Lark concatenates textually: an unbracketed `|` would split the whole
+//! terminal.
 
 use rustc_hash::FxHashSet;
 
@@ -8,7 +9,7 @@ use crate::notation::build::{GrammarBuilder, MAX_DEPTH};
 use crate::notation::{SyntaxTree, TerminalSource};
 
 impl<'a> GrammarBuilder<'a> {
-    /// Notes of patterns with alternatives that Lark would let reach over what stands beside them.
+    /// Returns notes on patterns whose alternatives Lark would extend over adjacent parts.
     pub(in crate::notation) fn pattern_concat_notes(
         &self,
         needed_symbols: &FxHashSet<&str>,
@@ -42,15 +43,15 @@ impl<'a> GrammarBuilder<'a> {
         None
     }
 
-    /// The pattern that a part is, if nothing holds its alternatives together.
+    /// Returns the pattern of a part if nothing brackets its alternatives.
     fn unbracketed_pattern(&self, tree: &'a SyntaxTree) -> Option<&'a Atom> {
         let atom = self.single_atom(tree, MAX_DEPTH).filter(|atom| atom.flags.is_empty());
-        // Keys of patterns begin so; what is imported has brackets around it.
+        // The identity of a pattern starts with a slash; imported ones are bracketed.
         atom.filter(|atom| atom.identity.starts_with('/') && has_alternatives(&atom.identity))
     }
 }
 
-/// Whether a pattern has alternatives that no bracket holds.
+/// Returns `true` if a pattern has alternatives outside brackets.
 fn has_alternatives(pattern: &str) -> bool {
     let (mut depth, mut characters) = (0, pattern.chars().peekable());
     while let Some(one) = characters.next() {

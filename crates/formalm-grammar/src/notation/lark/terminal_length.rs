@@ -1,23 +1,23 @@
-//! The order in which Lark tries terminals: higher priority, then more characters at most, then a
-//! longer pattern, then the name. So what a pattern would look like when written out counts.
+//! Lengths of terminal patterns, for Lark's terminal order: higher priority, longer maximum match,
+//! longer pattern, then name. The pattern's length is that of the expression Lark would write out.
 
 use crate::notation::atoms::Atom;
 use crate::notation::lookaround::char_width;
 use crate::notation::{SyntaxTree, TerminalSource};
 
-/// What is known of a pattern once all its terminals are written out.
+/// The lengths of a pattern with all its terminals written out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::notation) struct PatternLengths {
     pub(in crate::notation) min_chars: u64,
-    /// Most characters; the largest number stands for no end.
+    /// Maximum characters of a match; the largest number is unbounded.
     pub(in crate::notation) max_chars: u64,
-    /// Characters of the pattern, or of the text that it stands for.
+    /// Characters of the pattern, or of the string it stands for.
     pub(in crate::notation) len: u64,
-    /// Characters of the pattern as a part of another one.
+    /// Characters of the pattern as part of another one.
     written_len: u64,
-    /// Characters of what its flags are written as there, in front of it and behind it.
+    /// Characters of the notation of its flags there.
     flags_len: u64,
-    /// Case is ignored in all of it.
+    /// `true` if all of it ignores case.
     pub(in crate::notation) ignores_case: bool,
 }
 
@@ -25,13 +25,13 @@ impl PatternLengths {
     pub(in crate::notation) fn of_atom(atom: &Atom) -> PatternLengths {
         let (min_chars, max_chars) = char_width(&atom.node);
         let max_chars = max_chars.unwrap_or(u64::MAX);
-        // A flag is written around the pattern: (?i:…).
+        // A flag is written around the pattern: `(?i:…)`.
         let flags_len = 5 * atom.flags.chars().count() as u64;
         let (written_len, ignores_case) = (atom.escaped_len + flags_len, atom.flags.contains('i'));
         PatternLengths { min_chars, max_chars, len: atom.len, written_len, flags_len, ignores_case }
     }
 
-    /// That of a pattern without end of which nothing else is known.
+    /// Returns the lengths of an unbounded pattern of which nothing else is known.
     pub(in crate::notation) fn unbounded() -> PatternLengths {
         PatternLengths::composite(0, 0, u64::MAX)
     }
@@ -47,7 +47,7 @@ impl PatternLengths {
         }
     }
 
-    /// The key that sorts alternatives within a terminal.
+    /// Returns the key that sorts alternatives inside a terminal.
     pub(in crate::notation) fn alternative_rank(&self) -> (u64, u64, u64) {
         (u64::MAX - self.max_chars, u64::MAX - self.min_chars, u64::MAX - self.len)
     }
@@ -104,7 +104,7 @@ fn digits(number: u32) -> u64 {
     number.to_string().len() as u64
 }
 
-/// Names that Lark gives to texts within rules.
+/// Names that Lark gives to strings in rules.
 const NAMES: [(&str, &str); 36] = [
     (".", "DOT"),
     (",", "COMMA"),
@@ -144,7 +144,8 @@ const NAMES: [(&str, &str); 36] = [
     (" ", "SPACE"),
 ];
 
-/// The name that sorts a text or pattern within a rule, the `number`th without one.
+/// Returns the name that sorts a string or pattern in a rule, the `number`th without one of its
+/// own.
 pub(in crate::notation) fn anonymous_name(
     atom: &Atom,
     number: usize,
@@ -163,7 +164,7 @@ pub(in crate::notation) fn anonymous_name(
     free.unwrap_or_else(|| format!("__ANON_{number}"))
 }
 
-/// A pattern once its escapes that name a character are that character.
+/// Replaces the escapes of single characters in a pattern.
 pub(in crate::notation) fn unescape_pattern(pattern: &str) -> String {
     let mut characters = pattern.chars();
     let mut read = String::new();
@@ -195,13 +196,13 @@ pub(in crate::notation) fn unescape_pattern(pattern: &str) -> String {
     read
 }
 
-/// Characters of a text once what means something in a pattern is escaped.
+/// Returns the length of a string with pattern metacharacters escaped.
 pub(in crate::notation) fn escaped_len(text: &str) -> u64 {
     const SPECIAL: &str = "()[]{}?*+-|^$\\.&~# \t\n\r\u{b}\u{c}";
     text.chars().map(|one| if SPECIAL.contains(one) { 2 } else { 1 }).sum()
 }
 
-/// The shape of a part of a terminal; names of terminals that are not defined have none.
+/// Returns the lengths of a part of a terminal; undefined names count as empty.
 pub(in crate::notation) fn pattern_lengths<'a>(
     tree: &SyntaxTree,
     defined: &impl Fn(&str) -> Option<&'a TerminalSource>,
@@ -220,7 +221,7 @@ pub(in crate::notation) fn pattern_lengths<'a>(
             .map_or(nothing, |source| pattern_lengths(&source.body, defined, depth - 1)),
         SyntaxTree::Sequence(list) => PatternLengths::sequence(&all(list)),
         SyntaxTree::Choice(list) => PatternLengths::choice(&all(list)),
-        // Not of Lark's syntax.
+        // Not part of Lark's syntax.
         SyntaxTree::Difference(..) | SyntaxTree::Intersection(..) | SyntaxTree::Complement(..) => {
             nothing
         }
