@@ -1,16 +1,4 @@
-//! Context-free grammars as lazy deterministic automata over bytes.
-//!
-//! The crate parses a grammar (Lark, GBNF or EBNF) into a [`Grammar`], and runs it as a
-//! [`GrammarAutomaton`]: a byte at a time, with interned states, over a graph-structured stack of
-//! LR(0) states and a lazy lexer that reads all terminals in parallel. No function recurses along
-//! the input or its nesting.
-//!
-//! ```text
-//!  grammar text ─► notation ─► Grammar ─► normal_form ─► lr0 ─► gss ───────┐
-//!                                 │                                       ├─► step ─► GrammarAutomaton
-//!                                 └─► terminal_automata ─► lexer ─────────┘
-//!                  side tables: dead_end_proof · completion · indentation · sublanguages · trees
-//! ```
+#![doc = include_str!("../README.md")]
 
 mod ambiguity;
 mod automaton;

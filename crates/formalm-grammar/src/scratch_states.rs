@@ -55,8 +55,8 @@ impl ScratchStates {
             .map(|one| one.is_in_sublanguage().then(|| shared.core.sublanguages.at(one.lexeme)))
             .collect();
         shared.swap(visited);
-        let enter_sublanguages = shared.core.enter_sublanguages(&mut configurations, &at);
-        let scratch = enter_sublanguages.map(|()| shared.core.state(&configurations) + 1);
+        let entered = shared.core.enter_sublanguages(&mut configurations, &at);
+        let scratch = entered.map(|()| shared.core.state(&configurations) + 1);
         shared.swap(visited);
         scratch.map(StateId::from_number)
     }

@@ -64,10 +64,10 @@ pub fn unusable(grammar: &Grammar, limits: Limits) -> Result<Vec<Note>, Error> {
         pairs: FxHashMap::default(),
         steps: 0,
     };
-    let Some(find_causes) = analysis.find_causes()? else { return Ok(Vec::new()) };
+    let Some(causes) = analysis.find_causes()? else { return Ok(Vec::new()) };
     let first = grammar.terminals.len() as u32;
     let mut notes: Vec<Note> = Vec::new();
-    for (at, cause) in find_causes {
+    for (at, cause) in causes {
         let (left, at) = (analysis.productions[at].left, kept[at]);
         let owner = lowering.owners[(left - first) as usize] as usize;
         let rule = &grammar.rules[owner];
@@ -182,17 +182,17 @@ impl UnusableAnalysis<'_> {
             }
         }
         let reachable = self.reachable();
-        let mut find_causes = Vec::new();
+        let mut causes = Vec::new();
         for at in 0..self.productions.len() {
             if reachable[self.productions[at].left as usize] {
                 let mut lost_optional = Vec::new();
                 match self.first_and_last(at, &ends, &mut lost_optional)? {
-                    Err(cause) => find_causes.extend(cause.map(|cause| (at, cause))),
-                    Ok(_) => find_causes.extend(lost_optional.into_iter().map(|cause| (at, cause))),
+                    Err(cause) => causes.extend(cause.map(|cause| (at, cause))),
+                    Ok(_) => causes.extend(lost_optional.into_iter().map(|cause| (at, cause))),
                 }
             }
         }
-        Ok((!self.exceeds_budget(0)).then_some(find_causes))
+        Ok((!self.exceeds_budget(0)).then_some(causes))
     }
 
     fn reachable(&self) -> Vec<bool> {

@@ -161,15 +161,15 @@ fn ambiguous_in_state(lr0: &Lr0Automaton, state: u32) -> Vec<u32> {
     let mut ends: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     for &(position, pushed) in &kernel {
         let left = lr0.left[position as usize];
-        let skip_nullable = lalr_lookaheads::skip_nullable(lr0, position);
-        if lr0.symbol_at[skip_nullable as usize] == crate::lr0::END && !lr0.is_goal(left) {
-            let end = *ends.entry((left, pushed)).or_insert(skip_nullable);
-            if end != skip_nullable {
+        let reached = lalr_lookaheads::skip_nullable(lr0, position);
+        if lr0.symbol_at[reached as usize] == crate::lr0::END && !lr0.is_goal(left) {
+            let end = *ends.entry((left, pushed)).or_insert(reached);
+            if end != reached {
                 found.push(left);
             }
         }
         let again = |&&(other, count): &&(u32, u32)| {
-            count == pushed && position < other && other <= skip_nullable
+            count == pushed && position < other && other <= reached
         };
         if kernel.iter().any(|one| again(&one)) {
             found.push(left);

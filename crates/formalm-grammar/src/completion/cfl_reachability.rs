@@ -76,7 +76,7 @@ struct ReachedPartial {
 #[derive(Debug, Default)]
 struct QueryAnswers {
     /// The controls reached, with the minimum bytes.
-    answers_of: Vec<(ControlState, u32)>,
+    reached: Vec<(ControlState, u32)>,
     numbers: FxHashMap<ControlState, usize>,
     /// Partial productions that wait for this query.
     waiting: Vec<u32>,
@@ -152,7 +152,7 @@ impl CompletionBounds {
                 self.advance(partial, core)?;
             }
         }
-        Ok(self.reachability.answers[number as usize].answers_of.clone())
+        Ok(self.reachability.answers[number as usize].reached.clone())
     }
 
     fn add_query(
@@ -239,8 +239,8 @@ impl CompletionBounds {
             self.reachability.answers[goal].waiting.push(number);
             self.reachability.answer_bytes += 4;
         }
-        for at in 0..self.reachability.answers[goal].answers_of.len() {
-            let (control, own) = self.reachability.answers[goal].answers_of[at];
+        for at in 0..self.reachability.answers[goal].reached.len() {
+            let (control, own) = self.reachability.answers[goal].reached[at];
             self.advance_after(
                 PartialProduction { control, ..partial },
                 symbol,
@@ -279,17 +279,17 @@ impl CompletionBounds {
     ) -> Result<(), Error> {
         let CflReachability { answers, answer_bytes, .. } = &mut self.reachability;
         let answers = &mut answers[query as usize];
-        let answers_of = &mut answers.answers_of;
+        let reached = &mut answers.reached;
         let at = *answers.numbers.entry(control).or_insert_with(|| {
-            answers_of.push((control, NEVER));
+            reached.push((control, NEVER));
             *answer_bytes += 48;
-            answers_of.len() - 1
+            reached.len() - 1
         });
         let bytes = bytes.min(NEVER - 1);
-        if bytes >= answers_of[at].1 {
+        if bytes >= reached[at].1 {
             return Ok(());
         }
-        answers_of[at].1 = bytes;
+        reached[at].1 = bytes;
         for waiting in answers.waiting.clone() {
             let ReachedPartial { partial, bytes: before, .. } =
                 self.reachability.partials[waiting as usize];

@@ -156,9 +156,9 @@ impl LexemeExits {
         ends.sort_unstable();
         ends.dedup();
         self.size += 64 + 8 * on.len() + 12 * ends.len();
-        let successors_of = Arc::new(LexemeSuccessors { on: on.into(), ends: ends.into() });
-        self.successor_states.insert((lexer_state, at), Arc::clone(&successors_of));
-        Ok(successors_of)
+        let successors = Arc::new(LexemeSuccessors { on: on.into(), ends: ends.into() });
+        self.successor_states.insert((lexer_state, at), Arc::clone(&successors));
+        Ok(successors)
     }
 
     /// Returns the possible ends of the lexeme at a position.
@@ -212,12 +212,12 @@ impl LexemeExits {
         let mut number = 0;
         while number < reachable.positions.len() {
             let (position, bytes) = reachable.positions[number];
-            let successors_of = self.successors_of(position, core)?;
-            core.gss.meter.spend(successors_of.on.len() + successors_of.ends.len())?;
-            for &end in &successors_of.ends {
+            let successors = self.successors_of(position, core)?;
+            core.gss.meter.spend(successors.on.len() + successors.ends.len())?;
+            for &end in &successors.ends {
                 reachable.ends.entry(end).or_default().push(number as u32);
             }
-            for &on in &successors_of.on {
+            for &on in &successors.on {
                 reachable.add(on, bytes + 1, Some(number));
             }
             number += 1;

@@ -272,9 +272,9 @@ impl GrammarState {
                 }
                 seen.insert(next, read);
                 check(Resource::States, visited.len() as u64 + 1, self.limits.states)?;
-                let min_bytes_of_state = self.min_bytes_of_state(next)?;
-                let all = min_bytes_of_state.saturating_add(read);
-                if all <= most && min_bytes_of_state != NEVER {
+                let bound = self.min_bytes_of_state(next)?;
+                let all = bound.saturating_add(read);
+                if all <= most && bound != NEVER {
                     visited.push((next, at, read));
                     queue.push((Reverse(all), read, visited.len() - 1));
                 }
@@ -289,15 +289,15 @@ impl GrammarState {
         if let Some((member, after)) = self.forced_sublanguage_completion(state)? {
             return Ok(vec![(after, read + member.len() as u32)]);
         }
-        let mut successor_states = Vec::new();
+        let mut states = Vec::new();
         for byte in self.lexer.representatives().to_vec() {
             self.gss.meter.reset();
             let next = self.step_unchecked(state, byte)?;
             if next != NOTHING {
-                successor_states.push((next, read + 1));
+                states.push((next, read + 1));
             }
         }
-        Ok(successor_states)
+        Ok(states)
     }
 
     /// Returns a lower bound on the bytes that complete a state.

@@ -450,7 +450,7 @@ impl GrammarState {
         let outcome = self.outcome(lexer_state, byte)?;
         let mut ended = false;
         for one in &*self.lexer_states.endings(outcome.endings) {
-            let fits_separator = match target {
+            let is_target = match target {
                 Some(target) => target == one.terminal,
                 None => !self.is_lost_replacement(one.terminal),
             };
@@ -459,7 +459,7 @@ impl GrammarState {
                 self.indentation.as_ref().filter(|indentation| indentation.newline == one.terminal);
             let line = line
                 .is_some_and(|indentation| self.is_subset(one.left, indentation.line_end_threads));
-            ended |= fits_separator && (line || self.dies_with_separator(one.left, separator)?);
+            ended |= is_target && (line || self.dies_with_separator(one.left, separator)?);
         }
         let alive = outcome.continued != NOTHING || outcome.endings != NOTHING;
         let next = self.lexer_states.pair(outcome.continued);

@@ -17,7 +17,6 @@
 //! Reference: M. Tomita, "Efficient Parsing for Natural Language" (1985).
 
 mod node_sets;
-mod parser_state_prefix;
 mod rollback;
 mod shift;
 mod stack_min_bytes;

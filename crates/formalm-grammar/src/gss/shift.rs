@@ -66,8 +66,8 @@ impl Gss {
             top = match self.only_reduction(top)? {
                 Some(one) => one,
                 None => {
-                    let push_reduced_edges = self.reductions(top)?;
-                    return self.after_tops(push_reduced_edges);
+                    let reduced = self.reductions(top)?;
+                    return self.after_tops(reduced);
                 }
             };
         }
@@ -115,9 +115,9 @@ impl Gss {
 
     fn shift_all(&mut self, shifting_edges: Vec<u32>, terminal: u32) -> Result<u32, Error> {
         self.meter.spend(shifting_edges.len())?;
-        let group_by_state = self.group_by_state(shifting_edges);
+        let groups = self.group_by_state(shifting_edges);
         let mut tops = Vec::new();
-        for (state, below) in group_by_state {
+        for (state, below) in groups {
             let node = self.node(state, &below);
             if let Some(next) = self.lr0.goto(state, terminal, &mut self.meter)? {
                 tops.push(self.edge(next, node));
@@ -201,9 +201,9 @@ impl Gss {
     /// Applies reductions that no shift can precede, so that equal futures merge.
     fn reduce_forced_edges(&mut self, tops: &mut Vec<u32>) -> Result<(), Error> {
         let mut done = Vec::with_capacity(tops.len());
-        let mut require_visible: FxHashSet<u32> = FxHashSet::default();
+        let mut seen: FxHashSet<u32> = FxHashSet::default();
         while let Some(edge) = tops.pop() {
-            if !require_visible.insert(edge) {
+            if !seen.insert(edge) {
                 continue;
             }
             if self.is_forced(edge) {
@@ -228,9 +228,9 @@ impl Gss {
     }
 
     pub(super) fn stacks_of_edges(&mut self, edges: Vec<u32>) -> u32 {
-        let group_by_state = self.group_by_state(edges);
+        let groups = self.group_by_state(edges);
         let mut nodes: Vec<u32> =
-            group_by_state.into_iter().map(|(state, below)| self.node(state, &below)).collect();
+            groups.into_iter().map(|(state, below)| self.node(state, &below)).collect();
         nodes.sort_unstable();
         self.sets.intern(&nodes)
     }

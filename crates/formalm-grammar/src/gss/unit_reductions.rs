@@ -44,11 +44,11 @@ impl UnitReductionChains {
         if let Some(&known) = self.ids.get(&(state, below)) {
             return Ok(known);
         }
-        let mut visited = vec![state];
-        let mut require_visible = FxHashSet::from_iter([state]);
+        let mut states = vec![state];
+        let mut seen = FxHashSet::from_iter([state]);
         let (mut shifts, mut long_reductions) = (Vec::new(), Vec::new());
         let mut at = 0;
-        while let Some(&state) = visited.get(at) {
+        while let Some(&state) = states.get(at) {
             lr0::join(&mut shifts, lr0.sets.get(lr0.shifts(state)));
             for number in 0..lr0.reductions(state).len() {
                 meter.spend(1)?;
@@ -56,23 +56,23 @@ impl UnitReductionChains {
                 if popped > 1 {
                     long_reductions.push((symbol, popped));
                 } else if let Some(next) = lr0.goto(below, symbol, meter)?
-                    && require_visible.insert(next)
+                    && seen.insert(next)
                 {
-                    visited.push(next);
+                    states.push(next);
                 }
             }
             at += 1;
         }
-        visited.retain(|&state| lr0.shifts(state) != NOTHING);
-        visited.sort_unstable();
+        states.retain(|&state| lr0.shifts(state) != NOTHING);
+        states.sort_unstable();
         long_reductions.sort_unstable();
         long_reductions.dedup();
         let number = self.list.len() as u32;
-        self.bytes += 80 + 4 * visited.len() + 8 * long_reductions.len();
+        self.bytes += 80 + 4 * states.len() + 8 * long_reductions.len();
         self.ids.insert((state, below), number);
         let shifts = lr0.sets.intern(&shifts);
         self.list.push(UnitReductionChain {
-            states: visited.into(),
+            states: states.into(),
             shifts,
             reductions: long_reductions.into(),
         });

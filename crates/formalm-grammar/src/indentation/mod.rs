@@ -10,7 +10,6 @@
 
 pub(crate) mod balance_proof;
 pub(crate) mod parser_state;
-pub(crate) mod parser_state_interner;
 
 /// The rules for counting columns and for the first and last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,13 +5,13 @@
 //! shifted at once, so the stacks see an ordinary sequence of terminals.
 
 use formalm_automata::{BEYOND, Error};
+use rustc_hash::FxHashMap;
 
 use crate::grammar::Grammar;
-use crate::indentation::parser_state_interner::{ParserStateKey, ParserStates};
 use crate::indentation::{
     BEFORE_LINE_BREAK, ColumnCounter, FIRST_COLUMN, NO_COLUMN, Rules, is_column, may_end_at, widths,
 };
-use crate::interner::NOTHING;
+use crate::interner::{ListInterner, NOTHING};
 use crate::lr0::elements;
 use crate::state::{Configuration, GrammarState};
 
@@ -158,11 +158,10 @@ impl IndentationState {
         }
         let (before, after) = (self.parts(before), self.parts(after));
         let (old, new) = (before.levels.len(), after.levels.len());
-        let mut terminals_between =
-            if is_closed(before.depth) { Vec::new() } else { vec![self.newline] };
-        terminals_between.extend(std::iter::repeat_n(self.indent, new.saturating_sub(old)));
-        terminals_between.extend(std::iter::repeat_n(self.dedent, old.saturating_sub(new)));
-        Some(terminals_between)
+        let mut terminals = if is_closed(before.depth) { Vec::new() } else { vec![self.newline] };
+        terminals.extend(std::iter::repeat_n(self.indent, new.saturating_sub(old)));
+        terminals.extend(std::iter::repeat_n(self.dedent, old.saturating_sub(new)));
+        Some(terminals)
     }
 
     /// Appends the bracket depth and the levels of a parser state, as far as they matter down to a
@@ -372,13 +371,13 @@ impl GrammarState {
         let ParserStateParts { stacks, depth, levels } =
             indentation.parts(configuration.parser_state);
         let (newline, dedent) = (indentation.newline, indentation.dedent);
-        let mut terminals_between = vec![dedent; levels.len() - 1];
+        let mut terminals = vec![dedent; levels.len() - 1];
         let is_closed =
             configuration.is_between() && self.completes_after_dedents(stacks, levels.len())?;
         if !is_closed && !crate::indentation::parser_state::is_closed(depth) {
-            terminals_between.insert(0, newline);
+            terminals.insert(0, newline);
         }
-        Ok(terminals_between)
+        Ok(terminals)
     }
 
     /// Returns `true` if the input may end inside a lexeme: in blank lines, the last of which may
@@ -467,4 +466,83 @@ pub(crate) fn is_joined(depth: u32) -> bool {
 /// Returns `true` if a thread with this column has read a line end after which the input may end.
 fn has_read_line_end(column: u32) -> bool {
     column != NO_COLUMN && column != BEFORE_LINE_BREAK && may_end_at(column)
+}
+
+/// A parser state between lexemes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ParserStateKey {
+    pub(crate) stacks: u32,
+    /// Number of open brackets, or a marker for the start of a line.
+    pub(crate) depth: u32,
+    /// Columns of the open levels, as an id of [`ParserStates::levels`].
+    pub(crate) levels: u32,
+}
+
+/// Interned parser states; id 0 is none.
+#[derive(Debug)]
+pub(crate) struct ParserStates {
+    keys: Vec<ParserStateKey>,
+    ids: FxHashMap<ParserStateKey, u32>,
+    /// Interned lists of columns, innermost level last. They are few and never dropped.
+    levels: ListInterner,
+}
+
+impl Default for ParserStates {
+    fn default() -> ParserStates {
+        let none = ParserStateKey { stacks: NOTHING, depth: 0, levels: NOTHING };
+        ParserStates {
+            keys: vec![none],
+            ids: FxHashMap::default(),
+            levels: ListInterner::default(),
+        }
+    }
+}
+
+impl ParserStates {
+    /// Interns a parser state; [`NOTHING`] without stacks.
+    pub(crate) fn number(&mut self, key: ParserStateKey) -> u32 {
+        if key.stacks == NOTHING {
+            return NOTHING;
+        }
+        let keys = &mut self.keys;
+        *self.ids.entry(key).or_insert_with(|| {
+            keys.push(key);
+            keys.len() as u32 - 1
+        })
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, parser_state: u32) -> ParserStateKey {
+        self.keys[parser_state as usize]
+    }
+
+    /// Returns the columns of the open levels of a parser state.
+    pub(crate) fn levels(&self, parser_state: u32) -> &[u32] {
+        self.levels.get(self.get(parser_state).levels)
+    }
+
+    /// Returns a list of columns.
+    pub(crate) fn levels_by_id(&self, levels: u32) -> &[u32] {
+        self.levels.get(levels)
+    }
+
+    /// Interns a list of columns.
+    pub(crate) fn intern_levels(&mut self, columns: &[u32]) -> u32 {
+        self.levels.intern(columns)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Drops parser states with ids from `len` on.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        for key in self.keys.drain(len..) {
+            self.ids.remove(&key);
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.keys.len() * 40 + self.levels.memory_bytes()
+    }
 }

@@ -363,11 +363,11 @@ impl Lexer {
         if threads.iter().all(|&one| self.column(one) == NO_COLUMN) {
             return set;
         }
-        let mut without_columns: Vec<u32> =
+        let mut plain: Vec<u32> =
             threads.iter().map(|&one| self.thread_without_column(one)).collect();
-        without_columns.sort_unstable();
-        without_columns.dedup();
-        self.lists.intern(&without_columns)
+        plain.sort_unstable();
+        plain.dedup();
+        self.lists.intern(&plain)
     }
 
     /// Returns a thread without its column.

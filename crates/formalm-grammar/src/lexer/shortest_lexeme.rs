@@ -53,18 +53,18 @@ impl Lexer {
         if !automaton.is_accepting(state) {
             return automaton.shortest(state);
         }
-        let mut successor_states: Vec<(u8, StateId)> = Vec::new();
+        let mut successors: Vec<(u8, StateId)> = Vec::new();
         for &byte in automaton.class_starts() {
             let Some(next) = automaton.step(state, byte)? else { continue };
             if automaton.is_accepting(next) {
                 return Ok(vec![byte]);
             }
-            if successor_states.iter().all(|one| one.1 != next) {
-                successor_states.push((byte, next));
+            if successors.iter().all(|one| one.1 != next) {
+                successors.push((byte, next));
             }
         }
         let mut best: Option<Vec<u8>> = None;
-        for (byte, next) in successor_states {
+        for (byte, next) in successors {
             let rest = automaton.shortest(next)?;
             if best.as_ref().is_none_or(|best| rest.len() + 1 < best.len()) {
                 best = Some([&[byte][..], &rest].concat());

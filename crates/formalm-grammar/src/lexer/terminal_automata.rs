@@ -172,13 +172,13 @@ pub(crate) fn unproductive_terminals(
     let unread = |at: usize| ordered && grammar.ignored.contains(&at) && !reaches_parser(at);
     let indentation = IndentationState::new(grammar);
     let is_level = |at: usize| indentation.as_ref().is_some_and(|one| one.is_level(at as u32));
-    let mut unproductive_terminals = Vec::with_capacity(automata.len());
+    let mut unproductive = Vec::with_capacity(automata.len());
     for (at, one) in automata.iter().enumerate() {
         let is_read = match &grammar.terminals[at].embedded {
             Some(one) => !one.machine.live_bytes(one.machine.start())?.is_empty(),
             None => one.is_some() || is_level(at),
         };
-        unproductive_terminals.push(!is_read || unread(at));
+        unproductive.push(!is_read || unread(at));
     }
-    Ok(unproductive_terminals)
+    Ok(unproductive)
 }

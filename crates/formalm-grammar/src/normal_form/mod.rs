@@ -92,9 +92,7 @@ pub(crate) fn productive(
     unproductive_terminals: &[bool],
 ) -> Vec<bool> {
     let full = |symbol: u32| {
-        unproductive_terminals
-            .get(symbol as usize)
-            .is_some_and(|unproductive_terminals| !unproductive_terminals)
+        unproductive_terminals.get(symbol as usize).is_some_and(|unproductive| !unproductive)
     };
     derives(productions, symbols, full, HoldsIf::All)
 }

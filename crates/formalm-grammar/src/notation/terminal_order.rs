@@ -47,14 +47,14 @@ pub(super) fn order_terminals(
             let TerminalRank { priority, pattern_lengths, text, .. } = &ranked[at].kind;
             let named = ranked[at].terminal.name.chars().count();
             let length = if text.is_some() { named } else { 0 };
-            let to_source = ranked[at].terminal.span.map_or((0, 0), |span| (span.start, span.end));
+            let written_at = ranked[at].terminal.span.map_or((0, 0), |span| (span.start, span.end));
             let kind = (
                 Reverse(*priority),
                 text.is_none(),
                 Reverse(pattern_lengths.max_chars),
                 Reverse(length),
             );
-            (kind, to_source, at)
+            (kind, written_at, at)
         });
     }
     let mut new_index = vec![0; order.len()];

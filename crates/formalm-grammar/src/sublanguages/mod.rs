@@ -104,9 +104,8 @@ impl Sublanguages {
             |at: usize| Some(Arc::clone(&grammar.terminals[at].embedded.as_ref()?.machine));
         let machines: Vec<_> = (0..grammar.terminals.len()).map(machine).collect();
         let all = (0..).zip(&machines).filter(|(_, one)| one.is_some()).map(|(at, _)| at).collect();
-        let is_external =
-            machines.iter().map(|one| one.as_ref().is_some_and(|one| !one.is_exact()));
-        let answers = ParserAnswers::new(is_external.collect());
+        let external = machines.iter().map(|one| one.as_ref().is_some_and(|one| !one.is_exact()));
+        let answers = ParserAnswers::new(external.collect());
         Sublanguages { machines, all, answers, ..Sublanguages::default() }
     }
 

@@ -128,17 +128,17 @@ fn intersections_with_regular_languages_have_no_dead_ends() {
             let Some(machine) = machine(&grammar) else { continue };
             let regular = regular(&mut random);
             let members = common(&machine, &regular);
-            let proven_and_searched = Filtered::of(Arc::clone(&machine), regular, 100_000);
-            if proven_and_searched.is_err() && lexing != Lexing::Any {
+            let intersection = Filtered::of(Arc::clone(&machine), regular, 100_000);
+            if intersection.is_err() && lexing != Lexing::Any {
                 undecided += 1;
                 continue;
             }
-            let Some(proven_and_searched) = proven_and_searched.unwrap() else {
+            let Some(intersection) = intersection.unwrap() else {
                 assert!(members.is_empty(), "seed {seed}: {members:?} of {grammar:#?}");
                 continue;
             };
             for text in texts(b"abcd", MAX_PREFIX_BYTES) {
-                let read = proven_and_searched.walk(proven_and_searched.start(), &text);
+                let read = intersection.walk(intersection.start(), &text);
                 if read.is_err() && lexing != Lexing::Any {
                     undecided += 1;
                     break;
@@ -149,11 +149,11 @@ fn intersections_with_regular_languages_have_no_dead_ends() {
                     assert_eq!(nearest, None, "{}", shown());
                     continue;
                 };
-                let Ok(rest) = proven_and_searched.shortest(at) else {
+                let Ok(rest) = intersection.shortest(at) else {
                     assert!(lexing != Lexing::Any, "{}", shown());
                     continue;
                 };
-                assert!(proven_and_searched.is_completed(at, &rest).unwrap(), "{}", shown());
+                assert!(intersection.is_completed(at, &rest).unwrap(), "{}", shown());
                 if text.len() + rest.len() <= MAX_MEMBER_BYTES {
                     assert_eq!(nearest, Some(rest.len()), "{}", shown());
                 } else {
@@ -177,9 +177,9 @@ fn bounds_decide_cases_that_no_search_can() {
     let nested = Arc::new(GrammarAutomaton::new(&nested, Limits::default()).unwrap());
     let open = terminal(r"x|\([(x]*").language;
     let open = Arc::new(Automaton::new(&open, RegularLimits::default()).unwrap());
-    let proven_and_searched = Filtered::of(nested, open, 1_000).unwrap().unwrap();
-    assert_eq!(proven_and_searched.walk(proven_and_searched.start(), b"(").unwrap(), Err(0));
-    assert_eq!(proven_and_searched.shortest(proven_and_searched.start()).unwrap(), b"x");
+    let intersection = Filtered::of(nested, open, 1_000).unwrap().unwrap();
+    assert_eq!(intersection.walk(intersection.start(), b"(").unwrap(), Err(0));
+    assert_eq!(intersection.shortest(intersection.start()).unwrap(), b"x");
     let far = Grammar { lexing: Lexing::Longest, ..letter_grammar(&[("S", "a{60000}")]) };
     let far = GrammarAutomaton::new(&far, Limits::default()).unwrap();
     assert!(far.walk(far.start(), b"aaa").unwrap().is_ok());

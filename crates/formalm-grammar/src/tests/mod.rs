@@ -219,8 +219,8 @@ fn check_longest_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: u
     for text in &all {
         let shown = String::from_utf8_lossy(text).into_owned();
         // If lexemes do not compete, `is_member` does not answer and walking does.
-        let walk_with_parsers = || verdict(&machine, text).unwrap().1;
-        let completion_bounds = machine.is_member(text).unwrap().unwrap_or_else(walk_with_parsers);
+        let walked = || verdict(&machine, text).unwrap().1;
+        let completion_bounds = machine.is_member(text).unwrap().unwrap_or_else(walked);
         assert_eq!(
             completion_bounds,
             members.contains(&text),

@@ -146,6 +146,6 @@ impl LexemeSource for LexemeGraph<'_> {
     }
 
     fn ends(&mut self, at: usize, steps: &mut StepBudget<'_, '_>) -> Result<bool, Error> {
-        Ok(self.skip_closure(at, steps)?.into_iter().any(|node_of| self.ends[node_of]))
+        Ok(self.skip_closure(at, steps)?.into_iter().any(|node| self.ends[node]))
     }
 }

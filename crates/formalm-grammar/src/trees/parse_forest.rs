@@ -167,7 +167,7 @@ impl<'a> ParseForest<'a> {
                 steps.spend(1 + alternatives.len())?;
                 let best = alternatives
                     .iter()
-                    .map(|count_trees| count_trees.iter().flatten().map(|&one| ranks(one)).max());
+                    .map(|product| product.iter().flatten().map(|&one| ranks(one)).max());
                 let best = best.map(|one| one.unwrap_or(0)).min().unwrap_or(UNSEEN);
                 let is_node = (vertex as usize) < self.chart.nodes.len();
                 let best = best.saturating_add(u32::from(is_node));
@@ -182,9 +182,9 @@ impl<'a> ParseForest<'a> {
 
     fn count_trees(&self, vertex: Vertex) -> Option<BigUint> {
         let mut total = BigUint::zero();
-        for count_trees in self.alternatives(vertex) {
+        for alternative in self.alternatives(vertex) {
             let mut product = BigUint::one();
-            for &one in count_trees.iter().flatten() {
+            for &one in alternative.iter().flatten() {
                 product *= self.tree_counts[one as usize].as_ref()?;
             }
             total += product;

@@ -24,14 +24,12 @@ impl LexemeMatch {
 impl GrammarState {
     /// Returns all matches, by priority.
     pub(super) fn matches(&self, read: crate::lexer::LexerStep) -> Vec<LexemeMatch> {
-        let without_columns = self.lexer.lists.get(read.matches).iter();
-        let mut all: Vec<LexemeMatch> = without_columns
-            .map(|&terminal| LexemeMatch { terminal, condition_state: None })
-            .collect();
-        let lookahead_thread = self.lexer.lists.get(read.conditions).chunks_exact(2);
+        let plain = self.lexer.lists.get(read.matches).iter();
+        let mut all: Vec<LexemeMatch> =
+            plain.map(|&terminal| LexemeMatch { terminal, condition_state: None }).collect();
+        let conditional = self.lexer.lists.get(read.conditions).chunks_exact(2);
         all.extend(
-            lookahead_thread
-                .map(|one| LexemeMatch { terminal: one[0], condition_state: Some(one[1]) }),
+            conditional.map(|one| LexemeMatch { terminal: one[0], condition_state: Some(one[1]) }),
         );
         // A confirmed match beats lower priorities, except threads that only track replacements.
         all.retain(|one| one.terminal <= read.confirmed || one.terminal >= self.terminals);

@@ -1,16 +1,13 @@
 //! Translation of syntax trees to a [`Grammar`]: names become indices, and the parts of a terminal
 //! become one pattern.
 
-mod ignored_terminals;
 pub(super) mod indent_terminals;
 mod name_resolution;
-mod reference_checks;
 mod rule_bodies;
 mod special_tokens;
 mod terminal_algebra;
 mod terminals;
 mod tree_markers;
-mod unused_symbols;
 
 use std::cell::Cell;
 

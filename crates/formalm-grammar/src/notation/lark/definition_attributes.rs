@@ -202,10 +202,10 @@ impl GrammarBuilder<'_> {
     /// Notes captures that can never match, because the parts of a lexeme are not recorded.
     pub(in crate::notation) fn note_unreachable_captures(&mut self) {
         let terminals = self.source.terminals.iter().map(|one| (&one.name, &one.body));
-        let apply_bounds = self.source.rules.iter().filter(|one| one.attributes.are_bounds());
-        let apply_bounds = apply_bounds.map(|one| (&one.name, &one.body));
+        let bounded = self.source.rules.iter().filter(|one| one.attributes.are_bounds());
+        let bounded = bounded.map(|one| (&one.name, &one.body));
         let mut notes = Vec::new();
-        for (whole, body) in terminals.chain(apply_bounds) {
+        for (whole, body) in terminals.chain(bounded) {
             let mut open = vec![body];
             while let Some(tree) = open.pop() {
                 match tree {

@@ -84,8 +84,8 @@ impl LarkReader {
         match (single(ends.0), single(ends.1)) {
             (Some(low), Some(high)) if low <= high && !fold => {
                 let set = CharSet::from_ranges([(low, high)]);
-                let to_source = format!("{low:?}..{high:?}");
-                let mut atom = Atom::class(set, to_source, self.scanner.span(start));
+                let source = format!("{low:?}..{high:?}");
+                let mut atom = Atom::class(set, source, self.scanner.span(start));
                 atom.len = class.chars().count() as u64;
                 (atom.identity, atom.escaped_len) = (pattern_key(class, ""), atom.len);
                 Ok(SyntaxTree::Atom(atom))

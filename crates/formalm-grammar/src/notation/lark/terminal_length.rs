@@ -160,7 +160,7 @@ pub(in crate::notation) fn anonymous_name(
             && !text.starts_with(|one: char| one.is_numeric());
         known.map(str::to_owned).or_else(|| is_name.then(|| text.to_uppercase()))
     });
-    let free = given.filter(|anonymous_name| !taken(anonymous_name));
+    let free = given.filter(|name| !taken(name));
     free.unwrap_or_else(|| format!("__ANON_{number}"))
 }
 
