@@ -292,7 +292,7 @@ impl GrammarState {
     /// Returns the start state; [`NOTHING`] if no member is reachable.
     fn start(&mut self) -> Result<u32, Error> {
         let mut configurations = self.start_configurations()?;
-        if self.checked {
+        if self.needs_viability_checks {
             self.retain_viable(&mut configurations)?;
         }
         Ok(self.state(&configurations))
@@ -468,7 +468,7 @@ impl Machine for GrammarAutomaton {
 
     fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
         let shared = &mut *self.lock();
-        if !shared.core.checked || self.asks {
+        if !shared.core.needs_viability_checks || self.asks {
             return Ok(None);
         }
         shared.core.checkpoint();

@@ -36,7 +36,7 @@ impl GrammarAutomaton {
                 continue;
             }
             for (terminal, _) in core.lexer.distances(configuration.lexeme)? {
-                if core.after(configuration.parser_state, terminal)? != NOTHING {
+                if core.shift_lexeme(configuration.parser_state, terminal)? != NOTHING {
                     // A thread that tracks a replacement stands for the terminal that the lexeme
                     // becomes.
                     found.insert(terminal % core.terminals, true);

@@ -165,12 +165,12 @@ impl Grammar {
                 "read the longest lexemes, or the first ones as Lark does",
             );
         }
-        let told = [one.newline, one.indent, one.dedent];
-        let mut all = told.iter().chain(&one.opening).chain(&one.closing);
+        let line_terminals = [one.newline, one.indent, one.dedent];
+        let mut all = line_terminals.iter().chain(&one.opening).chain(&one.closing);
         if all.any(|&at| at >= self.terminals.len()) {
             return refused("indentation is told by a terminal that there is not", "name another");
         }
-        if told.iter().any(|at| self.ignored.contains(at)) {
+        if line_terminals.iter().any(|at| self.ignored.contains(at)) {
             return refused(
                 "a terminal that tells lines or levels is ignored",
                 "line breaks within brackets are left out anyway",

@@ -140,13 +140,15 @@ impl Steps for ScratchClasses<'_> {
 impl Lexemes for ScratchClasses<'_> {
     fn readings(&self, key: KeyId) -> Result<Option<Vec<(Scan, Place)>>, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
-        if !core.sublanguages.is_empty() || (core.checked && !core.dead_end_proof.exists()) {
+        if !core.sublanguages.is_empty()
+            || (core.needs_viability_checks && !core.dead_end_proof.exists())
+        {
             return Ok(None);
         }
         let mut all = Vec::new();
         for configuration in core.configurations(key.number() - 1) {
             core.gss.meter.reset();
-            if core.checked && !core.is_completable_at(configuration.parser_state)? {
+            if core.needs_viability_checks && !core.is_completable_at(configuration.parser_state)? {
                 return Ok(None);
             }
             let lexeme = match configuration.is_between() {
@@ -176,7 +178,7 @@ impl Lexemes for ScratchClasses<'_> {
     fn fits(&self, context: Context, left: u32) -> Result<bool, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
         core.gss.meter.reset();
-        Ok(!core.checked || core.fits_separator(context.0, left)?)
+        Ok(!core.needs_viability_checks || core.fits_separator(context.0, left)?)
     }
 
     #[inline]
@@ -185,7 +187,7 @@ impl Lexemes for ScratchClasses<'_> {
         core.gss.meter.reset();
         let outcome = core.step_lexer_state(scan.0, byte)?;
         let on = (outcome.continued != NOTHING).then_some(Scan(outcome.continued));
-        Ok(Progress { on, endings: outcome.endings, doubtful: outcome.doubtful })
+        Ok(Progress { on, endings: outcome.endings, doubtful: outcome.unproven })
     }
 
     fn endings(&self, endings: u32) -> Arc<[Ending]> {
@@ -201,13 +203,13 @@ impl Lexemes for ScratchClasses<'_> {
     fn is_certain(&self, place: Place) -> Result<bool, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
         core.gss.meter.reset();
-        Ok(!core.checked || core.is_completable_at(place.0)?)
+        Ok(!core.needs_viability_checks || core.is_completable_at(place.0)?)
     }
 
     fn after(&self, place: Place, terminal: u32) -> Result<Option<Place>, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
         core.gss.meter.reset();
-        let place = core.after(place.0, terminal)?;
+        let place = core.shift_lexeme(place.0, terminal)?;
         Ok((place != NOTHING).then_some(Place(place)))
     }
 

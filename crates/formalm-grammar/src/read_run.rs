@@ -159,7 +159,7 @@ impl GrammarState {
     /// Returns the state after `text`. Returns [`NOTHING`] if there is no such state, or if
     /// viability must be checked at every byte.
     fn step_run(&mut self, state: u32, text: &[u8]) -> Result<u32, Error> {
-        if self.checked && !self.dead_end_proof.exists() {
+        if self.needs_viability_checks && !self.dead_end_proof.exists() {
             return Ok(NOTHING);
         }
         let mut now = std::mem::take(&mut self.spare_configurations);
@@ -175,11 +175,11 @@ impl GrammarState {
             next.clear();
             match self.push_all_before(&now, &text[at..], &mut next) {
                 // With dead configurations dropped, the limit might not be exceeded.
-                Err(_) if self.checked && at > 0 => return Ok(NOTHING),
+                Err(_) if self.needs_viability_checks && at > 0 => return Ok(NOTHING),
                 read => read?,
             }
             at += 1;
-            if self.checked && at == text.len() {
+            if self.needs_viability_checks && at == text.len() {
                 self.retain_viable(&mut next)?;
             }
             self.normalize_configurations(&mut next);

@@ -80,7 +80,7 @@ pub(crate) struct GrammarState {
     pub(crate) lexing: Lexing,
     /// `true` if a terminal that the stacks allow may be unspellable: lexemes are ordered by
     /// priority, or some terminal has lookahead.
-    pub(crate) checked: bool,
+    pub(crate) needs_viability_checks: bool,
     /// The indentation tables, for grammars in which indentation matters.
     pub(crate) indentation: Option<IndentationState>,
     pub(crate) limits: Limits,
@@ -192,7 +192,7 @@ impl GrammarState {
             lexer_states: LexerStates::default(),
             sublanguages,
             lexing: grammar.lexing,
-            checked: grammar.lexing != Lexing::Any || began_scratch,
+            needs_viability_checks: grammar.lexing != Lexing::Any || began_scratch,
             indentation,
             limits,
             suffix_bounds: SuffixBounds::default(),
@@ -215,14 +215,14 @@ impl GrammarState {
             lookahead_bytes: 0,
         });
         let all: Vec<u32> = (0..normalized.terminals).filter(|&at| used[at as usize]).collect();
-        if core.checked
+        if core.needs_viability_checks
             && !began_scratch
             && core.indentation.is_none()
             && core.lexes_uniquely(&all)?
         {
-            core.checked = false;
+            core.needs_viability_checks = false;
         }
-        if core.checked {
+        if core.needs_viability_checks {
             core.prove_line_balance(&normalized)?;
             if let Some(indentation) = &mut core.indentation {
                 indentation.ends_lines = line_ending_symbols(&core.gss.lr0, indentation);

@@ -22,7 +22,7 @@ impl GrammarState {
         for at in 0..self.configuration_count(state) {
             self.push_successors(self.configuration(state, at), byte, &mut next)?;
         }
-        if self.checked {
+        if self.needs_viability_checks {
             self.retain_viable(&mut next)?;
         }
         self.normalize_configurations(&mut next);
@@ -51,7 +51,9 @@ impl GrammarState {
         if outcome.continued == NOTHING || outcome.endings != NOTHING {
             return Ok(None);
         }
-        if self.checked && (outcome.doubtful || !self.is_completable_at(parser_state)?) {
+        if self.needs_viability_checks
+            && (outcome.unproven || !self.is_completable_at(parser_state)?)
+        {
             return Ok(None);
         }
         self.gss.meter.spend(1)?;
@@ -192,7 +194,7 @@ impl GrammarState {
                 {
                     continue;
                 }
-                let parser_state = self.after(parser_state, ending.terminal)?;
+                let parser_state = self.shift_lexeme(parser_state, ending.terminal)?;
                 if parser_state != NOTHING {
                     next(Configuration::between(parser_state, ending.left), Some(ending.terminal));
                 }

@@ -371,14 +371,16 @@ impl UnusableAnalysis<'_> {
     /// Returns `true` if a terminal is fully described by its strings.
     fn is_plain(&self, terminal: u32) -> bool {
         let one = &self.grammar.terminals[terminal as usize];
-        let told = self.grammar.indentation.as_ref();
-        let is_told = |at: usize| {
-            told.is_some_and(|told| [told.newline, told.indent, told.dedent].contains(&at))
+        let indentation = self.grammar.indentation.as_ref();
+        let is_indentation_terminal = |at: usize| {
+            indentation.is_some_and(|indentation| {
+                [indentation.newline, indentation.indent, indentation.dedent].contains(&at)
+            })
         };
         !one.language.is_lexeme()
             && one.embedded.is_none()
             && self.readers[terminal as usize].is_some()
-            && !is_told(terminal as usize)
+            && !is_indentation_terminal(terminal as usize)
     }
 
     fn can_be_matched(&mut self, element: u32) -> Result<bool, Error> {

@@ -138,19 +138,22 @@ fn derive_empty_twice(productions: &[Production], normalized: &NormalizedGrammar
         one.right.iter().for_each(|&symbol| uses[symbol as usize].push(one.left));
     }
     // Number of derivations, at most two. It only grows, so each symbol changes at most twice.
-    let mut ways = vec![0u8; symbols];
+    let mut derivation_counts = vec![0u8; symbols];
     let mut queue: Vec<u32> = all.iter().map(|one| one.left).collect();
     while let Some(symbol) = queue.pop() {
         let product = |&at: &usize| {
-            all[at].right.iter().fold(1u8, |ways_of, &one| (ways_of * ways[one as usize]).min(2))
+            all[at]
+                .right
+                .iter()
+                .fold(1u8, |product, &one| (product * derivation_counts[one as usize]).min(2))
         };
         let sum = of[symbol as usize].iter().map(product).fold(0u8, |sum, one| (sum + one).min(2));
-        if sum > ways[symbol as usize] {
-            ways[symbol as usize] = sum;
+        if sum > derivation_counts[symbol as usize] {
+            derivation_counts[symbol as usize] = sum;
             queue.extend(&uses[symbol as usize]);
         }
     }
-    (0..symbols as u32).filter(|&one| ways[one as usize] > 1).collect()
+    (0..symbols as u32).filter(|&one| derivation_counts[one as usize] > 1).collect()
 }
 
 /// Returns the left-hand sides of productions that reach one dot position, or their end, in two

@@ -122,7 +122,7 @@ impl GrammarState {
                     self.parser_state_min_bytes(configuration.parser_state)?.saturating_add(own)
                 }
                 false => {
-                    let after = self.after(configuration.parser_state, terminal)?;
+                    let after = self.shift_lexeme(configuration.parser_state, terminal)?;
                     self.parser_state_min_bytes(after)?.saturating_add(own)
                 }
             };
@@ -365,11 +365,11 @@ mod tests {
                 all
             };
             let begun = after(FIRST_COLUMN);
-            let met: Vec<u32> = begun[..6].concat();
-            for &read in &met {
+            let columns_reached: Vec<u32> = begun[..6].concat();
+            for &read in &columns_reached {
                 let on = after(read);
                 let bytes = |goal: u32| on.iter().position(|found| found.contains(&goal));
-                for &goal in &met {
+                for &goal in &columns_reached {
                     let wanted = bytes(goal).map(|bytes| bytes as u32);
                     let from_new_line =
                         begun.iter().position(|found| found.contains(&goal)).unwrap() as u32 + 1;

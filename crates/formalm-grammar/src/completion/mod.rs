@@ -92,13 +92,14 @@ impl CompletionBounds {
         let is_there = match precision {
             Look::Loose => true,
             Look::Close => plain,
-            Look::Closest => plain && core.lexing != Lexing::Any && core.checked,
+            Look::Closest => plain && core.lexing != Lexing::Any && core.needs_viability_checks,
         };
         is_there.then(|| CompletionBounds {
             terminal_reachability: TerminalReachability::new(regular, core),
             precision,
             is_always_exact: plain
-                && (!core.checked || (core.lexing == Lexing::Any && precision != Look::Loose)),
+                && (!core.needs_viability_checks
+                    || (core.lexing == Lexing::Any && precision != Look::Loose)),
             lr1_states: Lr1States::default(),
             competing: CompetingStacks::default(),
             reachability: CflReachability::default(),
@@ -191,7 +192,7 @@ impl CompletionBounds {
 
     /// Returns `true` if the other terminals allowed at a position matter.
     fn lexemes_compete(&self, core: &GrammarState) -> bool {
-        self.precision != Look::Loose && core.lexing != Lexing::Any && core.checked
+        self.precision != Look::Loose && core.lexing != Lexing::Any && core.needs_viability_checks
     }
 
     /// Returns `true` if more competition can only remove lexemes, so that "never" is certain. This
@@ -248,7 +249,7 @@ impl CompletionBounds {
         let lexer_state = core.lexer_states.intern(lexeme, negative_threads);
         let exits = self.terminal_reachability.lexeme_exits.exits((lexer_state, at), core)?;
         let (line, lines) = (core.line_of(parser_state), core.has_lines(parser_state));
-        let placed = |one: &LexemeExit| {
+        let with_line = |one: &LexemeExit| {
             let line = match one.terminal == newline {
                 true if lines => LinePosition::LineEnded,
                 false if !core.is_ignored(core.shifted_terminal(one.terminal)) => {
@@ -258,7 +259,7 @@ impl CompletionBounds {
             };
             LexemeExit { after: BetweenLexemes { line, ..one.after }, ..*one }
         };
-        let mut exits: Vec<LexemeExit> = exits.iter().map(placed).collect();
+        let mut exits: Vec<LexemeExit> = exits.iter().map(with_line).collect();
         let ends = |one: &u32| core.lexer.terminal(*one) == newline;
         if core.lexer.lists.get(lexeme).iter().any(ends) {
             let after = BetweenLexemes {

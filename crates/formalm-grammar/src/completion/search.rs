@@ -238,7 +238,7 @@ impl GrammarState {
         exact: &mut FxHashMap<u32, u32>,
     ) -> Result<Option<u32>, Error> {
         let min_bytes = self.min_bytes_of_state(state)?;
-        if min_bytes > most || !self.checked {
+        if min_bytes > most || !self.needs_viability_checks {
             return Ok(Some(min_bytes).filter(|&min_bytes| min_bytes <= most));
         }
         if let Some(&known) = exact.get(&state) {

@@ -46,9 +46,9 @@ impl GrammarState {
         let mut completable = proven || !unproven_terminals.is_empty();
         for &terminal in &unproven_terminals {
             let next = self.gss.shift(stacks, terminal)?;
-            let good =
+            let is_proven =
                 !self.gss.is_unproven(next) || self.is_completable_within(next, depth - 1)?;
-            completable &= good;
+            completable &= is_proven;
             if !completable {
                 break;
             }

@@ -272,7 +272,7 @@ impl GrammarState {
     }
 
     /// Returns the parser state after a terminal, for grammars with indentation.
-    pub(crate) fn after_with_indentation(
+    pub(crate) fn shift_with_indentation(
         &mut self,
         parser_state: u32,
         terminal: u32,
@@ -435,7 +435,7 @@ impl GrammarState {
                 _ => Ok(parts.stacks),
             },
             _ => {
-                let next = self.after(parser_state, terminal)?;
+                let next = self.shift_lexeme(parser_state, terminal)?;
                 Ok(self.stacks_of(next))
             }
         }

@@ -147,15 +147,15 @@ impl GrammarState {
     /// Returns the parser state after a lexeme; [`NOTHING`] if it is not allowed. An ignored
     /// terminal may also occur in a rule, with [`Lexing::Any`] or as a replacement.
     #[inline]
-    pub(crate) fn after(&mut self, parser_state: u32, terminal: u32) -> Result<u32, Error> {
+    pub(crate) fn shift_lexeme(&mut self, parser_state: u32, terminal: u32) -> Result<u32, Error> {
         match self.indentation {
-            None => self.after_on(parser_state, terminal),
-            Some(_) => self.after_with_indentation(parser_state, terminal),
+            None => self.shift_on_stacks(parser_state, terminal),
+            Some(_) => self.shift_with_indentation(parser_state, terminal),
         }
     }
 
     /// Returns the stacks after a lexeme, for grammars without indentation.
-    fn after_on(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
+    fn shift_on_stacks(&mut self, stacks: u32, terminal: u32) -> Result<u32, Error> {
         if terminal >= self.terminals || !self.is_ignored(terminal) {
             return self.gss.shift(stacks, self.shifted_terminal(terminal));
         }

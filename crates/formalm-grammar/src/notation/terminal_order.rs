@@ -64,9 +64,9 @@ pub(super) fn order_terminals(
     let mut grammar = grammar;
     grammar.rules.iter_mut().for_each(|rule| renumber(&mut rule.body, &new_index));
     grammar.ignored.iter_mut().for_each(|old| *old = new_index[*old]);
-    if let Some(told) = &mut grammar.indentation {
-        let one = [&mut told.newline, &mut told.indent, &mut told.dedent];
-        let all = one.into_iter().chain(&mut told.opening).chain(&mut told.closing);
+    if let Some(indentation) = &mut grammar.indentation {
+        let one = [&mut indentation.newline, &mut indentation.indent, &mut indentation.dedent];
+        let all = one.into_iter().chain(&mut indentation.opening).chain(&mut indentation.closing);
         all.for_each(|old| *old = new_index[*old]);
     }
     grammar.whole.iter_mut().for_each(|old| *old = new_index[*old]);

@@ -88,24 +88,24 @@ pub struct Within {
 /// A state of the grammar automaton with its positions in external parsers listed separately.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ways {
-    plain: Vec<Configuration>,
-    within: Vec<Within>,
+    other: Vec<Configuration>,
+    external: Vec<Within>,
 }
 
 impl Ways {
     /// Returns the positions in external parsers, including possible starts.
     pub fn within(&self) -> &[Within] {
-        &self.within
+        &self.external
     }
 
     /// Returns the positions mutably, to substitute other machines for those of the grammar.
     pub fn within_mut(&mut self) -> &mut [Within] {
-        &mut self.within
+        &mut self.external
     }
 
     /// Returns `true` if some configuration lies outside external parsers.
     pub fn is_elsewhere(&self) -> bool {
-        !self.plain.is_empty()
+        !self.other.is_empty()
     }
 }
 
@@ -123,7 +123,7 @@ impl GrammarState {
             return Ok(());
         }
         if answers.mode == AnswerMode::AssumeEnd {
-            let after = self.after(parser_state, terminal)?;
+            let after = self.shift_lexeme(parser_state, terminal)?;
             if after != NOTHING {
                 self.sublanguages.answers.assumed = true;
                 next(Configuration::between(after, NOTHING), Some(terminal));
@@ -137,7 +137,7 @@ impl GrammarState {
         let Some((state, is_end)) = answer else { return Ok(()) };
         let Some(left) = self.step_negative_threads(negative_threads, byte)? else { return Ok(()) };
         if is_end {
-            let after = self.after(parser_state, terminal)?;
+            let after = self.shift_lexeme(parser_state, terminal)?;
             if after != NOTHING {
                 next(Configuration::between(after, left), Some(terminal));
             }
@@ -148,8 +148,9 @@ impl GrammarState {
     }
 
     /// Separates the positions in external parsers, and adds those that may start.
-    fn ways(&mut self, configurations: Vec<Configuration>) -> Result<Ways, Error> {
-        let mut ways = Ways { plain: Vec::with_capacity(configurations.len()), within: Vec::new() };
+    fn separate(&mut self, configurations: Vec<Configuration>) -> Result<Ways, Error> {
+        let mut separated =
+            Ways { other: Vec::with_capacity(configurations.len()), external: Vec::new() };
         for configuration in configurations {
             let Configuration { lexeme, parser_state, negative_threads } = configuration;
             if configuration.is_in_sublanguage() {
@@ -164,16 +165,16 @@ impl GrammarState {
                         parser_state,
                         negative_threads,
                     };
-                    ways.within.push(one);
+                    separated.external.push(one);
                     continue;
                 }
             }
-            ways.plain.push(configuration);
+            separated.other.push(configuration);
             if configuration.is_between() {
-                ways.within.extend(self.possible_starts(parser_state, negative_threads)?);
+                separated.external.extend(self.possible_starts(parser_state, negative_threads)?);
             }
         }
-        Ok(ways)
+        Ok(separated)
     }
 
     /// Returns the external parsers that may start in a parser state.
@@ -199,40 +200,42 @@ impl GrammarState {
     }
 
     /// Returns the separated state after a byte, given the parsers' `answers`.
-    fn ways_after(
+    fn separated_after(
         &mut self,
-        ways: &Ways,
+        separated: &Ways,
         byte: u8,
         answers: &[ParserAnswer],
     ) -> Result<Ways, Error> {
-        let mut plain = self.successors(&ways.plain, byte)?;
+        let mut other = self.successors(&separated.other, byte)?;
         let mut begun = Vec::new();
-        for (&one, answer) in ways.within.iter().zip(answers) {
+        for (&one, answer) in separated.external.iter().zip(answers) {
             let &Some((state, is_end)) = answer else { continue };
             let Some(negative_threads) = self.step_negative_threads(one.negative_threads, byte)?
             else {
                 continue;
             };
-            let after = self.after(one.parser_state, one.terminal)?;
+            let after = self.shift_lexeme(one.parser_state, one.terminal)?;
             if after == NOTHING {
                 continue;
             }
             if is_end {
-                plain.push(Configuration::between(after, negative_threads));
+                other.push(Configuration::between(after, negative_threads));
             }
-            if !self.checked || self.is_viable(Configuration::between(after, NOTHING))? {
+            if !self.needs_viability_checks
+                || self.is_viable(Configuration::between(after, NOTHING))?
+            {
                 begun.push(Within { state, is_begun: true, negative_threads, ..one });
             }
         }
-        if self.checked {
-            self.retain_viable(&mut plain)?;
+        if self.needs_viability_checks {
+            self.retain_viable(&mut other)?;
         }
-        self.normalize_configurations(&mut plain);
-        let mut ways = self.ways(plain)?;
+        self.normalize_configurations(&mut other);
+        let mut separated = self.separate(other)?;
         begun.sort_unstable();
         begun.dedup();
-        ways.within.extend(begun);
-        Ok(ways)
+        separated.external.extend(begun);
+        Ok(separated)
     }
 }
 
@@ -271,18 +274,18 @@ impl GrammarAutomaton {
         mut state: StateId,
         text: &[u8],
     ) -> Result<Result<StateId, usize>, Error> {
-        let mut good = 0;
+        let mut accepted = 0;
         for (at, &byte) in text.iter().enumerate() {
             match self.next(state, byte)? {
                 Some(next) => state = next,
-                None => return Ok(Err(good)),
+                None => return Ok(Err(accepted)),
             }
             if self.is_at_boundary(state) {
-                good = at + 1;
+                accepted = at + 1;
             }
         }
-        if good < text.len() {
-            return Ok(Err(good));
+        if accepted < text.len() {
+            return Ok(Err(accepted));
         }
         Ok(Ok(state))
     }
@@ -301,7 +304,7 @@ impl GrammarAutomaton {
         let core = &mut self.lock().core;
         core.gss.meter.reset();
         let configurations = core.configurations(state.number() - 1);
-        core.ways(configurations)
+        core.separate(configurations)
     }
 
     /// Returns the separated state after a byte; `None` if it has no completion. `answers` holds,
@@ -312,24 +315,24 @@ impl GrammarAutomaton {
     /// [`Error::Limit`].
     pub fn ways_after(
         &self,
-        ways: &Ways,
+        separated: &Ways,
         byte: u8,
         answers: &[Option<(StateId, bool)>],
     ) -> Result<Option<Ways>, Error> {
         let core = &mut self.lock().core;
         core.gss.meter.reset();
         let before = std::mem::replace(&mut core.sublanguages.answers.mode, AnswerMode::Skip);
-        let after = core.ways_after(ways, byte, answers);
+        let after = core.separated_after(separated, byte, answers);
         core.sublanguages.answers.mode = before;
         let is_there =
-            |after: &Ways| after.is_elsewhere() || after.within.iter().any(|one| one.is_begun);
+            |after: &Ways| after.is_elsewhere() || after.external.iter().any(|one| one.is_begun);
         Ok(Some(after?).filter(is_there))
     }
 
     /// Returns `true` if input may be split after a state, i.e. it is not inside an indivisible
     /// unit of an external parser.
     pub(crate) fn is_at_boundary(&self, state: StateId) -> bool {
-        let within: Vec<(u32, StateId)> = {
+        let external: Vec<(u32, StateId)> = {
             let core = &self.lock().core;
             let configurations = core.configurations(state.number() - 1);
             if configurations.iter().any(|one| !one.is_in_sublanguage()) {
@@ -337,7 +340,7 @@ impl GrammarAutomaton {
             }
             configurations.iter().map(|one| core.sublanguages.at(one.lexeme)).collect()
         };
-        within.into_iter().any(|(terminal, state)| {
+        external.into_iter().any(|(terminal, state)| {
             self.asked(terminal).is_none_or(|machine| machine.is_whole(state))
         })
     }

@@ -329,7 +329,7 @@ impl GrammarState {
         };
         let Some(left) = self.step_negative_threads(negative_threads, byte)? else { return Ok(()) };
         if machine_state.machine.is_accepting(next_state)? {
-            let after = self.after(parser_state, terminal)?;
+            let after = self.shift_lexeme(parser_state, terminal)?;
             if after != NOTHING {
                 next(Configuration::between(after, left), Some(terminal));
             }
@@ -367,7 +367,7 @@ impl GrammarState {
         {
             return Ok(None);
         }
-        let after = self.after(configuration.parser_state, terminal)?;
+        let after = self.shift_lexeme(configuration.parser_state, terminal)?;
         Ok((after != NOTHING).then(|| Configuration::between(after, NOTHING)))
     }
 
@@ -389,7 +389,7 @@ impl GrammarState {
                     return Ok(0);
                 };
                 let (machine, at) = (machine_state.machine, machine_state.state);
-                let min_bytes = match self.checked {
+                let min_bytes = match self.needs_viability_checks {
                     true => match machine.least_bytes(at) {
                         // A weaker bound suffices.
                         Err(Error::Limit { .. }) => machine.owed_bytes(at)?,

@@ -48,19 +48,19 @@ impl Machine for OpaqueMachine {
 
 /// Returns the separated state after `text`, querying the parsers step by step.
 fn walk_with_parsers(machine: &GrammarAutomaton, text: &[u8]) -> Result<Option<Ways>, Error> {
-    let mut ways = machine.ways_at(machine.start())?;
+    let mut separated = machine.ways_at(machine.start())?;
     for &byte in text {
         let mut answers = Vec::new();
-        for one in ways.within() {
+        for one in separated.within() {
             let asked = machine.asked(one.terminal).unwrap();
             answers.push(asked.step_told(one.state, byte)?);
         }
-        match machine.ways_after(&ways, byte, &answers)? {
-            Some(next) => ways = next,
+        match machine.ways_after(&separated, byte, &answers)? {
+            Some(next) => separated = next,
             None => return Ok(None),
         }
     }
-    Ok(Some(ways))
+    Ok(Some(separated))
 }
 
 /// Returns the number of members; `None` if undecided.
@@ -94,7 +94,9 @@ fn check(seed: u64, grammar: &mut Grammar, alphabet: &[u8]) -> Option<usize> {
         let begins = members.iter().any(|member| member.starts_with(text));
         assert!(viable || !begins, "seed {seed}: {text:?} of {grammar:#?}");
         match walk_with_parsers(&machine, text) {
-            Ok(ways) => assert_eq!(viable, ways.is_some(), "seed {seed}: {text:?} of {grammar:#?}"),
+            Ok(separated) => {
+                assert_eq!(viable, separated.is_some(), "seed {seed}: {text:?} of {grammar:#?}")
+            }
             Err(Error::Limit { .. }) => return None,
             Err(error) => panic!("seed {seed}: {error}"),
         }

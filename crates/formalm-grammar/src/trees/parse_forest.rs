@@ -140,12 +140,13 @@ impl<'a> ParseForest<'a> {
         steps: &mut StepBudget<'_, '_>,
     ) -> Result<(), Error> {
         let components = self.components[members[0] as usize];
-        let within =
+        let in_component =
             |forest: &ParseForest<'_>, one: Vertex| forest.components[one as usize] == components;
         let all = |forest: &ParseForest<'_>, vertex| {
             forest.alternatives(vertex).into_iter().flatten().flatten()
         };
-        let is_cycle = members.len() > 1 || all(self, members[0]).any(|one| within(self, one));
+        let is_cycle =
+            members.len() > 1 || all(self, members[0]).any(|one| in_component(self, one));
         if !is_cycle {
             let vertex = members[0];
             self.tree_counts[vertex as usize] = self.count_trees(vertex);
@@ -161,8 +162,9 @@ impl<'a> ParseForest<'a> {
         while changed {
             changed = false;
             for &vertex in members {
-                let ranks =
-                    |one: Vertex| if within(self, one) { self.ranks[one as usize] } else { 0 };
+                let ranks = |one: Vertex| {
+                    if in_component(self, one) { self.ranks[one as usize] } else { 0 }
+                };
                 let alternatives = self.alternatives(vertex);
                 steps.spend(1 + alternatives.len())?;
                 let best = alternatives

@@ -297,8 +297,8 @@ impl GrammarAutomaton {
             if core.accepts(configuration)? {
                 let mut lexemes = core.trace_lexemes(&steps, last);
                 let end = text.len();
-                let told = core.terminals_at_end(configuration)?.into_iter();
-                lexemes.extend(told.map(|terminal| Lexeme { terminal, start: end, end }));
+                let terminals = core.terminals_at_end(configuration)?.into_iter();
+                lexemes.extend(terminals.map(|terminal| Lexeme { terminal, start: end, end }));
                 return Ok(Some(lexemes));
             }
         }
@@ -340,11 +340,11 @@ impl GrammarState {
         lexemes: &mut Vec<Lexeme>,
     ) {
         let indentation = self.indentation.as_ref();
-        if let Some(told) = indentation
+        if let Some(terminals) = indentation
             .and_then(|indentation| indentation.terminals_between(terminal, before, after))
         {
             let newline = indentation.map(|indentation| indentation.newline);
-            for terminal in told.into_iter().rev() {
+            for terminal in terminals.into_iter().rev() {
                 let start = if Some(terminal) == newline { start } else { end };
                 lexemes.push(Lexeme { terminal, start, end });
             }

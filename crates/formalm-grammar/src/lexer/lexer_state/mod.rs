@@ -25,12 +25,12 @@ pub(crate) struct LexerTransition {
     /// it cannot end.
     pub(crate) endings: u32,
     /// `true` if the dead-end proof does not cover this transition.
-    pub(crate) doubtful: bool,
+    pub(crate) unproven: bool,
 }
 
 /// The transition on a byte that is not read.
 const DEAD: LexerTransition =
-    LexerTransition { continued: NOTHING, endings: NOTHING, doubtful: false };
+    LexerTransition { continued: NOTHING, endings: NOTHING, unproven: false };
 
 /// Lexer states explored to decide that no lexeme can end. Chosen, not measured.
 const HOPELESS_SEARCH_STATES: usize = 500;
@@ -174,24 +174,24 @@ impl GrammarState {
 
     fn compute_transition(&mut self, lexer_state: u32, byte: u8) -> Result<LexerTransition, Error> {
         let mut outcome = self.outcome(lexer_state, byte)?;
-        if !self.checked {
+        if !self.needs_viability_checks {
             return Ok(outcome);
         }
         let mut can_continue = false;
         if outcome.continued != NOTHING {
             let (lexeme, negative_threads) = self.lexer_states.pair(outcome.continued);
             can_continue = self.is_lexeme_safe(lexeme, negative_threads)?;
-            outcome.doubtful = !can_continue;
+            outcome.unproven = !can_continue;
             if !can_continue && self.is_hopeless(outcome.continued)? {
-                outcome = LexerTransition { continued: NOTHING, doubtful: false, ..outcome };
+                outcome = LexerTransition { continued: NOTHING, unproven: false, ..outcome };
             }
         }
         outcome.endings = self.prune_hopeless_endings(outcome.endings)?;
         for one in &*self.lexer_states.endings(outcome.endings) {
             // Other leftover threads matter per context and are examined where one is known.
-            let good = self.dies_at_separator(one.left)?
+            let is_proven = self.dies_at_separator(one.left)?
                 || (can_continue && self.is_lexeme_safe(NOTHING, one.left)?);
-            outcome.doubtful |= self.is_lost_replacement(one.terminal) || !good;
+            outcome.unproven |= self.is_lost_replacement(one.terminal) || !is_proven;
         }
         Ok(outcome)
     }
@@ -220,17 +220,17 @@ impl GrammarState {
     /// Returns `true` if a short exploration shows that no lexeme can end whatever follows, because
     /// every continuation makes a negative thread match.
     fn is_hopeless(&mut self, lexer_state: u32) -> Result<bool, Error> {
-        let mut met = vec![lexer_state];
+        let mut visited = vec![lexer_state];
         let mut seen = FxHashSet::from_iter([lexer_state]);
         let mut at = 0;
-        while at < met.len() {
-            let lexeme = self.lexer.lists.copy(self.lexer_states.pair(met[at]).0);
+        while at < visited.len() {
+            let lexeme = self.lexer.lists.copy(self.lexer_states.pair(visited[at]).0);
             if lexeme.iter().any(|&one| self.lexer.column(one) != NO_COLUMN) {
                 return Ok(false);
             }
             for byte in self.lexer.representatives().to_vec() {
-                let outcome = self.outcome(met[at], byte)?;
-                if outcome.endings != NOTHING || met.len() > HOPELESS_SEARCH_STATES {
+                let outcome = self.outcome(visited[at], byte)?;
+                if outcome.endings != NOTHING || visited.len() > HOPELESS_SEARCH_STATES {
                     return Ok(false);
                 }
                 let continued = outcome.continued;
@@ -238,12 +238,12 @@ impl GrammarState {
                     && !self.lexer_states.hopeless.contains(&continued)
                     && seen.insert(continued)
                 {
-                    met.push(continued);
+                    visited.push(continued);
                 }
             }
             at += 1;
         }
-        self.lexer_states.hopeless.extend(met);
+        self.lexer_states.hopeless.extend(visited);
         Ok(true)
     }
 
@@ -277,7 +277,7 @@ impl GrammarState {
             }
             let endings = self.lexer_states.intern_endings(all);
             let continued = self.lexer_state_or_none(read.next, negative_threads);
-            return Ok(LexerTransition { continued, endings, doubtful: false });
+            return Ok(LexerTransition { continued, endings, unproven: false });
         }
         let (endings, next) = self.preferred_endings(read, &matches, negative_threads);
         let mut outcome =

@@ -255,10 +255,10 @@ impl GrammarBuilder<'_> {
         });
         let templates = source.rules.iter().filter(|one| !one.parameters.is_empty());
         let templates = templates.map(|one| ("template", &one.name, one.span));
-        let mut met: FxHashSet<&str> = FxHashSet::default();
+        let mut reported: FxHashSet<&str> = FxHashSet::default();
         let all = terminals.chain(declared).chain(templates);
         let unused =
-            all.filter(|one| !needed_symbols.contains(one.1.as_str()) && met.insert(one.1));
+            all.filter(|one| !needed_symbols.contains(one.1.as_str()) && reported.insert(one.1));
         let mut list: Vec<(&str, &String, Span)> = unused.collect();
         list.sort_by_key(|one| one.2.start);
         let note = |(what, name, span): (&str, &String, Span)| Note {
