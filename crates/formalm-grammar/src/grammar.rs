@@ -23,11 +23,11 @@ pub enum Lexing {
 /// A context-free grammar: immutable data, built by a notation's reader or by hand.
 ///
 /// ```
-/// use formalm_grammar::{GrammarAutomaton, Limits, Syntax, parse};
+/// use formalm_grammar::{GrammarAutomaton, Syntax, parse};
 /// use formalm_automata::Machine;
 ///
 /// let grammar = parse("root ::= \"(\" root \")\" | [0-9]+", Syntax::Gbnf, None, None)?;
-/// let automaton = GrammarAutomaton::new(&grammar, Limits::default())?;
+/// let automaton = GrammarAutomaton::new(&grammar, Default::default())?;
 /// assert!(automaton.is_completed(automaton.start(), b"((42))")?);
 /// assert!(!automaton.is_completed(automaton.start(), b"((42)")?);
 /// # Ok::<(), formalm_automata::Error>(())

@@ -31,7 +31,7 @@ pub struct Options {
     /// length, written where they first occur.
     pub languages: Vec<(String, Expression)>,
     /// Languages of any kind, by the rule names that a Lark text declares or by the names of
-    /// [`Inlined`](crate::Inlined) ones.
+    /// inline ones.
     pub embedded: Vec<(String, Embedded)>,
     /// The names of the indentation terminals in a Lark text.
     pub levels: Option<Levels>,

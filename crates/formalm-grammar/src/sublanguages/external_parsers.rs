@@ -3,7 +3,7 @@
 //! Such a machine runs a user's program, which may call back and take arbitrarily long. It is
 //! therefore never called while the grammar is locked. If an answer is missing, the step stops, the
 //! parser is queried without the lock, and the step is repeated. Masks read many strings that will
-//! never be generated; they use machines of their own in a [`Ways`], which are dropped afterwards.
+//! never be generated; they use machines of their own in a `SeparatedState`, which are dropped afterwards.
 //!
 //! Whatever a parser does not reject is assumed to lead to a member and to outlive negative
 //! threads. A search that relies on this assumption without finding an end leaves its question
@@ -308,7 +308,7 @@ impl GrammarAutomaton {
     }
 
     /// Returns the separated state after a byte; `None` if it has no completion. `answers` holds,
-    /// for each of [`Ways::within`], the next state and whether a member ends there.
+    /// for each of `external_states`, the next state and whether a member ends there.
     ///
     /// # Errors
     ///

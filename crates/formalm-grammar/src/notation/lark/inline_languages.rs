@@ -8,7 +8,7 @@ use crate::notation::lark::{self, LarkReader};
 /// A language written inside a rule, in a notation of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inlined {
-    /// The name under which [`crate::Options::embedded`] provides it.
+    /// The name under which `ParseOptions::sublanguages` provides it.
     pub name: String,
     /// Its text.
     pub text: String,
