@@ -12,11 +12,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::completion::CompletionBounds;
 use crate::grammar::{Grammar, Note, Rule};
-use crate::interner::NOTHING;
+use crate::grammar_state::{GrammarState, UselessReason};
 use crate::limits::{Limits, check};
+use crate::list_interner::NOTHING;
 use crate::scratch_states::{ScratchStates, StateTables};
-use crate::state::{GrammarState, UselessReason};
-use crate::transitions::{TransitionTable, UNKNOWN};
+use crate::transition_table::{TransitionTable, UNKNOWN};
 use crate::unusable_alternatives::unusable;
 
 /// The hint shown if an external parser rules out an exact answer.

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::automaton::GrammarAutomaton;
 use crate::grammar::{Grammar, Node};
-use crate::interner::NOTHING;
+use crate::list_interner::NOTHING;
 use crate::lr0::elements;
 
 impl GrammarAutomaton {

@@ -8,8 +8,8 @@
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
-use crate::interner::{ListInterner, NOTHING};
 use crate::limits::StepMeter;
+use crate::list_interner::{ListInterner, NOTHING};
 use crate::normal_form::NormalizedGrammar;
 
 /// The symbol after the last one of a production.

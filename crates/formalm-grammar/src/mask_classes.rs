@@ -11,7 +11,7 @@ use formalm_automata::{
 use rustc_hash::FxHashMap;
 
 use crate::automaton::{GrammarAutomaton, LockedState};
-use crate::interner::NOTHING;
+use crate::list_interner::NOTHING;
 
 /// The states of a grammar automaton as mask-equivalence classes.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use formalm_automata::{ByteSet, Error, Lock, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::SharedState;
-use crate::interner::ListInterner;
-use crate::state::Configuration;
+use crate::grammar_state::Configuration;
+use crate::list_interner::ListInterner;
 use crate::sublanguages;
 
 /// The tables that depend on the inputs read: states, and whatever refers to them.
@@ -62,7 +62,7 @@ impl ScratchStates {
     }
 }
 
-impl crate::state::GrammarState {
+impl crate::grammar_state::GrammarState {
     /// Replaces positions in sublanguages, given as `at`, with positions of the scratch copy.
     fn enter_sublanguages(
         &mut self,

@@ -18,9 +18,9 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::CompletionBounds;
 use super::lexeme_exits::BetweenLexemes;
 use crate::completion::stack_shortest_path::NEVER;
-use crate::interner::NOTHING;
+use crate::grammar_state::GrammarState;
+use crate::list_interner::NOTHING;
 use crate::lr0::END;
-use crate::state::GrammarState;
 
 /// The control: everything besides the stack that a continuation depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

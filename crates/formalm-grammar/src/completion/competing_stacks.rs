@@ -10,10 +10,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CompletionBounds;
 use super::lr1_items::Lr1States;
-use crate::interner::{ListInterner, NOTHING};
+use crate::grammar_state::GrammarState;
 use crate::limits::StepMeter;
+use crate::list_interner::{ListInterner, NOTHING};
 use crate::lr0::{self, Lr0Automaton};
-use crate::state::GrammarState;
 
 /// LR(1) states kept per stack. Chosen, not measured.
 const MAX_DEPTH: usize = 6;

@@ -8,14 +8,14 @@
 use formalm_automata::Error;
 
 use crate::completion::stack_shortest_path::NEVER;
+use crate::grammar_state::{Configuration, GrammarState};
 use crate::indentation::parser_state::IndentationState;
 use crate::indentation::{
     BEFORE_LINE_BREAK, NO_COLUMN, is_column, is_extendable, joins_next, widths,
 };
-use crate::interner::NOTHING;
 use crate::lexer::ThreadKind;
+use crate::list_interner::NOTHING;
 use crate::lr0::elements;
-use crate::state::{Configuration, GrammarState};
 
 /// Maximum terminals per attempt. Chosen, not measured.
 const MAX_TERMINALS: usize = 2_000;

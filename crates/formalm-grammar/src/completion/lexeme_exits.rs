@@ -9,8 +9,8 @@ use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::completion::stack_shortest_path::NEVER;
-use crate::interner::NOTHING;
-use crate::state::GrammarState;
+use crate::grammar_state::GrammarState;
+use crate::list_interner::NOTHING;
 
 /// The position of the input relative to lines, for grammars with indentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

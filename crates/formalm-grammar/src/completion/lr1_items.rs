@@ -9,8 +9,8 @@
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
-use crate::interner::{ListInterner, NOTHING};
 use crate::limits::StepMeter;
+use crate::list_interner::{ListInterner, NOTHING};
 use crate::lr0::{END, END_OF_INPUT, Lr0Automaton, insert, join};
 
 /// Integers per item in the list of an LR(1) state: dot position, number of symbols pushed, and

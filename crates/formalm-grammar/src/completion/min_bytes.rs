@@ -11,14 +11,14 @@ use rustc_hash::FxHashMap;
 
 use crate::completion::CompletionBounds;
 use crate::completion::stack_shortest_path::{self, NEVER, NodeGroup, PathEdge, ShortestPathGraph};
+use crate::grammar_state::{Configuration, GrammarState};
 use crate::indentation::parser_state::{
     IndentationState, OUT_OF_SIGHT, ParserStateParts, is_closed,
 };
 use crate::indentation::{ColumnCounter, FIRST_COLUMN, Rules, nearest_column, widths};
-use crate::interner::NOTHING;
 use crate::lexer::ThreadKind;
+use crate::list_interner::NOTHING;
 use crate::lr0::Lr0Automaton;
-use crate::state::{Configuration, GrammarState};
 
 /// The column of a level that has not started yet.
 const DEEPER_LEVEL: u32 = u32::MAX - 1;

@@ -48,8 +48,8 @@ use rustc_hash::FxHashMap;
 
 use crate::completion::stack_shortest_path::{NEVER, shortest_path};
 use crate::grammar::Lexing;
-use crate::interner::NOTHING;
-use crate::state::{Configuration, GrammarState};
+use crate::grammar_state::{Configuration, GrammarState};
+use crate::list_interner::NOTHING;
 use cfl_reachability::{CflReachability, ControlState};
 use competing_stacks::CompetingStacks;
 use lexeme_exits::{BetweenLexemes, LexemeExit, LinePosition};

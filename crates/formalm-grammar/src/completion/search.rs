@@ -11,9 +11,9 @@ use formalm_automata::{Completion, Error, Look, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::completion::stack_shortest_path::NEVER;
-use crate::interner::NOTHING;
+use crate::grammar_state::{Configuration, GrammarState};
 use crate::limits::check;
-use crate::state::{Configuration, GrammarState};
+use crate::list_interner::NOTHING;
 
 /// Configurations visited before a search that assumed members of an external parser is left open.
 /// Chosen, not measured.

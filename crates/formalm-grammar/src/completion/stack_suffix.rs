@@ -5,7 +5,7 @@ use formalm_automata::Error;
 use super::CompletionBounds;
 use super::cfl_reachability::{ControlState, ReachabilityGoal, end_of_input};
 use crate::completion::stack_shortest_path::{NodeGroup, PathEdge, ShortestPathGraph};
-use crate::state::GrammarState;
+use crate::grammar_state::GrammarState;
 
 /// A GSS edge with everything below it, and the control at its top.
 pub(super) type SuffixNode = (u32, ControlState);

@@ -9,9 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::lexeme_exits::{BetweenLexemes, LexemeExit, LexemeExits, LexemePosition, LinePosition};
 use crate::completion::stack_shortest_path::NEVER;
 use crate::grammar::Lexing;
+use crate::grammar_state::GrammarState;
 use crate::indentation::parser_state::{is_closed, is_joined};
-use crate::interner::NOTHING;
-use crate::state::GrammarState;
+use crate::list_interner::NOTHING;
 
 /// The start of a search between lexemes.
 #[derive(Clone, Copy, Debug)]

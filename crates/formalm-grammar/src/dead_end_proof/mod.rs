@@ -12,10 +12,10 @@
 //! 1. [`spellable_terminals`] finds a separator, and the terminals that are always spellable. The
 //!    others are *context-dependent*.
 //! 2. [`completable_states`] finds the LR states that always-spellable terminals complete.
-//! 3. [`lookup`] decides for a concrete set of stacks, with a few terminals of lookahead.
+//! 3. [`completable_stacks`] decides for a concrete set of stacks, with a few terminals of lookahead.
 //!
 //! The proof may fail for a grammar that has no dead ends; a search decides then.
 
+pub(crate) mod completable_stacks;
 pub(crate) mod completable_states;
-pub(crate) mod lookup;
 pub(crate) mod spellable_terminals;

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use formalm_automata::{ByteSet, Error};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::grammar_state::GrammarState;
 use crate::indentation::NO_COLUMN;
-use crate::interner::NOTHING;
 use crate::lexer::ThreadKind;
-use crate::state::GrammarState;
+use crate::list_interner::NOTHING;
 
 /// Pairs of lexer states explored to end a lexeme before giving up. Chosen, not measured.
 const MAX_STATES: usize = 20_000;

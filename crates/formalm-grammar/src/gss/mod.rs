@@ -26,8 +26,8 @@ mod unit_reductions;
 use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
-use crate::interner::NOTHING;
 use crate::limits::StepMeter;
+use crate::list_interner::NOTHING;
 use crate::lr0::{self, END_OF_INPUT, Lr0Automaton};
 use node_sets::{NodeSets, SetElements};
 use rollback::{GssCheckpoint, RollbackLog};

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use crate::interner::ListInterner;
+use crate::list_interner::ListInterner;
 
 /// The bit that marks the id of a singleton.
 const SINGLE: u32 = 1 << 31;

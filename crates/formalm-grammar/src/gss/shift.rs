@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 
 use super::Gss;
 use super::node_sets::NodeSets;
-use crate::interner::NOTHING;
 use crate::limits::check;
+use crate::list_interner::NOTHING;
 
 /// Interval at which runs of forced reductions are cached, in reductions. Chosen, not measured.
 const FORCED_CACHE_INTERVAL: usize = 32;

@@ -6,8 +6,8 @@
 use formalm_automata::{BEYOND, Error};
 
 use super::{BOTTOM, Gss, NodeFlags};
-use crate::interner::NOTHING;
-use crate::state::GrammarState;
+use crate::grammar_state::GrammarState;
+use crate::list_interner::NOTHING;
 
 /// The state of a node that stands for everything below the cut.
 const CUT_OFF: u32 = u32::MAX;

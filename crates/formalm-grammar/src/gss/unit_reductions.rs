@@ -8,8 +8,8 @@ use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Gss, UNKNOWN};
-use crate::interner::NOTHING;
 use crate::limits::StepMeter;
+use crate::list_interner::NOTHING;
 use crate::lr0::{self, Lr0Automaton};
 
 /// In place of the state below, for a state without reductions.

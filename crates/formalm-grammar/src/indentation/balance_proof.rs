@@ -14,13 +14,13 @@
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::grammar_state::GrammarState;
 use crate::indentation::parser_state::IndentationState;
 use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, FIRST_COLUMN, is_column, joins_next};
-use crate::interner::NOTHING;
 use crate::lexer::DEAD;
+use crate::list_interner::NOTHING;
 use crate::normal_form::NormalizedGrammar;
 use crate::normal_form::lowering::Production;
-use crate::state::GrammarState;
 
 /// Lexer states of the newline terminal explored. Chosen, not measured.
 const MAX_LEXER_STATES: usize = 1_000;

@@ -8,12 +8,12 @@ use formalm_automata::{BEYOND, Error};
 use rustc_hash::FxHashMap;
 
 use crate::grammar::Grammar;
+use crate::grammar_state::{Configuration, GrammarState};
 use crate::indentation::{
     BEFORE_LINE_BREAK, ColumnCounter, FIRST_COLUMN, NO_COLUMN, Rules, is_column, may_end_at, widths,
 };
-use crate::interner::{ListInterner, NOTHING};
+use crate::list_interner::{ListInterner, NOTHING};
 use crate::lr0::elements;
-use crate::state::{Configuration, GrammarState};
 
 /// The bracket depth between lines, as before the first line and, with Python's rules, after the
 /// end of each line. A further line end is ignored there.

@@ -5,9 +5,9 @@ use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
 use crate::grammar::Lexing;
-use crate::interner::{NOTHING, union};
+use crate::grammar_state::GrammarState;
+use crate::list_interner::{NOTHING, union};
 use crate::lr0::elements;
-use crate::state::GrammarState;
 
 /// Lexer states explored before lexing is assumed to be ambiguous. Chosen, not measured.
 const MAX_LEXER_STATES: usize = 1_000;

@@ -25,9 +25,9 @@ use formalm_automata::{ByteSet, EDGE, Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, NO_COLUMN};
-use crate::interner::{ListInterner, NOTHING};
 use crate::lexer::terminal_automata::TerminalAutomata;
 use crate::limits::StepMeter;
+use crate::list_interner::{ListInterner, NOTHING};
 pub(crate) use lookahead::as_lookahead_byte;
 
 /// The effect of a byte on a thread set.

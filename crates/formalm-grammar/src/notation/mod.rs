@@ -2,13 +2,13 @@
 //! trees to a [`Grammar`].
 //!
 //! ```text
-//!  text ─► lark │ gbnf │ ebnf ─► GrammarSource of SyntaxTrees ─► build ─► terminal_order ─► regular_rules ─► Grammar
+//!  text ─► lark │ gbnf │ ebnf ─► GrammarSource of SyntaxTrees ─► grammar_builder ─► terminal_order ─► regular_rules ─► Grammar
 //! ```
 
 mod atoms;
-mod build;
 mod ebnf;
 mod gbnf;
+mod grammar_builder;
 mod lark;
 mod lookaround;
 mod parse_options;
@@ -24,7 +24,7 @@ use formalm_automata::{Error, Expression, Span};
 use crate::grammar::{Grammar, Lexing};
 use crate::trees::tree_shape::{Shaped, Shown};
 use atoms::Atom;
-pub use build::indent_terminals::Levels;
+pub use grammar_builder::indent_terminals::Levels;
 use lark::definition_attributes::DefinitionAttributes;
 pub use lark::inline_languages::{Inlined, inlined};
 pub use parse_options::{Options, Syntax};
@@ -80,7 +80,7 @@ fn read(text: &str, options: &Options, shaped: bool) -> Result<(Grammar, Vec<Sho
     options.check()?;
     let source = read_source(text, options.syntax)
         .map_err(|error| wrong_syntax_hint::with_syntax_hint(error, text, options.syntax))?;
-    build::grammar(text, source, options, shaped)
+    grammar_builder::grammar(text, source, options, shaped)
 }
 
 fn read_source(text: &str, syntax: Syntax) -> Result<GrammarSource, Error> {

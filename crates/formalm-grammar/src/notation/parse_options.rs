@@ -4,7 +4,7 @@ use formalm_automata::{Error, Expression};
 
 use crate::grammar::{Embedded, Lexing};
 use crate::notation::GrammarSource;
-use crate::notation::build::indent_terminals::Levels;
+use crate::notation::grammar_builder::indent_terminals::Levels;
 
 /// The notation of a grammar text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -15,8 +15,8 @@ use formalm_automata::{Error, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::GrammarAutomaton;
-use crate::interner::NOTHING;
-use crate::state::{Configuration, GrammarState};
+use crate::grammar_state::{Configuration, GrammarState};
+use crate::list_interner::NOTHING;
 
 /// The state after a byte, and whether a member ends there; `None` if the byte is rejected.
 type ParserAnswer = Option<(StateId, bool)>;

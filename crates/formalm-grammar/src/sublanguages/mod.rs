@@ -17,9 +17,9 @@ use formalm_automata::{Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::Grammar;
-use crate::interner::NOTHING;
+use crate::grammar_state::{Configuration, GrammarState};
+use crate::list_interner::NOTHING;
 use crate::lr0::contains;
-use crate::state::{Configuration, GrammarState};
 use crate::sublanguages::external_parsers::ParserAnswers;
 
 /// The bit that distinguishes positions in sublanguages from thread sets.

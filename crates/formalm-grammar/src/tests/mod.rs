@@ -1,10 +1,10 @@
 use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{Error, Expression, Machine, Resource, steps_taken};
 
+mod batched_reading;
 mod completion_bounds;
 mod dead_end_proof;
 mod external_parsers;
-mod read_run;
 mod reference;
 mod sublanguages;
 

@@ -14,7 +14,7 @@ use formalm_automata::Error;
 use rustc_hash::FxHashMap;
 
 use super::earley_productions::{END, EarleyProductions, StepBudget};
-use super::tokenize::{Lexeme, LexemeSource};
+use super::lexeme_sources::{Lexeme, LexemeSource};
 
 pub(super) const NO_LINK: u32 = u32::MAX;
 

@@ -5,9 +5,9 @@ use formalm_automata::{Error, Machine};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::earley_productions::StepBudget;
-use super::tokenize::{Lexeme, LexemeSource};
+use super::lexeme_sources::{Lexeme, LexemeSource};
 use crate::automaton::GrammarAutomaton;
-use crate::state::{Configuration, GrammarState};
+use crate::grammar_state::{Configuration, GrammarState};
 
 /// Positions between lexemes, distinguished by their configuration and by the number of bytes read,
 /// in that order.

@@ -5,15 +5,15 @@
 //! ordinary grammars), and one tree is extracted.
 //!
 //! ```text
-//!  bytes ─► tokenize ──────┐
-//!           lexeme_graph ──┴─► earley_chart ─► parse_forest ─► tree_builder ─► Parse
+//!  bytes ─► lexeme_sources ─┐
+//!           lexeme_graph ───┴─► earley_chart ─► parse_forest ─► tree_builder ─► Parse
 //! ```
 
 mod earley_chart;
 mod earley_productions;
 mod lexeme_graph;
+mod lexeme_sources;
 mod parse_forest;
-mod tokenize;
 mod tree_builder;
 pub(crate) mod tree_shape;
 
@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use crate::automaton::GrammarAutomaton;
 use crate::grammar::{Grammar, Lexing, Terminal};
+use crate::grammar_state::ignored;
 use crate::lexer::Lexer;
 use crate::lexer::terminal_automata::{
     TerminalAutomata, build_terminal_automata, unproductive_terminals,
@@ -31,14 +32,13 @@ use crate::lexer::terminal_automata::{
 use crate::limits::Limits;
 use crate::normal_form::lowering::{LoweredRules, Production};
 use crate::normal_form::productive;
-use crate::state::ignored;
 use crate::trees::tree_shape::Shaped;
 use earley_chart::EarleyChart;
 pub(crate) use earley_productions::EarleyProductions;
 pub(crate) use earley_productions::StepBudget;
 use lexeme_graph::LexemeGraph;
+use lexeme_sources::{AllLexemes, OrderedLexemes};
 use parse_forest::ParseForest;
-use tokenize::{AllLexemes, OrderedLexemes};
 pub use tree_builder::{Branch, Part};
 
 /// The terminals that a rule's strings start with, and whether the rule is nullable.
@@ -83,7 +83,7 @@ impl Trees {
         // If the lexemes do not form a single sequence, bytes serve as lookahead.
         let by_bytes = grammar.lexing == Lexing::Any || has_sublanguages(grammar);
         let firsts =
-            if by_bytes { tokenize::first_bytes(&automata, &embedded)? } else { Vec::new() };
+            if by_bytes { lexeme_sources::first_bytes(&automata, &embedded)? } else { Vec::new() };
         let start = (grammar.terminals.len() + grammar.start) as u32;
         let productions = EarleyProductions::new(
             lowering,

@@ -11,10 +11,10 @@ use formalm_automata::{Ending, Error};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::Lexing;
+use crate::grammar_state::GrammarState;
 use crate::indentation::NO_COLUMN;
-use crate::interner::{NOTHING, union};
 use crate::lexer::ThreadKind;
-use crate::state::GrammarState;
+use crate::list_interner::{NOTHING, union};
 
 /// The transition of a lexer state on a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

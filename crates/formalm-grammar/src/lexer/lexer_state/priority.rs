@@ -3,9 +3,9 @@
 use formalm_automata::Ending;
 
 use crate::grammar::Lexing;
+use crate::grammar_state::GrammarState;
 use crate::indentation::NO_COLUMN;
 use crate::lexer::{Lexer, ThreadKind};
-use crate::state::GrammarState;
 
 /// A matching terminal, perhaps conditional on the following input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::notation::SyntaxTree;
 use crate::notation::atoms::Atom;
-use crate::notation::build::GrammarBuilder;
+use crate::notation::grammar_builder::GrammarBuilder;
 use crate::notation::lark::terminal_length;
 
 impl GrammarBuilder<'_> {

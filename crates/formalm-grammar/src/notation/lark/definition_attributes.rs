@@ -5,7 +5,7 @@ use std::sync::Arc;
 use formalm_automata::{Automaton, Error, Expression, Limits, Machine, Recognizer, Span};
 
 use crate::grammar::{Capture, Lexing, Node, Note};
-use crate::notation::build::{GrammarBuilder, MAX_DEPTH};
+use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH};
 use crate::notation::lark::LarkReader;
 use crate::notation::{RuleSource, SyntaxTree, TerminalSource};
 

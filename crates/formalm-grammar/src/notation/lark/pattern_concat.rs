@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use crate::grammar::Note;
 use crate::notation::atoms::Atom;
-use crate::notation::build::{GrammarBuilder, MAX_DEPTH};
+use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH};
 use crate::notation::{SyntaxTree, TerminalSource};
 
 impl<'a> GrammarBuilder<'a> {

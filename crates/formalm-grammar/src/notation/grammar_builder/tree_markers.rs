@@ -2,7 +2,7 @@
 //! stay unchanged.
 
 use crate::grammar::{Node, Rule};
-use crate::notation::build::{GrammarBuilder, argument_context};
+use crate::notation::grammar_builder::{GrammarBuilder, argument_context};
 use crate::notation::syntax_tree::template_name;
 use crate::notation::{RuleSource, SyntaxTree};
 use crate::trees::tree_shape::{Kind, Shown};

@@ -15,8 +15,8 @@ use formalm_automata::{Error, Expression, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::{Embedded, Grammar, Lexing, Note, Rule};
-use crate::notation::build::indent_terminals::Levels;
-use crate::notation::build::tree_markers::TreeMarker;
+use crate::notation::grammar_builder::indent_terminals::Levels;
+use crate::notation::grammar_builder::tree_markers::TreeMarker;
 use crate::notation::parse_options::Options;
 use crate::notation::scanner::refusal;
 use crate::notation::terminal_order::{self, RankedTerminal};

@@ -7,9 +7,9 @@
 
 use formalm_automata::Error;
 
-use crate::interner::NOTHING;
+use crate::grammar_state::GrammarState;
+use crate::list_interner::NOTHING;
 use crate::lr0::elements;
-use crate::state::GrammarState;
 
 /// Maximum lookahead, in terminals. Chosen, not measured.
 const MAX_LOOKAHEAD_TERMINALS: usize = 4;

@@ -3,7 +3,7 @@
 use formalm_automata::{Error, Expression, Span, special_bytes};
 
 use crate::grammar::Terminal;
-use crate::notation::build::GrammarBuilder;
+use crate::notation::grammar_builder::GrammarBuilder;
 use crate::notation::lark::terminal_length::PatternLengths;
 use crate::notation::scanner::Scanner;
 use crate::notation::terminal_order::{RankedTerminal, TerminalRank};

@@ -16,13 +16,13 @@ use crate::dead_end_proof::spellable_terminals::DeadEndProof;
 use crate::grammar::{Grammar, LexemeReplacement, Lexing};
 use crate::gss::Gss;
 use crate::indentation::parser_state::{IndentationState, columns};
-use crate::interner::{ListInterner, NOTHING};
 use crate::lexer::Lexer;
 use crate::lexer::lexer_state::LexerStates;
 use crate::lexer::terminal_automata::{
     TerminalAutomata, build_terminal_automata, unproductive_terminals,
 };
 use crate::limits::{Limits, StepMeter};
+use crate::list_interner::{ListInterner, NOTHING};
 use crate::lr0::Lr0Automaton;
 use crate::normal_form::NormalizedGrammar;
 use crate::normal_form::lowering::LoweredRules;
@@ -105,7 +105,7 @@ pub(crate) struct GrammarState {
     /// Viability of configurations that a search has decided.
     pub(crate) viable: FxHashMap<Configuration, bool>,
     /// Completability of sets of stacks, as far as it was asked, see
-    /// [`crate::dead_end_proof::lookup`].
+    /// [`crate::dead_end_proof::completable_stacks`].
     pub(crate) completable: FxHashMap<u32, bool>,
     /// Completion bounds of configurations that no proof covers, one entry per precision; built on
     /// first use.

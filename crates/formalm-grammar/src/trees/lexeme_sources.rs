@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 
 use super::earley_productions::StepBudget;
 use crate::automaton::GrammarAutomaton;
+use crate::grammar_state::{Configuration, GrammarState};
 use crate::lexer::as_lookahead_byte;
 use crate::lexer::terminal_automata::TerminalAutomaton;
-use crate::state::{Configuration, GrammarState};
 
 /// Before the first step.
 const NO_STEP: u32 = u32::MAX;

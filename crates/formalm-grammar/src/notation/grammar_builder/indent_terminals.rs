@@ -4,7 +4,7 @@ use formalm_automata::{Error, Expression};
 
 use crate::grammar::Terminal;
 use crate::indentation::{Indentation, Rules};
-use crate::notation::build::GrammarBuilder;
+use crate::notation::grammar_builder::GrammarBuilder;
 use crate::notation::lark::terminal_length::PatternLengths;
 use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 

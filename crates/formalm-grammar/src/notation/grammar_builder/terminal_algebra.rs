@@ -10,7 +10,7 @@ use crate::grammar::Terminal;
 use crate::limits::check;
 use crate::notation::SyntaxTree;
 use crate::notation::atoms::{Atom, pattern_expression};
-use crate::notation::build::{GrammarBuilder, MAX_DEPTH, MAX_PARTS};
+use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH, MAX_PARTS};
 use crate::notation::lark::terminal_length::PatternLengths;
 use crate::notation::lookaround::{is_lazy, lookaround_of};
 use crate::notation::syntax_tree::{substitute, to_source};

@@ -7,8 +7,8 @@
 use formalm_automata::{Error, Patience};
 
 use crate::grammar::Lexing;
-use crate::interner::NOTHING;
-use crate::state::{Configuration, GrammarState};
+use crate::grammar_state::{Configuration, GrammarState};
+use crate::list_interner::NOTHING;
 
 impl GrammarState {
     /// Returns the state after a byte, without the configurations that have no completion.
