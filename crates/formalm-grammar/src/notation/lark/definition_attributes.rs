@@ -99,11 +99,11 @@ impl LarkReader {
             let twice = match (&*key, has_value) {
                 ("capture", false) => all.capture.replace(name.to_owned()).is_some(),
                 ("capture", true) => {
-                    let name = self.to_source(start)?;
+                    let name = self.nonempty_string(start)?;
                     all.capture.replace(name).is_some()
                 }
                 ("stop", true) => {
-                    let text = self.to_source(start)?;
+                    let text = self.nonempty_string(start)?;
                     all.stop.replace(text).is_some()
                 }
                 ("max_bytes", true) => {
@@ -140,7 +140,7 @@ impl LarkReader {
     }
 
     /// Reads a nonempty string.
-    fn to_source(&mut self, start: usize) -> Result<String, Error> {
+    fn nonempty_string(&mut self, start: usize) -> Result<String, Error> {
         match self.text()? {
             (text, false) if !text.is_empty() => Ok(text),
             _ => {
