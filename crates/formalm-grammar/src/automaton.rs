@@ -479,11 +479,11 @@ impl Machine for GrammarAutomaton {
 
     fn memory_bytes(&self) -> usize {
         let shared = self.lock();
-        let known_successor = match self.scratch {
+        let state_bytes = match self.scratch {
             Some(_) => shared.visited_bytes(),
             None => shared.core.memory_bytes() + shared.live.len() * 40,
         };
-        known_successor + self.transitions.memory_bytes()
+        state_bytes + self.transitions.memory_bytes()
     }
 
     fn is_abandoned(&self) -> bool {

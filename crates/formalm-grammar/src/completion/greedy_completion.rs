@@ -126,7 +126,7 @@ impl GrammarState {
         configuration: Configuration,
     ) -> Result<Option<(u32, u32)>, Error> {
         let mut best = None;
-        let mut min_bytes = NEVER - 1;
+        let mut best_bytes = NEVER - 1;
         for &thread in &*self.lexer.lists.copy(configuration.lexeme) {
             let terminal = self.lexer.terminal(thread);
             if self.lexer.kind(thread) != ThreadKind::Lexeme || terminal >= self.terminals {
@@ -138,8 +138,8 @@ impl GrammarState {
             }
             let own = self.lexer.shortest_completion(thread)?.len() as u32;
             let bytes = self.gss.min_completion_bytes(stacks)?.saturating_add(own);
-            if bytes < min_bytes {
-                (min_bytes, best) = (bytes, Some((thread, stacks)));
+            if bytes < best_bytes {
+                (best_bytes, best) = (bytes, Some((thread, stacks)));
             }
         }
         Ok(best)
@@ -150,13 +150,13 @@ impl GrammarState {
         let allowed = self.gss.allowed(stacks)?;
         let allowed = self.gss.lr0.sets.copy(allowed);
         let mut best = None;
-        let mut min_bytes = NEVER - 1;
+        let mut best_bytes = NEVER - 1;
         for terminal in elements(&allowed).filter_map(|number| number.checked_sub(1)) {
             let next = self.gss.shift(stacks, terminal)?;
             let own = self.shortest_text(terminal)?.len() as u32;
             let bytes = self.gss.min_completion_bytes(next)?.saturating_add(own);
-            if bytes < min_bytes {
-                (min_bytes, best) = (bytes, Some((terminal, next)));
+            if bytes < best_bytes {
+                (best_bytes, best) = (bytes, Some((terminal, next)));
             }
         }
         Ok(best)

@@ -23,7 +23,8 @@ const MAX_ASSUMED_CONFIGURATIONS: usize = 1_000;
 /// Chosen, not measured.
 const NEAR_CONFIGURATIONS: u64 = 300;
 
-/// The share of the allowed steps that such a short search may take. Chosen, not measured.
+/// The share of the allowed steps that such a short search may take: one in this many. Chosen, not
+/// measured.
 const NEAR_STEP_SHARE: u64 = 4;
 
 /// The weight of a missing byte relative to a byte read. A weight above one is greedy, which
@@ -49,25 +50,29 @@ impl GrammarState {
     /// Decides viability by searches of increasing precision. Completions are usually near, and
     /// precise bounds may cost far more than a short search.
     fn decide_viability(&mut self, configuration: Configuration) -> Result<bool, Error> {
-        let most = self.limits.search;
+        let max_configurations = self.limits.search;
         for precision in [None, Some(Look::Close)] {
             let near = |core: &mut GrammarState| {
-                core.search_with_precision(precision, configuration, most.min(NEAR_CONFIGURATIONS))
+                core.search_with_precision(
+                    precision,
+                    configuration,
+                    max_configurations.min(NEAR_CONFIGURATIONS),
+                )
             };
             if let Some(viable) = self.with_part_of_steps(near)? {
                 return Ok(viable);
             }
         }
-        self.search_with_precision(Some(Look::Closest), configuration, most)
+        self.search_with_precision(Some(Look::Closest), configuration, max_configurations)
     }
 
     /// Runs a search with a share of the allowed steps. Returns `None` if that is not enough.
     fn with_part_of_steps(
         &mut self,
-        precision: impl FnOnce(&mut GrammarState) -> Result<bool, Error>,
+        search: impl FnOnce(&mut GrammarState) -> Result<bool, Error>,
     ) -> Result<Option<bool>, Error> {
         let call = self.gss.meter.begin_separate(self.limits.steps / NEAR_STEP_SHARE);
-        let found = precision(self);
+        let found = search(self);
         self.gss.meter.end_separate(call);
         match found {
             Err(Error::Limit { resource: Resource::Readings | Resource::Steps, .. }) => Ok(None),
@@ -79,13 +84,13 @@ impl GrammarState {
         &mut self,
         precision: Option<Look>,
         configuration: Configuration,
-        most: u64,
+        max_configurations: u64,
     ) -> Result<bool, Error> {
         self.bound_precision = precision;
         let viable = match self.completion(configuration)? {
             Completion::Never => false,
             Completion::Exactly(_) => true,
-            _ => return self.search_for_completion(configuration, most),
+            _ => return self.search_for_completion(configuration, max_configurations),
         };
         self.record_viable(configuration, viable);
         Ok(viable)
@@ -117,11 +122,15 @@ impl GrammarState {
     /// Searches from one configuration, nearest estimated completion first, and caches what it
     /// learns. Configurations are judged separately: only one of them is the true split of the
     /// final input.
-    fn search_for_completion(&mut self, from: Configuration, most: u64) -> Result<bool, Error> {
+    fn search_for_completion(
+        &mut self,
+        from: Configuration,
+        max_configurations: u64,
+    ) -> Result<bool, Error> {
         let mode = self.sublanguages.answers.assume_ends();
         self.sublanguages.answers.assumed = false;
         let begins = self.sublanguages.begin_scratch();
-        let found = self.search_configurations(from, most);
+        let found = self.search_configurations(from, max_configurations);
         if begins {
             self.sublanguages.end_scratch();
         }
@@ -129,7 +138,11 @@ impl GrammarState {
         found
     }
 
-    fn search_configurations(&mut self, from: Configuration, most: u64) -> Result<bool, Error> {
+    fn search_configurations(
+        &mut self,
+        from: Configuration,
+        max_configurations: u64,
+    ) -> Result<bool, Error> {
         let mut visited: Vec<(Configuration, usize)> = vec![(from, 0)];
         let mut seen: FxHashMap<Configuration, ()> = FxHashMap::from_iter([(from, ())]);
         let mut queue: BinaryHeap<(Reverse<u32>, u32, usize)> = BinaryHeap::new();
@@ -162,7 +175,7 @@ impl GrammarState {
                         self.record_viable(from, true);
                         return Ok(true);
                     }
-                    check(Resource::Readings, visited.len() as u64, most)?;
+                    check(Resource::Readings, visited.len() as u64, max_configurations)?;
                     let missing_bytes = self.min_bytes(configuration)?;
                     if missing_bytes == NEVER {
                         continue;

@@ -150,9 +150,9 @@ fn adjacent_terminals_fit(normalized: &NormalizedGrammar, indentation: &Indentat
                 let near = near.map_or(after.len(), |near| near + 1);
                 after[..near].iter().map(move |&next| (one.right[at], next))
             });
-            pairs.into_iter().all(|(line_end_threads, right)| {
-                may_follow(last[line_end_threads as usize], first[right as usize])
-            })
+            pairs
+                .into_iter()
+                .all(|(left, right)| may_follow(last[left as usize], first[right as usize]))
         })
 }
 

@@ -237,8 +237,8 @@ impl GrammarState {
         let start = self.lexer.start_with_columns(std::iter::once(newline), Some(newline));
         let lexeme = self.lexer.step(start, b'\n', &mut self.gss.meter)?.next;
         let negative_threads = self.lexer.without_columns(lexeme);
-        let first_line_id = Configuration { lexeme, parser_state, negative_threads: NOTHING };
-        Ok(vec![Configuration::between(parser_state, negative_threads), first_line_id])
+        let at_line_start = Configuration { lexeme, parser_state, negative_threads: NOTHING };
+        Ok(vec![Configuration::between(parser_state, negative_threads), at_line_start])
     }
 
     /// Returns the stacks of a parser state.

@@ -139,9 +139,9 @@ impl<'a> ParseForest<'a> {
         members: &[Vertex],
         steps: &mut StepBudget<'_, '_>,
     ) -> Result<(), Error> {
-        let components = self.components[members[0] as usize];
+        let component = self.components[members[0] as usize];
         let in_component =
-            |forest: &ParseForest<'_>, one: Vertex| forest.components[one as usize] == components;
+            |forest: &ParseForest<'_>, one: Vertex| forest.components[one as usize] == component;
         let all = |forest: &ParseForest<'_>, vertex| {
             forest.alternatives(vertex).into_iter().flatten().flatten()
         };
@@ -162,14 +162,14 @@ impl<'a> ParseForest<'a> {
         while changed {
             changed = false;
             for &vertex in members {
-                let ranks = |one: Vertex| {
+                let rank = |one: Vertex| {
                     if in_component(self, one) { self.ranks[one as usize] } else { 0 }
                 };
                 let alternatives = self.alternatives(vertex);
                 steps.spend(1 + alternatives.len())?;
                 let best = alternatives
                     .iter()
-                    .map(|product| product.iter().flatten().map(|&one| ranks(one)).max());
+                    .map(|product| product.iter().flatten().map(|&one| rank(one)).max());
                 let best = best.map(|one| one.unwrap_or(0)).min().unwrap_or(UNSEEN);
                 let is_node = (vertex as usize) < self.chart.nodes.len();
                 let best = best.saturating_add(u32::from(is_node));
@@ -200,11 +200,11 @@ impl<'a> ParseForest<'a> {
     /// excluded.
     pub(super) fn choose_derivation(&self, node: u32) -> (u32, Vec<ChartChild>) {
         let bound = self.ranks[node as usize];
-        let components = self.components[node as usize];
+        let component = self.components[node as usize];
         let is_cycle = self.tree_counts[node as usize].is_none() && bound > 0;
         let leads_out = |vertex: Vertex| {
             !is_cycle
-                || self.components[vertex as usize] != components
+                || self.components[vertex as usize] != component
                 || self.ranks[vertex as usize] < bound
         };
         let items = self.chart.nodes[node as usize].items.iter().copied();

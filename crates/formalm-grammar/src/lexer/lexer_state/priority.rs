@@ -91,10 +91,10 @@ impl GrammarState {
     /// Returns the guard threads of matches with higher priority.
     fn earlier_guards(&self, lexeme: u32, terminal: u32) -> Vec<u32> {
         let threads = self.lexer.lists.get(lexeme).iter().copied();
-        let condition_state = |one: &u32| {
+        let is_earlier_guard = |one: &u32| {
             self.lexer.kind(*one) == ThreadKind::Guard && self.lexer.terminal(*one) < terminal
         };
-        threads.filter(condition_state).collect()
+        threads.filter(is_earlier_guard).collect()
     }
 
     /// Drops the threads of lower priority than `matched`, unless they track a possible replacement
@@ -102,26 +102,26 @@ impl GrammarState {
     pub(super) fn cut_lower_priority(&mut self, lexeme: u32, matched: u32) -> u32 {
         let (lexer, replaced) = (&self.lexer, &self.replaced);
         let threads = lexer.lists.copy(lexeme);
-        let read = |at: u32| at < self.terminals && at <= matched;
-        let is_read = |at: usize| {
+        let has_priority = |at: u32| at < self.terminals && at <= matched;
+        let is_being_read = |at: usize| {
             let mut lexemes = threads.iter().filter(|&&one| lexer.kind(one) == ThreadKind::Lexeme);
             lexemes.any(|&one| lexer.terminal(one) == at as u32)
         };
         let is_kept = |&one: &u32| match lexer.terminal(one) {
-            at if at < self.terminals => read(at),
+            at if at < self.terminals => has_priority(at),
             at => replaced.iter().any(|one| {
                 let text = one.text as u32 == at - self.terminals;
-                text && read(one.pattern as u32) && is_read(one.pattern)
+                text && has_priority(one.pattern as u32) && is_being_read(one.pattern)
             }),
         };
         let lexemes = threads.iter().filter(|&&one| lexer.kind(one) == ThreadKind::Lexeme);
-        let last = lexemes.map(|&one| lexer.terminal(one)).filter(|&at| read(at)).max();
-        let condition_state = |one: &u32| {
+        let last = lexemes.map(|&one| lexer.terminal(one)).filter(|&at| has_priority(at)).max();
+        let still_matters = |one: &u32| {
             let guard = lexer.kind(*one) == ThreadKind::Guard;
             !guard || last.is_some_and(|last| lexer.terminal(*one) < last)
         };
         let kept: Vec<u32> =
-            threads.iter().copied().filter(is_kept).filter(condition_state).collect();
+            threads.iter().copied().filter(is_kept).filter(still_matters).collect();
         self.lexer.lists.intern(&kept)
     }
 
