@@ -1,145 +1,157 @@
-//! What the user wrote: rules over terminals, before any machine.
+//! The data of a grammar: rules over terminals, as a notation's reader builds them.
 
 use std::sync::Arc;
 
 use formalm_automata::{Error, Expression, Machine, Resource, Span};
 
-use crate::indentation::{Indentation, WIDEST};
+use crate::indentation::{Indentation, MAX_COLUMN};
 use crate::limits::check;
 
-/// How a text is cut into lexemes.
+/// The rule that splits the input into lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lexing {
-    /// In every way there is: the pure context-free language.
+    /// Every split counts: the pure context-free language.
     Any,
-    /// The longest lexeme of a terminal that may stand here, always. Of terminals that match the
-    /// same text the one that comes first in [`Grammar::terminals`] is read.
+    /// The longest lexeme of an allowed terminal always wins. Among terminals that match the same
+    /// string, the first in [`Grammar::terminals`] wins.
     Longest,
-    /// The first terminal of [`Grammar::terminals`] that may stand here and matches anything, and
-    /// its longest lexeme. A terminal's language holds the lexemes that its pattern prefers.
+    /// The first terminal in [`Grammar::terminals`] that is allowed and matches wins, with its
+    /// longest lexeme. The language of a terminal holds the lexemes that its pattern prefers.
     First,
 }
 
-/// A context-free grammar: immutable data that front-ends make.
+/// A context-free grammar: immutable data, built by a notation's reader or by hand.
+///
+/// ```
+/// use formalm_grammar::{GrammarAutomaton, Syntax, parse};
+/// use formalm_automata::Machine;
+///
+/// let grammar = parse("root ::= \"(\" root \")\" | [0-9]+", Syntax::Gbnf, None, None)?;
+/// let automaton = GrammarAutomaton::new(&grammar, Default::default())?;
+/// assert!(automaton.is_completed(automaton.start(), b"((42))")?);
+/// assert!(!automaton.is_completed(automaton.start(), b"((42)")?);
+/// # Ok::<(), formalm_automata::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Grammar {
-    /// The terminals, in order of preference.
+    /// The terminals, in order of priority.
     pub terminals: Vec<Terminal>,
-    /// The rules; nodes refer to them by their place.
+    /// The rules; bodies refer to them by index.
     pub rules: Vec<Rule>,
-    /// Terminals that may stand before, between and after all others.
+    /// Terminals that may occur before, between and after all others.
     pub ignored: Vec<usize>,
-    /// Terminals that are never read, and that no lexeme may end within: the longest of them that
-    /// goes on beyond a lexeme forbids that lexeme. With [`Lexing::Longest`] only.
+    /// Terminals that are never read and that no lexeme may end inside: a lexeme is rejected if the
+    /// longest of these matches extends beyond it. Only with [`Lexing::Longest`].
     pub whole: Vec<usize>,
-    /// The rule whose texts are the members.
+    /// The start rule.
     pub start: usize,
-    /// How texts are cut into lexemes.
+    /// The rule that splits the input into lexemes.
     pub lexing: Lexing,
-    /// Texts that are read as the lexemes of patterns, with [`Lexing::First`].
-    pub replaced: Vec<Replaced>,
-    /// How lines and their indentation are told, if they are.
+    /// Strings that are read as lexemes of a pattern, with [`Lexing::First`].
+    pub replaced: Vec<LexemeReplacement>,
+    /// The terminals of lines and indentation levels, if indentation matters.
     pub indentation: Option<Indentation>,
-    /// What the text of a member holds under a name.
+    /// The named captures.
     pub captures: Vec<Capture>,
-    /// Names of the special tokens in its own text, in the order in which they are met.
+    /// Names of the special tokens in the grammar text, in order of occurrence.
     pub special: Vec<String>,
-    /// Names that the text's start rule needs, be it in what becomes a terminal, such as the sides of
-    /// a difference, or in an alternative that derives nothing.
+    /// Names that the start rule of the grammar text needs. Some occur only in what becomes a
+    /// terminal, such as the sides of a difference, or in an alternative that derives nothing.
     pub needed: Vec<String>,
-    /// What the user should know about how the grammar was read.
+    /// Remarks for the user about how the grammar was read.
     pub notes: Vec<Note>,
 }
 
-/// A lexeme of one terminal that becomes one of another, where both may stand.
+/// A lexeme of one terminal that becomes a lexeme of another one, where both are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Replaced {
+pub struct LexemeReplacement {
     /// The terminal that is read.
     pub pattern: usize,
-    /// What it becomes if that matches the lexeme too; of several the one that comes first.
+    /// The terminal that the lexeme becomes if it matches too; the first of several wins.
     pub text: usize,
-    /// The text is not read by itself where the pattern may stand.
+    /// `true` if the string is not read by itself where the pattern is allowed.
     pub only: bool,
 }
 
-/// A rule or a terminal whose texts have a name.
+/// A rule or terminal whose strings are captured under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// What they are captured as.
+    /// The name of the capture.
     pub name: String,
     /// The rule or terminal.
     pub of: String,
-    /// Bytes at their end that are not captured.
+    /// Trailing bytes that are not captured.
     pub stop: usize,
-    /// Where it is written.
+    /// The definition in the source.
     pub span: Span,
 }
 
-/// Something that was read but means less than one may think.
+/// A remark on a construct that has less effect than it seems to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// One sentence, no full stop.
+    /// One sentence without a full stop.
     pub message: String,
-    /// Where in the source.
+    /// The position in the source.
     pub span: Option<Span>,
 }
 
-/// A language of another kind, which has a member.
+/// A sublanguage: a nonempty language of any kind, read by a machine of its own.
 #[derive(Clone, Debug)]
 pub struct Embedded {
-    /// Its machine; exact.
+    /// The machine of the sublanguage; exact.
     pub machine: Arc<dyn Machine>,
-    /// Every member is valid UTF-8.
+    /// `true` if every member is valid UTF-8.
     pub is_text: bool,
 }
 
-/// A language that is read as one symbol.
+/// A language that the parser sees as one symbol.
 #[derive(Clone, Debug)]
 pub struct Terminal {
-    /// What it is called in messages.
+    /// The name shown in messages.
     pub name: String,
-    /// The texts; an [`Expression::lexeme`] if it looks ahead.
+    /// The strings it matches; an [`Expression::lexeme`] if it has lookahead.
     pub language: Expression,
-    /// In place of the texts a language of any kind. Nothing competes with it, and it ends wherever
-    /// a member of it does, however lexemes are read.
+    /// A sublanguage in place of `language`. Nothing competes with it, and it may end after any of
+    /// its members, regardless of [`Lexing`].
     pub embedded: Option<Embedded>,
-    /// Where it is written.
+    /// The definition in the source.
     pub span: Option<Span>,
 }
 
 /// A rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// What it is called.
+    /// The name of the rule.
     pub name: String,
     /// The right-hand side.
     pub body: Node,
-    /// Where it is written.
+    /// The definition in the source.
     pub span: Option<Span>,
 }
 
 /// A right-hand side.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Node {
-    /// The empty text.
+    /// The empty string.
     Empty,
-    /// A terminal, by its place.
+    /// A terminal, by index.
     Terminal(usize),
-    /// A rule, by its place.
+    /// A rule, by index.
     Rule(usize),
-    /// One after the other.
+    /// A concatenation.
     Sequence(Vec<Node>),
-    /// Any of these.
+    /// Alternatives.
     Choice(Vec<Node>),
-    /// From so many to so many times; `None` is without end.
+    /// A repetition with its minimum and maximum count; `None` is unbounded.
     Repeat(Box<Node>, u32, Option<u32>),
 }
 
-/// The nesting of one right-hand side that is accepted.
+/// Maximum nesting depth of one right-hand side. Chosen, not measured; the reader and the lowering
+/// recurse to this depth.
 pub(crate) const NESTING: u64 = 200;
 
 impl Grammar {
-    /// Refuses numbers of terminals that are not there, and lines where lexemes are free.
+    /// Refuses unknown terminals, and indentation combined with [`Lexing::Any`].
     fn check_indentation(&self) -> Result<(), Error> {
         let Some(one) = &self.indentation else { return Ok(()) };
         let refused = |message: &str, hint: &str| {
@@ -153,18 +165,22 @@ impl Grammar {
                 "read the longest lexemes, or the first ones as Lark does",
             );
         }
-        let told = [one.newline, one.indent, one.dedent];
-        let mut all = told.iter().chain(&one.opening).chain(&one.closing);
+        let line_terminals = [one.newline, one.indent, one.dedent];
+        let mut all = line_terminals.iter().chain(&one.opening).chain(&one.closing);
         if all.any(|&at| at >= self.terminals.len()) {
             return refused("indentation is told by a terminal that there is not", "name another");
         }
-        if told.iter().any(|at| self.ignored.contains(at)) {
+        if line_terminals.iter().any(|at| self.ignored.contains(at)) {
             return refused(
                 "a terminal that tells lines or levels is ignored",
                 "line breaks within brackets are left out anyway",
             );
         }
-        if one.tab == 0 || one.tab > 100 || one.widest == 0 || one.widest > WIDEST || one.levels < 2
+        if one.tab == 0
+            || one.tab > 100
+            || one.widest == 0
+            || one.widest > MAX_COLUMN
+            || one.levels < 2
         {
             return refused(
                 "a tab is 1 to 100 columns wide, an indentation 1 to 4095, and levels are at least 2",
@@ -174,7 +190,7 @@ impl Grammar {
         Ok(())
     }
 
-    /// Refuses numbers that are not of the grammar and bodies that are nested too deeply.
+    /// Refuses indices that are out of range and bodies that are nested too deeply.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let unknown = |what: &str| Error::Language {
             message: format!("the grammar refers to a {what} that it does not have"),

@@ -1,0 +1,166 @@
+//! Exact numbers of parse trees by the length of their strings.
+//!
+//! The unit counted is a pair of a string and one of its trees. Lexemes are counted by their
+//! automata and right-hand sides by convolution ([`tree_equations`]), without listing any string.
+//! With [`Lexing::Any`] that is the whole computation. With ordered lexing, some sequences of
+//! lexemes form strings that are split differently. [`lexeme_separation`] checks that this cannot
+//! happen; otherwise the grammar is refused.
+
+mod lexeme_separation;
+mod tree_equations;
+
+use formalm_automata::explicit::{Graph, Measured, Poll, Tally, Unit};
+use formalm_automata::{Automaton, Error, Expression, Limits as TerminalLimits, exact_only};
+use num_bigint::BigUint;
+use num_traits::Zero;
+
+use crate::grammar::{Grammar, Lexing};
+use crate::lexer::terminal_automata::build_terminal_automata;
+use crate::limits::Limits;
+use crate::normal_form::lowering::LoweredRules;
+use crate::trees::StepBudget;
+use crate::trees::tree_shape::Shaped;
+use lexeme_separation::LexemeSeparation;
+use tree_equations::TreeEquations;
+
+/// Maximum states of one terminal's graph. Chosen, not measured.
+const MAX_GRAPH_STATES: u64 = 200_000;
+/// Maximum bytes of one terminal's counts. Chosen, not measured.
+const MAX_COUNT_BYTES: u64 = 1 << 28;
+
+/// A number of trees; `None` is infinite.
+pub(crate) type TreeCount = Option<BigUint>;
+
+/// The parameters of a count.
+#[derive(Clone, Copy, Debug)]
+pub struct Lengths {
+    /// The maximum length.
+    pub most: usize,
+    /// The unit of a length.
+    pub unit: Unit,
+    /// Maximum steps of work: products of two numbers.
+    pub steps: u64,
+}
+
+/// Returns the number of pairs of a string and one of its trees, by the length of the string from 0
+/// on; `None` where some string has infinitely many trees.
+///
+/// # Errors
+///
+/// [`Error::Language`] if lexemes are ordered and may be split differently in sequence, for
+/// terminals with lookahead, and for lengths in characters of strings that are not UTF-8;
+/// [`Error::Limit`], [`Error::Interrupted`].
+pub fn tree_counts(
+    shaped: &Shaped,
+    lengths: Lengths,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<Option<BigUint>>, Error> {
+    let grammar = &shaped.grammar;
+    grammar.check()?;
+    refuse_context_dependence(grammar)?;
+    let (automata, nullable) = build_terminal_automata(grammar)?;
+    let lowering = LoweredRules::for_trees(grammar, &nullable, Limits::default().productions)?;
+    if grammar.lexing != Lexing::Any {
+        let same = LoweredRules::for_trees(grammar, &nullable, Limits::default().productions)?;
+        LexemeSeparation::new(grammar, &automata, same).check(poll)?;
+    }
+    let ignored = match grammar.ignored.is_empty() {
+        true => None,
+        false => Some(ignored_counts(grammar, lengths, poll)?),
+    };
+    let mut lexemes = Vec::with_capacity(automata.len());
+    for (at, automaton) in automata.iter().enumerate() {
+        let own = match (automaton, &grammar.terminals[at].embedded) {
+            (_, Some(embedded)) => {
+                let hint = "matches(text) tells of one text";
+                exact_only(&*embedded.machine, "numbers of trees", hint)?;
+                let bytes = match lengths.unit {
+                    Unit::Labels => lengths.most,
+                    Unit::Characters => lengths.most.saturating_mul(4),
+                };
+                let graph = Graph::of_at_most(&*embedded.machine, bytes, MAX_GRAPH_STATES, poll)?;
+                count_by_length(&graph, lengths, poll)?
+            }
+            (Some(automaton), None) => {
+                count_by_length(&Graph::of(&**automaton, MAX_GRAPH_STATES, poll)?, lengths, poll)?
+            }
+            (None, None) => vec![BigUint::zero(); lengths.most + 1],
+        };
+        lexemes.push(with_ignored_prefix(own, ignored.as_deref()));
+    }
+    let start = (grammar.terminals.len() + grammar.start) as u32;
+    let mut steps = StepBudget::new(lengths.steps, poll);
+    let trees =
+        TreeEquations::new(&lowering, lexemes, start, lengths.most).solve(start, &mut steps)?;
+    Ok(match ignored {
+        None => trees,
+        Some(ignored) => {
+            let ignored: Vec<TreeCount> = ignored.into_iter().map(Some).collect();
+            (0..=lengths.most)
+                .map(|length| tree_equations::product(&trees, &ignored, length))
+                .collect()
+        }
+    })
+}
+
+/// Refuses grammars in which lexemes depend on their context.
+fn refuse_context_dependence(grammar: &Grammar) -> Result<(), Error> {
+    let refusal = |message: String, span| {
+        let hint = "members are counted in every reading: to_automaton(max_bytes=…)";
+        Err(Error::Language { message, span, hint: Some(hint.to_owned()) })
+    };
+    if let Some(one) = grammar.terminals.iter().find(|one| one.language.is_lexeme()) {
+        let message = format!(
+            "trees by length cannot be counted: the terminal {} looks ahead beyond its lexeme",
+            one.name
+        );
+        return refusal(message, one.span);
+    }
+    let what = match () {
+        () if grammar.indentation.is_some() => "indentation is told",
+        () if !grammar.whole.is_empty() => "%whole forbids lexemes",
+        () if grammar.lexing != Lexing::Any
+            && grammar.terminals.iter().any(|one| one.embedded.is_some()) =>
+        {
+            "languages of any kind stand between lexemes that are ordered"
+        }
+        () => return Ok(()),
+    };
+    refusal(format!("trees by length cannot be counted where {what}"), None)
+}
+
+/// Returns the numbers of ignored strings, by length.
+fn ignored_counts(
+    grammar: &Grammar,
+    lengths: Lengths,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<BigUint>, Error> {
+    let all = grammar.ignored.iter().map(|&at| grammar.terminals[at].language.clone());
+    let ignored = Expression::union(all.collect())?.repeat(0, None)?;
+    let automaton = Automaton::new(&ignored, TerminalLimits::default())?;
+    count_by_length(&Graph::of(&automaton, MAX_GRAPH_STATES, poll)?, lengths, poll)
+}
+
+/// Returns the numbers of members of a graph, by length.
+fn count_by_length(
+    graph: &Graph,
+    lengths: Lengths,
+    poll: &mut Poll<'_>,
+) -> Result<Vec<BigUint>, Error> {
+    let measured = Measured::new(graph, lengths.unit, poll)?;
+    let mut tally = Tally::default();
+    while tally.counts().len() <= lengths.most && !tally.is_complete() {
+        tally.extend(graph, &measured, MAX_COUNT_BYTES, poll)?;
+    }
+    let mut counts = tally.counts().to_vec();
+    counts.resize(lengths.most + 1, BigUint::zero());
+    Ok(counts)
+}
+
+/// Returns the numbers of nonempty lexemes of a terminal, including the ignored input before them.
+fn with_ignored_prefix(mut own: Vec<BigUint>, ignored: Option<&[BigUint]>) -> Vec<TreeCount> {
+    own[0] = BigUint::zero();
+    let Some(ignored) = ignored else { return own.into_iter().map(Some).collect() };
+    let sum = |length: usize| (0..=length).map(|at| &ignored[at] * &own[length - at]).sum();
+    (0..own.len()).map(|length| Some(sum(length))).collect()
+}
