@@ -14,7 +14,7 @@ use arc_swap::ArcSwap;
 use formalm_automata::explicit::{Graph, Poll, Size};
 use formalm_automata::{Automaton, Error, Keys, Lock, Viability, fork};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::canonical::Encoder;
+use formalm_vocabulary::bpe::Encoder;
 
 use crate::epoch::{Open, Sizes, StateEpoch};
 

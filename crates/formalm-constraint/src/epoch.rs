@@ -22,7 +22,7 @@ use formalm_automata::{
     Ahead, Error, KeyId, Keys, Lookahead, Machine, StateId, Viability, exact_only,
 };
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::canonical::Encoder;
+use formalm_vocabulary::bpe::Encoder;
 
 use crate::canonical::{Canonical, NONE};
 use crate::compute;

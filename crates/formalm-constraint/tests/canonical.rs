@@ -8,7 +8,7 @@ use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{Automaton, Expression, Limits};
 use formalm_constraint::{Constraint, Matcher};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::canonical::Encoder;
+use formalm_vocabulary::bpe::Encoder;
 use proptest::prelude::*;
 
 /// Byte-level characters, by GPT-2's rule.

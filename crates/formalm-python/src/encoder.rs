@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_vocabulary::Error;
-use formalm_vocabulary::canonical::{Encoder as Inner, Mark};
+use formalm_vocabulary::bpe::{Encoder as Inner, Mark};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -111,7 +111,7 @@ impl Encoder {
 
     /// Where a token comes from.
     fn kind(&self, token_id: u32) -> &'static str {
-        use formalm_vocabulary::canonical::Kind;
+        use formalm_vocabulary::bpe::Kind;
         match self.inner.kind(token_id) {
             Kind::Merged => "merged",
             Kind::Whole => "whole",

@@ -4,34 +4,34 @@
 //! for walks byte by byte and [`Classes`] for masks of the kind "every token whose characters
 //! lie in this set". Nothing here knows of languages.
 
-mod atoms;
-pub mod canonical;
+pub mod bpe;
+mod char_profile;
 mod checksum;
-mod classes;
-mod crossings;
+mod class_exits;
+mod class_mask_cache;
+mod class_masks;
 mod error;
-mod flat;
-mod lengths;
-mod ragged;
-mod saved;
-mod signature;
-mod special;
-mod stays;
-mod strings;
-pub mod tokenizer;
-mod tokens;
-mod trie;
+mod flat_trie;
+mod json_string_tokens;
+mod partial_chars;
+mod saved_vocabulary;
+mod special_tokens;
+mod subtree_signature;
+mod token_bytes;
+mod token_trie;
+pub mod tokenizer_json;
+mod tokens_by_length;
 mod vocabulary;
 
-pub use atoms::{Inside, Profile, Shape};
-pub use classes::Classes;
-pub use crossings::{Crossing, Crossings};
+pub use char_profile::{Inside, Profile, Shape};
+pub use class_exits::{Crossing, Crossings};
+pub use class_masks::Classes;
 pub use error::Error;
-pub use flat::Node;
-pub use ragged::{Ragged, Tail};
-pub use signature::Signature;
-pub use strings::{Closing, Ending, Strings};
-pub use trie::Trie;
+pub use flat_trie::Node;
+pub use json_string_tokens::{Closing, Ending, Strings};
+pub use partial_chars::{Ragged, Tail};
+pub use subtree_signature::Signature;
+pub use token_trie::Trie;
 pub use vocabulary::{Beside, Vocabulary};
 
 /// Words of a bitmask: bit `id & 31` of word `id >> 5`, 1 = allowed.

@@ -10,9 +10,9 @@ use formalm_automata::{CharSet, Cover, SetOnce, TokenNames, WIDE_PARTS};
 use sha2::{Digest, Sha256};
 
 use crate::Words;
-use crate::stays::Stays;
-use crate::strings::Strings;
-use crate::tokens::Tokens;
+use crate::class_mask_cache::Stays;
+use crate::json_string_tokens::Strings;
+use crate::token_bytes::Tokens;
 use crate::{Classes, Error, Trie};
 
 /// The bytes of every token id, which ids end a text, and the tables for masks. Immutable; clones

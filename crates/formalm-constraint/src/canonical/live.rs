@@ -9,7 +9,7 @@ mod witnesses;
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, Resource};
-use formalm_vocabulary::canonical::{Kind, Mark, Path, TokenSet};
+use formalm_vocabulary::bpe::{Kind, Mark, Path, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::witnesses::{first_clean, first_witnesses};

@@ -24,7 +24,7 @@ use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{Chunks, Error, Keys, Lock, Machine, StateId};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::canonical::Encoder;
+use formalm_vocabulary::bpe::Encoder;
 
 use crate::epoch::Unfollowed;
 use crate::mask::{Mask, Words, patch};

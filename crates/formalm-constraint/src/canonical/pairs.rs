@@ -8,7 +8,7 @@ mod ways;
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, Resource, StateId};
-use formalm_vocabulary::canonical::{MARKS, Mark, Place};
+use formalm_vocabulary::bpe::{MARKS, Mark, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Context, MOST_STEPS};

@@ -3,7 +3,7 @@
 //! What is looked at beyond them is numbered elsewhere ([`super::search`]), and forgotten.
 
 use formalm_automata::{Error, Keys, Machine, StateId};
-use formalm_vocabulary::canonical::Place;
+use formalm_vocabulary::bpe::Place;
 use rustc_hash::FxHashMap;
 
 /// Where a text has come to, by number.

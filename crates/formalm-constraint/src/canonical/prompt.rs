@@ -1,7 +1,7 @@
 //! Where a tokenizer's marked text is after tokens that are given.
 
 use formalm_automata::Keys;
-use formalm_vocabulary::canonical::{Kind, MARKS, Mark, Path, Place};
+use formalm_vocabulary::bpe::{Kind, MARKS, Mark, Path, Place};
 
 use super::walks::fits_kind;
 use super::{Context, NONE};

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Error, KeyId, Keys, Machine, Plainly, Purpose, StateId, Steps};
-use formalm_vocabulary::canonical::{Passages, Stay, TokenSet};
+use formalm_vocabulary::bpe::{Passages, Stay, TokenSet};
 use rustc_hash::FxHashMap;
 
 use super::Context;

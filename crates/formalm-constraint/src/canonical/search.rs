@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Error, Keys, Machine, StateId};
-use formalm_vocabulary::canonical::{Path, Place};
+use formalm_vocabulary::bpe::{Path, Place};
 
 use super::live::Liveness;
 use super::pairs::Pairs;

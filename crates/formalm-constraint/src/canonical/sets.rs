@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_vocabulary::canonical::Path;
+use formalm_vocabulary::bpe::Path;
 use rustc_hash::FxHashMap;
 
 use super::pairs::Pair;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Error, KeyId, Keys, Steps, every_character};
-use formalm_vocabulary::canonical::{Exits, Passages, Stay, TokenSet};
+use formalm_vocabulary::bpe::{Exits, Passages, Stay, TokenSet};
 use rustc_hash::FxHashMap;
 
 use super::Context;

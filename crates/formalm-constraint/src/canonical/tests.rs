@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use formalm_automata::{Automaton, Expression, Keys, Limits, Machine, Viability};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::canonical::{Encoder, MARKS, Path};
+use formalm_vocabulary::bpe::{Encoder, MARKS, Path};
 use proptest::prelude::*;
 
 use super::Context;

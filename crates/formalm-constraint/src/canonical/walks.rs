@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, StateId};
-use formalm_vocabulary::canonical::{Kind, Landed, Landing, Mark, Passages, Path, Place, TokenSet};
+use formalm_vocabulary::bpe::{Kind, Landed, Landing, Mark, Passages, Path, Place, TokenSet};
 use rustc_hash::FxHashMap;
 
 use super::Context;

@@ -2,7 +2,7 @@
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, SPECIAL, StateId};
-use formalm_vocabulary::canonical::{MARKS, Mark};
+use formalm_vocabulary::bpe::{MARKS, Mark};
 use rustc_hash::FxHashSet;
 
 use super::super::Context;

@@ -1,0 +1,123 @@
+//! Bitmasks of forbidden neighbours.
+
+use std::sync::Arc;
+
+use super::encoder::Encoder;
+use super::encoder_cache::Kept;
+use super::token_set::set;
+use crate::{Vocabulary, Words};
+
+/// From this many tokens on an interval has a bitmask: it is combined faster than the ids are
+/// written. There are some tens of these in a vocabulary, and tokens share them.
+const WIDE: usize = 1024;
+
+/// What was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Neighbours {
+    /// By token, those that follow it or those that precede it.
+    rows: Kept<(u32, bool), Words>,
+    /// By side and interval.
+    wide: Kept<(bool, u32, u32), Words>,
+}
+
+impl Neighbours {
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.rows.memory_bytes() + self.wide.memory_bytes()
+    }
+}
+
+impl Encoder {
+    /// The bitmask of what may not follow a token within a piece, or if not `after` precede it.
+    pub fn beside(&self, vocabulary: &Vocabulary, token: u32, after: bool) -> Arc<Words> {
+        self.neighbours.rows.of((token, after), || {
+            let words = self.row(vocabulary.len().max(self.kinds.len()).div_ceil(32), token, after);
+            let bytes = 4 * words.len();
+            (words.into(), bytes)
+        })
+    }
+
+    fn row(&self, len: usize, token: u32, after: bool) -> Vec<u32> {
+        let mut words = vec![0; len];
+        let relation = &self.relation;
+        if !relation.is_reachable(token) {
+            return words;
+        }
+        if !relation.is_early(token) {
+            let order = relation.order(after);
+            relation.intervals(token, after, |start, end| {
+                let tokens = &order[start as usize..end as usize];
+                if tokens.len() < WIDE {
+                    tokens.iter().for_each(|&token| set(&mut words, token));
+                    return;
+                }
+                let mask = self.neighbours.wide.of((after, start, end), || {
+                    let mut mask = vec![0; len];
+                    tokens.iter().for_each(|&token| set(&mut mask, token));
+                    (mask.into(), 4 * len)
+                });
+                words.iter_mut().zip(&*mask).for_each(|(word, more)| *word |= more);
+            });
+        }
+        // Early tokens within the intervals may be allowed: they are looked at one by one.
+        if let Some((early, patch)) = relation.patched(token, after) {
+            early.iter().for_each(|&token| words[token as usize >> 5] &= !(1 << (token & 31)));
+            patch.iter().for_each(|&token| set(&mut words, token));
+        }
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tokenizer that joins `ba` before `a` and any of many characters; if `early`, some tokens
+    /// are made before one of their parts.
+    fn made(early: bool) -> (Vocabulary, Encoder) {
+        let others: Vec<char> = ('\u{4e00}'..).take(WIDE + 100).collect();
+        let mut pieces: Vec<String> = (0..=255).map(|byte| format!("<0x{byte:02X}>")).collect();
+        pieces.extend(["\u{2581}", "a", "b", "c", "ba", "cb", "bac"].map(str::to_owned));
+        pieces.extend(others.iter().flat_map(|c| [c.to_string(), format!("a{c}")]));
+        let vocab: Vec<String> =
+            pieces.iter().enumerate().map(|(id, piece)| format!("{piece:?}: {id}")).collect();
+        let rules = if early { ["ba c", "b a", "c b"] } else { ["b a", "ba c", "c b"] };
+        let mut merges: Vec<String> = rules.iter().map(|rule| format!("{rule:?}")).collect();
+        merges.extend(others.iter().map(|c| format!("\"a {c}\"")));
+        let file = format!(
+            r#"{{"normalizer": {{"type": "Replace", "pattern": {{"String": " "}},
+                "content": "\u2581"}}, "decoder": {{"type": "Sequence", "decoders": [
+                {{"type": "Replace", "pattern": {{"String": "\u2581"}}, "content": " "}},
+                {{"type": "ByteFallback"}}, {{"type": "Fuse"}}]}}, "model": {{"type": "BPE",
+                "byte_fallback": true, "vocab": {{{}}}, "merges": [{}]}}}}"#,
+            vocab.join(", "),
+            merges.join(", ")
+        );
+        let vocabulary =
+            Vocabulary::from_tokenizer_json(file.as_bytes(), None).expect("a vocabulary");
+        (vocabulary, Encoder::from_tokenizer_json(file.as_bytes()).expect("an encoder"))
+    }
+
+    #[test]
+    fn bitmasks_are_what_may_not_be_a_neighbour() {
+        for early in [false, true] {
+            let (vocabulary, encoder) = made(early);
+            assert_eq!(encoder.early_count() > 0, early);
+            let mut most = 0;
+            for token in 256..300 {
+                for after in [true, false] {
+                    let row = encoder.beside(&vocabulary, token, after);
+                    for other in 0..vocabulary.len() as u32 {
+                        let forbidden = match after {
+                            true => !encoder.may_follow(token, other),
+                            false => !encoder.may_follow(other, token),
+                        };
+                        let has = row[other as usize >> 5] >> (other & 31) & 1 != 0;
+                        assert_eq!(has, forbidden, "{token} {other} {after} {early}");
+                    }
+                    most = most.max(row.iter().map(|word| word.count_ones()).sum());
+                }
+            }
+            assert!(most as usize > WIDE, "{most}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a `tokenizer.json` says of a tokenizer. What is not known exactly is refused by name.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashSet;
+
+use crate::Error;
+use crate::bpe::base_symbols::{Bytes, Symbols, every_byte};
+use crate::bpe::merge_derivations::{Merges, characters};
+use crate::bpe::pretokenizer_config::Divisions;
+use crate::bpe::spec::{Description, refused};
+use crate::tokenizer_json::{
+    AddedToken, Model, Pieces, Spelling, TokenizerFile, fallback_byte, is_byte_character, kind,
+    steps,
+};
+
+/// Reads a file.
+///
+/// # Errors
+///
+/// It does not merge, or does something that we cannot follow exactly.
+pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
+    let file = TokenizerFile::parse(data)?;
+    check_model(&file.model)?;
+    let (spelling, _) = Spelling::of(&file)?;
+    let prepends = prepends(&file, &spelling)?;
+    let divisions = Divisions::read(&file.pre_tokenizer)?;
+    if divisions.byte_level != (spelling == Spelling::ByteLevel) {
+        return Err(refused("its pre-tokenizer and its decoder spell bytes differently")
+            .at("pre_tokenizer"));
+    }
+    let added = added_texts(&file)?;
+    let Pieces::Map(pieces) = &file.model.vocab else {
+        return Err(refused("it has no map of pieces").at("model.vocab"));
+    };
+    let mut single = characters(pieces);
+    if divisions.byte_level {
+        // Text is turned into characters that stand for bytes; the model never meets others.
+        single.retain(|&character, _| is_byte_character(character));
+    }
+    let merges = Merges::read(file.model.merges, pieces, &single)?;
+    let symbols = match divisions.byte_level {
+        true => Symbols::byte_level(&single, &spelling)?,
+        false => Symbols::characters(&single, Some(byte_pieces(pieces)?))?,
+    };
+    let (mut wholes, mut reserved) = (Vec::new(), Vec::new());
+    let special: FxHashSet<u32> =
+        file.added_tokens.iter().filter(|token| token.special).map(|token| token.id).collect();
+    for (piece, id) in pieces.iter().filter(|_| file.model.ignore_merges) {
+        let mut bytes = Vec::new();
+        // What is spelled in other characters is no piece of any text.
+        if merges.relation.is_reachable(*id)
+            || spelling.spell(piece, &mut bytes).is_err()
+            || bytes.is_empty()
+        {
+            continue;
+        }
+        if special.contains(id) {
+            reserved.push(String::from_utf8_lossy(&bytes).into_owned());
+        } else {
+            wholes.push((bytes, *id));
+        }
+    }
+    let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
+    Ok(Description { symbols, merges, divisions, added, wholes, reserved, prepends })
+}
+
+/// The pieces for single bytes, such as `<0x0A>`.
+fn byte_pieces(pieces: &[(Cow<'_, str>, u32)]) -> Result<Bytes, Error> {
+    every_byte(pieces.iter().filter_map(|(piece, id)| Some((fallback_byte(piece)?, *id))))
+        .map_err(|byte| refused(&format!("there is no piece <{byte:#04X}> for a byte")))
+}
+
+fn check_model(model: &Model<'_>) -> Result<(), Error> {
+    let kind = model.kind.as_deref().unwrap_or("BPE");
+    let why = match kind {
+        "BPE" => None,
+        "Unigram" => Some(
+            "it chooses the best of all tokenizations of a text, which depends on \
+                           everything in it",
+        ),
+        "WordPiece" => Some("it takes the longest piece again and again within each word"),
+        _ => Some("we do not know how it tokenizes"),
+    };
+    if let Some(why) = why {
+        return Err(refused(&format!("the model is {kind}: {why}")).at("model.type"));
+    }
+    if model.dropout.is_some_and(|chance| chance > 0.0) {
+        return Err(refused("it leaves merges out at random").at("model.dropout"));
+    }
+    Ok(())
+}
+
+/// Added tokens that are text. Special ones are not: their names in a text are only text.
+fn added_texts<'f>(file: &'f TokenizerFile<'_>) -> Result<Vec<&'f AddedToken>, Error> {
+    let texts: Vec<&AddedToken> = file.added_tokens.iter().filter(|token| !token.special).collect();
+    for token in &texts {
+        let strange = token.lstrip || token.rstrip || token.single_word || token.content.is_empty();
+        if strange {
+            let message =
+                format!("the added token {:?} looks at the text around it", token.content);
+            return Err(refused(&message).at("added_tokens"));
+        }
+    }
+    let changes = !steps(&file.normalizer, "normalizers").is_empty();
+    if changes && !texts.is_empty() {
+        return Err(refused("it has added tokens that are text and changes text besides")
+            .at("added_tokens"));
+    }
+    Ok(texts)
+}
+
+/// Whether a space is put in front of text, where that is all that a tokenizer changes but for the
+/// mark of spaces.
+fn prepends(file: &TokenizerFile<'_>, spelling: &Spelling) -> Result<bool, Error> {
+    let (mut prepends, mut replaces) = (false, false);
+    for step in steps(&file.normalizer, "normalizers") {
+        match kind(step) {
+            "Prepend" if step["prepend"].as_str() == Some("\u{2581}") => prepends = true,
+            "Replace"
+                if step["pattern"]["String"].as_str() == Some(" ")
+                    && step["content"].as_str() == Some("\u{2581}") =>
+            {
+                replaces = true;
+            }
+            other => {
+                let message = format!("its normalizer has {other}, which changes text");
+                return Err(refused(&message).at("normalizer"));
+            }
+        }
+    }
+    for step in steps(&file.pre_tokenizer, "pretokenizers") {
+        if kind(step) == "Metaspace" {
+            replaces = true;
+            prepends |= step["prepend_scheme"].as_str().unwrap_or("always") != "never";
+        }
+    }
+    if replaces == (*spelling == Spelling::ByteLevel) {
+        return Err(
+            refused("it writes spaces in one way and reads them in another").at("normalizer")
+        );
+    }
+    Ok(prepends)
+}
