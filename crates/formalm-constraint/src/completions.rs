@@ -10,11 +10,11 @@ use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Lock, Machine, SetOnce, StateId};
-use formalm_vocabulary::{Trie, Vocabulary};
+use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::parts::{Part, Parts};
-use crate::mask::{Words, has, patch};
+use crate::mask::{MaskWords, has, patch};
 use crate::walk;
 
 /// The states that one token leads to, each with such a token.
@@ -131,7 +131,7 @@ impl Completions {
         vocabulary: &Vocabulary,
         state: StateId,
         budget: u32,
-        words: &mut Words,
+        words: &mut MaskWords,
     ) -> Result<(), Error> {
         let Some(left) = budget.checked_sub(1) else {
             let ends = vocabulary.end_token_ids().iter().copied();
@@ -377,7 +377,7 @@ fn keep<T>(kept: &mut FxHashMap<u32, T>, most: usize, state: StateId, what: T) {
 }
 
 /// The fewest tokens that spell a text.
-fn fewest(trie: &Trie, text: &[u8]) -> Option<Vec<u32>> {
+fn fewest(trie: &TokenTrie, text: &[u8]) -> Option<Vec<u32>> {
     // By how much of the text is spelled: tokens so far, and the last of them with where it began.
     let mut best: Vec<Option<(u32, usize, u32)>> = vec![None; text.len() + 1];
     best[0] = Some((0, 0, 0));

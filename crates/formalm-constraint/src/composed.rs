@@ -12,7 +12,7 @@ use formalm_automata::{
     Ahead, ByteSet, Chunks, Composed, EndPurpose, EndSteps, Error, KeyId, Keys, Lock, Lookahead,
     Machine, NoLexemes, Plainly, Purpose, Repetition, StateId, Steps,
 };
-use formalm_vocabulary::{Trie, Vocabulary};
+use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::epoch::StateEpoch;
@@ -434,7 +434,7 @@ impl<K: Keys> Steps for Masking<'_, K> {
 /// Adds the tokens that go on from nodes with what is behind them.
 fn add_behind(
     steps: &impl Steps,
-    trie: &Trie,
+    trie: &TokenTrie,
     (behind, nodes): (KeyId, &[u32]),
     words: &mut [u32],
 ) -> Result<(), Error> {
@@ -447,7 +447,7 @@ fn add_behind(
 
 /// Nodes of a trie at which members end.
 struct Ends<'a> {
-    trie: &'a Trie,
+    trie: &'a TokenTrie,
 }
 
 impl EndPurpose for Ends<'_> {

@@ -64,7 +64,7 @@ impl MaskOf<'_> {
     /// The mask of a key for which tables say what most tokens do.
     fn tabulated(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
         if let Some(escapes) = keys.in_open_string(key)? {
-            let strings = self.vocabulary.strings(escapes);
+            let strings = self.vocabulary.json_string_tokens(escapes);
             return strings::open(keys, self.rests, strings, key).map(Some);
         }
         if let Some(text) = keys.in_text(key)?
@@ -119,12 +119,16 @@ impl MaskOf<'_> {
     fn along_texts(&self, keys: &impl Steps, key: KeyId, texts: &Texts) -> Result<Vec<u32>, Error> {
         let (mut ids, trie) = (Vec::new(), self.vocabulary.trie());
         along(trie, texts, |node| ids.extend_from_slice(trie.tokens_at(node)));
-        let strings = self.vocabulary.strings(texts.escapes);
+        let strings = self.vocabulary.json_string_tokens(texts.escapes);
         for text in texts.iter() {
-            let Some(number) = strings.text(text) else { continue };
+            let Some(number) = strings.prefix_id(text) else { continue };
             let ends = strings::Ends::of(keys, self.rests, strings, (key, text))?;
             ids.extend(
-                strings.closings(number).iter().filter(|one| ends.has(one)).map(|one| one.token),
+                strings
+                    .closing_tokens(number)
+                    .iter()
+                    .filter(|one| ends.has(one))
+                    .map(|one| one.token),
             );
         }
         Ok(ids)
@@ -136,7 +140,7 @@ impl MaskOf<'_> {
         let Some(inside) = keys.step(key, b'"')? else { return Ok(None) };
         let Some(repetition) = keys.repetition(inside)? else { return Ok(None) };
         let Some(escapes) = repetition.quoted else { return Ok(None) };
-        let strings = self.vocabulary.opened(escapes);
+        let strings = self.vocabulary.string_opening_tokens(escapes);
         strings::mask(keys, self.rests, strings, &repetition).map(Some)
     }
 }
@@ -154,12 +158,12 @@ fn from_reference(
             difference(keys, vocabulary.trie(), None, both, &mut only_key, &mut only_reference)?;
         }
         Some(texts) => {
-            let strings = vocabulary.strings(texts.escapes);
+            let strings = vocabulary.json_string_tokens(texts.escapes);
             for text in texts.iter() {
-                let Some(number) = strings.text(text) else { continue };
+                let Some(number) = strings.prefix_id(text) else { continue };
                 let ends = strings::Ends::of(keys, rests, strings, (key, text))?;
                 let others = strings::Ends::of(keys, rests, strings, (reference, text))?;
-                for one in strings.closings(number) {
+                for one in strings.closing_tokens(number) {
                     match (ends.has(one), others.has(one)) {
                         (true, false) => only_key.push(one.token),
                         (false, true) => only_reference.push(one.token),

@@ -14,7 +14,7 @@ use arc_swap::ArcSwap;
 use formalm_automata::explicit::{Graph, Poll, Size};
 use formalm_automata::{Automaton, Error, Keys, Lock, Viability, fork};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::Encoder;
+use formalm_vocabulary::bpe::BpeEncoder;
 
 use crate::epoch::{Open, Sizes, StateEpoch};
 
@@ -42,7 +42,7 @@ pub struct Constraint<K: Keys = Viability> {
 #[derive(Debug)]
 struct Recipe {
     vocabulary: Arc<Vocabulary>,
-    encoder: Option<Arc<Encoder>>,
+    encoder: Option<Arc<BpeEncoder>>,
     /// Whether members need canonical tokens of their own, see [`StateEpoch::canonical_over`].
     begins: bool,
     memory_limit_bytes: usize,
@@ -87,7 +87,7 @@ impl Constraint {
     pub fn canonical(
         automaton: Arc<Automaton>,
         vocabulary: Arc<Vocabulary>,
-        encoder: Arc<Encoder>,
+        encoder: Arc<BpeEncoder>,
         memory_limit_bytes: usize,
     ) -> Result<Constraint, Error> {
         let keys = Viability::new(automaton, vocabulary.longest_token_bytes());
@@ -112,7 +112,7 @@ impl<K: Keys> Constraint<K> {
     pub fn canonical_over(
         keys: K,
         vocabulary: Arc<Vocabulary>,
-        encoder: Arc<Encoder>,
+        encoder: Arc<BpeEncoder>,
         memory_limit_bytes: usize,
         begins: bool,
     ) -> Result<Constraint<K>, Error> {
@@ -287,7 +287,7 @@ impl<K: Keys> Constraint<K> {
 impl Recipe {
     fn new(
         vocabulary: Arc<Vocabulary>,
-        encoder: Option<Arc<Encoder>>,
+        encoder: Option<Arc<BpeEncoder>>,
         begins: bool,
         memory_limit_bytes: usize,
     ) -> Recipe {

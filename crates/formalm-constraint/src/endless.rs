@@ -11,12 +11,12 @@ use formalm_automata::{
     Error, InText, KeyId, Keys, Like, Lock, Machine, Plainly, Recognizer, Resemblance, StateId,
     Viability,
 };
-use formalm_vocabulary::{Strings, Vocabulary};
+use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::compute::MaskOf;
 use crate::lexical::Lexical;
-use crate::mask::{Words, patch};
+use crate::mask::{MaskWords, patch};
 use crate::memo::Memo;
 use crate::ordered::read_in_order;
 use crate::strings::Rests;
@@ -37,7 +37,7 @@ pub(crate) struct Endless(Lock<Tables>);
 struct Tables {
     /// Tokens without escapes after which the text goes on. Recognizers live as long as they are
     /// listed.
-    inside: FxHashMap<Which, (Arc<dyn Recognizer>, Arc<Words>)>,
+    inside: FxHashMap<Which, (Arc<dyn Recognizer>, Arc<MaskWords>)>,
     /// Tokens that have one of some characters, in the order of their bytes.
     having: FxHashMap<u128, Arc<[u32]>>,
 }
@@ -48,13 +48,13 @@ pub(crate) fn inside(
     vocabulary: &Vocabulary,
     (text, (recognizer, like)): (&InText, &Like),
 ) -> Result<Vec<u32>, Error> {
-    let strings = vocabulary.strings(text.escapes);
+    let strings = vocabulary.json_string_tokens(text.escapes);
     let which = (Arc::as_ptr(recognizer).addr(), text.escapes, like.name.clone());
     let known = kept.lock().inside.get(&which).map(|known| Arc::clone(&known.1));
     let base = match known {
         Some(known) => known,
         None => {
-            let base: Arc<Words> = plain(vocabulary, strings, (text, like.state))?.into();
+            let base: Arc<MaskWords> = plain(vocabulary, strings, (text, like.state))?.into();
             let inside = &mut kept.lock().inside;
             if inside.len() == KEPT {
                 inside.clear();
@@ -65,10 +65,13 @@ pub(crate) fn inside(
     };
     let mut words = base.to_vec();
     read_others(kept, vocabulary, (text, like), &mut words)?;
-    words.iter_mut().zip(&**strings.plain()).for_each(|(word, plain)| *word &= plain);
+    words
+        .iter_mut()
+        .zip(&**strings.continuing_unescaped())
+        .for_each(|(word, plain)| *word &= plain);
     let step = |state: StateId, byte: u8| text.machine.step(state, byte);
     let start = (text.state, text.escapes);
-    spelled(strings.escaped(), start, &step, &mut |_, spelling, _| {
+    spelled(strings.escaped_nodes(), start, &step, &mut |_, spelling, _| {
         patch(&mut words, strings.escaped_tokens(spelling), &[]);
     })?;
     Ok(words)
@@ -77,15 +80,18 @@ pub(crate) fn inside(
 /// Tokens without escapes after which a text goes on from a state.
 fn plain(
     vocabulary: &Vocabulary,
-    strings: &Strings,
+    strings: &JsonStringTokens,
     (text, state): (&InText, StateId),
 ) -> Result<Vec<u32>, Error> {
     let keys = Viability::new(Arc::clone(&text.machine), vocabulary.longest_token_bytes());
     let (lexical, memo, rests) = (&Lexical::default(), &Memo::new(0), &Rests::default());
     let mask = MaskOf { key: keys.key(state)?, vocabulary, lexical, memo, rests };
-    let mut words = vec![0; strings.plain().len()];
+    let mut words = vec![0; strings.continuing_unescaped().len()];
     keys.read(mask)?.fill(&mut words);
-    words.iter_mut().zip(&**strings.plain()).for_each(|(word, plain)| *word &= plain);
+    words
+        .iter_mut()
+        .zip(&**strings.continuing_unescaped())
+        .for_each(|(word, plain)| *word &= plain);
     Ok(words)
 }
 
@@ -94,7 +100,7 @@ fn read_others(
     kept: &Endless,
     vocabulary: &Vocabulary,
     (text, like): (&InText, &Resemblance<StateId>),
-    words: &mut Words,
+    words: &mut MaskWords,
 ) -> Result<(), Error> {
     let (machine, trie) = (&*text.machine, vocabulary.trie());
     let keys = Plainly::new(machine);
@@ -114,13 +120,13 @@ fn read_others(
         set(words, token, is_viable);
     })?;
     let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
-    for &(_, token) in vocabulary.strings(text.escapes).longer(like.most) {
+    for &(_, token) in vocabulary.json_string_tokens(text.escapes).continuing_longer(like.most) {
         set(words, token, machine.walk(text.state, bytes(token))?.is_ok());
     }
     Ok(())
 }
 
-fn set(words: &mut Words, token: u32, is_viable: bool) {
+fn set(words: &mut MaskWords, token: u32, is_viable: bool) {
     let token = &[token][..];
     let (add, remove) = if is_viable { (token, &[][..]) } else { (&[][..], token) };
     patch(words, add, remove);

@@ -22,12 +22,12 @@ use formalm_automata::{
     Ahead, Error, KeyId, Keys, Lookahead, Machine, StateId, Viability, exact_only,
 };
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::Encoder;
+use formalm_vocabulary::bpe::BpeEncoder;
 
 use crate::canonical::{Canonical, NONE};
 use crate::compute;
 use crate::lexical::Lexical;
-use crate::mask::{Mask, Words, has, patch};
+use crate::mask::{Mask, MaskWords, has, patch};
 use crate::matcher::Refusal;
 use crate::memo::Memo;
 use crate::strings::Rests;
@@ -172,13 +172,13 @@ impl<K: Keys> StateEpoch<K> {
     pub fn canonical_over(
         keys: K,
         vocabulary: Arc<Vocabulary>,
-        encoder: Arc<Encoder>,
+        encoder: Arc<BpeEncoder>,
         memory_limit_bytes: usize,
         begins: bool,
     ) -> Result<StateEpoch<K>, Error> {
         let machine = &**keys.machine();
         exact_only(machine, "canonical tokens", "use tokenization=\"all\"")?;
-        if vocabulary.has_special() && encoder.prepends_space() {
+        if vocabulary.has_special_bytes() && encoder.prepends_space() {
             return Err(Error::Language {
                 message: "the tokenizer puts a space in front of texts, also behind the special \
                           tokens that the language has in it"
@@ -241,7 +241,8 @@ impl<K: Keys> StateEpoch<K> {
     /// [`Unfollowed`].
     pub fn start_after(&self, tokens: &[u32]) -> Result<Position, Unfollowed> {
         let Some(canonical) = &self.canonical else { return Ok(self.start()) };
-        let special = |&token: &u32| self.vocabulary.plain().token_bytes(token).is_none();
+        let special =
+            |&token: &u32| self.vocabulary.without_special_bytes().token_bytes(token).is_none();
         let first = tokens.iter().rposition(special).map_or(0, |at| at + 1);
         match canonical.start_after(&self.keys, &tokens[first..]) {
             Ok((state, last)) => Ok(Position { state, last }),
@@ -269,7 +270,7 @@ impl<K: Keys> StateEpoch<K> {
     /// # Errors
     ///
     /// [`Error::Limit`] if the machine would outgrow its limits; `out` is then unspecified.
-    pub fn fill(&self, position: Position, out: &mut Words) -> Result<(), Error> {
+    pub fn fill(&self, position: Position, out: &mut MaskWords) -> Result<(), Error> {
         match &self.canonical {
             Some(canonical) => {
                 canonical.fill(&self.keys, (position.state, position.last), out)?;
@@ -289,7 +290,7 @@ impl<K: Keys> StateEpoch<K> {
     ///
     /// As [`StateEpoch::fill`].
     #[inline]
-    pub fn fill_ready(&self, position: Position, out: &mut Words) -> Result<bool, Error> {
+    pub fn fill_ready(&self, position: Position, out: &mut MaskWords) -> Result<bool, Error> {
         match &self.canonical {
             Some(canonical) if canonical.is_ready(position.state) => {
                 canonical.fill(&self.keys, (position.state, position.last), out)?;
@@ -308,7 +309,7 @@ impl<K: Keys> StateEpoch<K> {
     }
 
     #[inline]
-    fn add_end(&self, position: Position, out: &mut Words) -> Result<(), Error> {
+    fn add_end(&self, position: Position, out: &mut MaskWords) -> Result<(), Error> {
         if self.is_accepting(position)? {
             patch(out, self.vocabulary.end_token_ids(), &[]);
         }
@@ -317,7 +318,7 @@ impl<K: Keys> StateEpoch<K> {
 
     /// Corrects the tokens that the key of a state does not answer for.
     #[inline]
-    fn correct(&self, state: StateId, out: &mut Words) -> Result<(), Error> {
+    fn correct(&self, state: StateId, out: &mut MaskWords) -> Result<(), Error> {
         let unsure = self.unsure_tokens(state);
         if unsure.is_empty() { Ok(()) } else { self.ask_unsure(state, unsure, out) }
     }
@@ -331,15 +332,15 @@ impl<K: Keys> StateEpoch<K> {
     #[inline]
     pub(crate) fn unsure_tokens(&self, state: StateId) -> &[u32] {
         if self.keys.is_unsure(state) {
-            self.vocabulary.joins_items()
+            self.vocabulary.item_joining_tokens()
         } else if self.forgets_items {
-            self.vocabulary.whole_items()
+            self.vocabulary.whole_item_tokens()
         } else {
             &[]
         }
     }
 
-    fn ask_unsure(&self, state: StateId, unsure: &[u32], out: &mut Words) -> Result<(), Error> {
+    fn ask_unsure(&self, state: StateId, unsure: &[u32], out: &mut MaskWords) -> Result<(), Error> {
         let is_unsure = self.keys.is_unsure(state);
         let ahead = self.ahead.of(self.machine());
         let (machine, from) = match &ahead {
@@ -364,7 +365,7 @@ impl<K: Keys> StateEpoch<K> {
     ///
     /// As [`StateEpoch::fill`].
     pub fn allows(&self, position: Position, token_id: u32) -> Result<bool, Error> {
-        if self.vocabulary.is_end(token_id) {
+        if self.vocabulary.is_end_token(token_id) {
             return self.is_accepting(position);
         }
         if let Some(canonical) = &self.canonical {

@@ -57,7 +57,7 @@ impl<K: Keys> Matcher<K> {
     /// The same with a machine to look ahead with, where there is one and bytes alone decide.
     fn explained_ahead(&self, token_id: u32) -> Result<Option<Explanation>, Error> {
         let (epoch, vocabulary) = (self.epoch(), self.epoch().vocabulary());
-        if self.has_ended() || vocabulary.is_end(token_id) || epoch.is_canonical() {
+        if self.has_ended() || vocabulary.is_end_token(token_id) || epoch.is_canonical() {
             return Ok(None);
         }
         let (Some(bytes), Some(ahead)) = (vocabulary.token_bytes(token_id), epoch.ahead()) else {

@@ -40,7 +40,7 @@ impl<K: Keys> StateEpoch<K> {
         let successors = |position: Position, row: &mut Vec<_>| {
             self.fill(position, &mut words)?;
             for token in set_bits(&words) {
-                if self.vocabulary().is_end(token) {
+                if self.vocabulary().is_end_token(token) {
                     continue;
                 }
                 match self.read(position, token) {

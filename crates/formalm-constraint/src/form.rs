@@ -7,7 +7,7 @@ use std::sync::Arc;
 use formalm_automata::{Error, Keys};
 
 use crate::epoch::{Position, StateEpoch};
-use crate::mask::{Mask, Words};
+use crate::mask::{Mask, MaskWords};
 
 /// A stored mask with or without the end tokens. What it shares with others lives as long as it.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Form {
         self.base().zip(other.base()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     }
 
-    fn base(&self) -> Option<&Arc<Words>> {
+    fn base(&self) -> Option<&Arc<MaskWords>> {
         match &self.mask {
             Mask::Patched { base, .. } => Some(base),
             _ => None,

@@ -32,5 +32,5 @@ pub use constraint::{Constraint, Stats};
 pub use epoch::{Position, Sizes, StateEpoch, Unfollowed};
 pub use explained::Explanation;
 pub use form::Form;
-pub use mask::{Mask, Words};
+pub use mask::{Mask, MaskWords};
 pub use matcher::{Matcher, Read, Refusal};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// Words of a bitmask: bit `id & 31` of word `id >> 5`, 1 = allowed.
-pub type Words = [u32];
+pub type MaskWords = [u32];
 
 /// Above this many tokens a list of ids is slower to write than a bitmask is to copy.
 pub(crate) const SPARSE: usize = 384;
@@ -20,11 +20,11 @@ pub enum Mask {
     /// Few tokens, ascending.
     Sparse(Box<[u32]>),
     /// A bitmask of its own.
-    Dense(Box<Words>),
+    Dense(Box<MaskWords>),
     /// A bitmask that others share, and what is different.
     Patched {
         /// The shared bitmask.
-        base: Arc<Words>,
+        base: Arc<MaskWords>,
         /// Tokens to add.
         add: Box<[u32]>,
         /// Tokens to remove.
@@ -34,7 +34,7 @@ pub enum Mask {
 
 impl Mask {
     /// The smallest form of `base` with changes.
-    pub(crate) fn patched(base: &Arc<Words>, add: Vec<u32>, remove: Vec<u32>) -> Mask {
+    pub(crate) fn patched(base: &Arc<MaskWords>, add: Vec<u32>, remove: Vec<u32>) -> Mask {
         if add.len() + remove.len() <= PATCH {
             return Mask::Patched {
                 base: Arc::clone(base),
@@ -67,7 +67,7 @@ impl Mask {
     }
 
     /// Words as changes of a base, if these are few.
-    pub(crate) fn near(base: &Arc<Words>, words: &Words) -> Option<Mask> {
+    pub(crate) fn near(base: &Arc<MaskWords>, words: &MaskWords) -> Option<Mask> {
         let mut differing = 0;
         for (old, new) in base.chunks(64).zip(words.chunks(64)) {
             differing +=
@@ -120,7 +120,7 @@ impl Mask {
 
     /// Writes the mask over `out`, whose words beyond the mask become zero.
     #[inline]
-    pub fn fill(&self, out: &mut Words) {
+    pub fn fill(&self, out: &mut MaskWords) {
         match self {
             Mask::Sparse(ids) => {
                 copy(&[], out);
@@ -135,7 +135,7 @@ impl Mask {
     }
 
     /// Adds the mask to `out`.
-    pub(crate) fn join(&self, out: &mut Words) {
+    pub(crate) fn join(&self, out: &mut MaskWords) {
         match self {
             Mask::Sparse(ids) => patch(out, ids, &[]),
             Mask::Dense(words) => {
@@ -178,7 +178,7 @@ impl Mask {
 /// Copies a mask and writes zeros beyond it, with the widest registers there are: it is most of
 /// what a stored mask costs.
 #[inline]
-fn copy(from: &Words, out: &mut Words) {
+fn copy(from: &MaskWords, out: &mut MaskWords) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has what the function is compiled for.
@@ -189,7 +189,7 @@ fn copy(from: &Words, out: &mut Words) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn copy_wide(from: &Words, out: &mut Words) {
+fn copy_wide(from: &MaskWords, out: &mut MaskWords) {
     copy_words(from, out);
 }
 
@@ -197,7 +197,7 @@ fn copy_wide(from: &Words, out: &mut Words) {
 /// the two places lie unluckily within their pages; a value the compiler does not know keeps it
 /// from putting `memcpy` or `memset` here.
 #[inline(always)]
-fn copy_words(from: &Words, out: &mut Words) {
+fn copy_words(from: &MaskWords, out: &mut MaskWords) {
     let nothing = std::hint::black_box(0);
     let (out, beyond) = out.split_at_mut(from.len().min(out.len()));
     let (first, lines) = at_line(out);
@@ -216,19 +216,19 @@ fn copy_words(from: &Words, out: &mut Words) {
 /// Words up to a whole line of the cache, and the others: writes across two lines take twice as
 /// long.
 #[inline(always)]
-fn at_line(out: &mut Words) -> (&mut Words, &mut Words) {
+fn at_line(out: &mut MaskWords) -> (&mut MaskWords, &mut MaskWords) {
     let before = out.as_ptr().align_offset(LINE).min(out.len());
     out.split_at_mut(before)
 }
 
 /// Whether a bitmask has a token.
-pub(crate) fn has(words: &Words, token_id: u32) -> bool {
+pub(crate) fn has(words: &MaskWords, token_id: u32) -> bool {
     words.get(token_id as usize >> 5).is_some_and(|word| word >> (token_id & 31) & 1 != 0)
 }
 
 /// Sets and clears bits; ids beyond `words` are not in any vocabulary of its size.
 #[inline]
-pub(crate) fn patch(words: &mut Words, add: &[u32], remove: &[u32]) {
+pub(crate) fn patch(words: &mut MaskWords, add: &[u32], remove: &[u32]) {
     for &id in remove {
         if let Some(word) = words.get_mut(id as usize >> 5) {
             *word &= !(1 << (id & 31));
@@ -250,7 +250,7 @@ mod tests {
         let ids: Vec<u32> = (0..900).filter(|id| id % 2 == 0).collect();
         let mut words = vec![0; 32];
         patch(&mut words, &ids, &[]);
-        let base: Arc<Words> = words.clone().into();
+        let base: Arc<MaskWords> = words.clone().into();
         let forms = [
             Mask::from_words(words.clone()),
             Mask::from_ids(&ids, 32),

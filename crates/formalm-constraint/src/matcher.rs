@@ -16,7 +16,7 @@ use formalm_automata::{ByteSet, Error, Keys, Machine, Viability, outside_special
 use crate::constraint::Constraint;
 use crate::epoch::{Position, StateEpoch, Unfollowed};
 use crate::form::Form;
-use crate::mask::{Words, patch};
+use crate::mask::{MaskWords, patch};
 
 /// Why a token or text was not read; the matcher is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -427,7 +427,7 @@ impl<K: Keys> Matcher<K> {
     ///
     /// As [`Matcher::is_finished`].
     #[inline]
-    pub fn fill(&self, out: &mut Words) -> Result<(), Error> {
+    pub fn fill(&self, out: &mut MaskWords) -> Result<(), Error> {
         if self.ended {
             out.fill(0);
             return Ok(());
@@ -442,7 +442,7 @@ impl<K: Keys> Matcher<K> {
     ///
     /// As [`Matcher::is_finished`].
     #[inline]
-    pub fn fill_ready(&self, out: &mut Words) -> Result<bool, Error> {
+    pub fn fill_ready(&self, out: &mut MaskWords) -> Result<bool, Error> {
         if self.ended {
             out.fill(0);
             return Ok(true);
@@ -489,7 +489,7 @@ impl<K: Keys> Matcher<K> {
             return Err(Refusal::Ended);
         }
         let vocabulary = self.epoch.vocabulary();
-        if vocabulary.is_end(token_id) {
+        if vocabulary.is_end_token(token_id) {
             if !self.is_accepting()? {
                 return Err(Refusal::NotAccepting);
             }
@@ -617,7 +617,7 @@ impl<K: Keys> Matcher<K> {
     /// # Errors
     ///
     /// As there.
-    pub fn fill_within(&self, budget: u32, out: &mut Words) -> Result<(), Error> {
+    pub fn fill_within(&self, budget: u32, out: &mut MaskWords) -> Result<(), Error> {
         if self.ended {
             out.fill(0);
             return Ok(());
@@ -654,7 +654,7 @@ impl<K: Keys> Matcher<K> {
             state = next;
             poll.tick(STEPS_OF_A_STATE)?;
         }
-        if self.epoch.vocabulary().has_special() {
+        if self.epoch.vocabulary().has_special_bytes() {
             forced.truncate(outside_special(&forced));
         }
         Ok(forced)
@@ -700,7 +700,7 @@ fn lost() -> Error {
 }
 
 /// The index of the only bit that is set.
-fn only_bit(words: &Words) -> Option<u32> {
+fn only_bit(words: &MaskWords) -> Option<u32> {
     let mut only = None;
     for (at, &word) in words.iter().enumerate() {
         if word != 0 {

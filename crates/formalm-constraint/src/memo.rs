@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwapOption;
 use formalm_automata::{Lock, Segment};
 
-use crate::mask::{Mask, Words};
+use crate::mask::{Mask, MaskWords};
 
 /// Slots of the first chunk; each further chunk doubles.
 const FIRST: usize = 64;
@@ -42,7 +42,7 @@ struct Filled {
     order: VecDeque<u32>,
     bytes: usize,
     /// Bitmasks that masks share, the latest last, and how many do.
-    shared: Vec<(Arc<Words>, usize)>,
+    shared: Vec<(Arc<MaskWords>, usize)>,
 }
 
 impl Filled {
@@ -55,7 +55,7 @@ impl Filled {
                 return near;
             }
         }
-        let base: Arc<Words> = words.into();
+        let base: Arc<MaskWords> = words.into();
         let mask = Mask::patched(&base, Vec::new(), Vec::new());
         self.bytes += 4 * base.len();
         self.shared.push((base, 1));

@@ -52,7 +52,7 @@ impl Long {
     pub(crate) fn of(&self, vocabulary: &Vocabulary, escapes: Escapes) -> &[(u32, u32)] {
         self.0[escapes as usize].get_or_init(|| {
             let mut characters = vec![0; vocabulary.len()];
-            for &(count, token) in vocabulary.strings(escapes).longer(SHORT) {
+            for &(count, token) in vocabulary.json_string_tokens(escapes).continuing_longer(SHORT) {
                 characters[token as usize] = count;
             }
             let order = vocabulary.trie().order().iter();

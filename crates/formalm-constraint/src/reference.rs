@@ -15,7 +15,7 @@ pub fn allowed(
 ) -> Result<Vec<u32>, Error> {
     let mut ids = Vec::new();
     for id in 0..vocabulary.len() as u32 {
-        let allowed = if vocabulary.is_end(id) {
+        let allowed = if vocabulary.is_end_token(id) {
             machine.is_accepting(state)?
         } else if let Some(bytes) = vocabulary.token_bytes(id) {
             machine.walk(state, bytes)?.is_ok()

@@ -10,7 +10,7 @@
 //! * it begins with a byte that is not of the class: a walk from the key finds these.
 
 use formalm_automata::{ByteSet, Cover, Error, KeyId, Repetition, SPECIAL, Steps, WIDE_PARTS};
-use formalm_vocabulary::{Crossings, Inside, Vocabulary};
+use formalm_vocabulary::{ClassExits, ProfileFilter, Vocabulary};
 
 use crate::mask::Mask;
 use crate::strings::{self, Rests};
@@ -26,7 +26,7 @@ struct Making<'a, K> {
     vocabulary: &'a Vocabulary,
     key: KeyId,
     repetition: Repetition,
-    inside: Inside,
+    inside: ProfileFilter,
     add: Vec<u32>,
 }
 
@@ -39,7 +39,8 @@ pub(crate) fn mask(
 ) -> Result<Option<Mask>, Error> {
     let Some(repetition) = keys.repetition(key)? else { return Ok(None) };
     if let Some(escapes) = repetition.quoted {
-        return strings::mask(keys, rests, vocabulary.strings(escapes), &repetition).map(Some);
+        return strings::mask(keys, rests, vocabulary.json_string_tokens(escapes), &repetition)
+            .map(Some);
     }
     let wide = repetition.wide != [Cover::None; WIDE_PARTS];
     if repetition.ascii.count_ones() < BROAD && !wide {
@@ -57,10 +58,10 @@ pub(crate) fn mask(
         _ => !wide,
     };
     let exits: Vec<u8> = exits.iter().filter(|&byte| leaves(byte)).collect();
-    if !exits.iter().all(|&byte| Crossings::keeps(byte)) {
+    if !exits.iter().all(|&byte| ClassExits::covers_byte(byte)) {
         return Ok(None);
     }
-    let inside = Inside::new(repetition.ascii, repetition.wide);
+    let inside = ProfileFilter::new(repetition.ascii, repetition.wide);
     let mut making = Making { keys, vocabulary, key, repetition, inside, add: Vec::new() };
     making.crossing(&exits)?;
     making.beginning(&exits)?;
@@ -75,7 +76,7 @@ impl<K: Steps> Making<'_, K> {
     /// Tokens p·e·u.
     fn crossing(&mut self, exits: &[u8]) -> Result<(), Error> {
         let Some(exit) = self.repetition.exit else { return Ok(()) };
-        let (keys, crossings) = (self.keys, self.vocabulary.classes().crossings());
+        let (keys, crossings) = (self.keys, self.vocabulary.class_masks().exits());
         let mut remainders = Vec::new();
         for root in exits.iter().filter_map(|&byte| crossings.root(byte)) {
             words::words(keys, crossings.nodes(), (root, exit), &mut |word, _| {
@@ -86,11 +87,11 @@ impl<K: Steps> Making<'_, K> {
     }
 
     /// Tokens with one remainder that is viable after the repetition.
-    fn crossed(&mut self, crossings: &Crossings, remainder: u32) -> Result<(), Error> {
+    fn crossed(&mut self, crossings: &ClassExits, remainder: u32) -> Result<(), Error> {
         for crossing in crossings.tokens(remainder) {
             let before = crossing.before;
             let characters = before.characters;
-            let allowed = match self.inside.judge(before.atoms, before.ascii) {
+            let allowed = match self.inside.cover(before.atoms, before.ascii) {
                 Cover::Full => characters >= self.repetition.min && self.has_room(characters),
                 Cover::Partial => self.walks(crossing.token)?,
                 Cover::None => false,
@@ -115,21 +116,22 @@ impl<K: Steps> Making<'_, K> {
     /// Tokens of the class, and everything together.
     fn staying(mut self) -> Result<Mask, Error> {
         let Repetition { ascii, wide, ref class, .. } = self.repetition;
-        let stay = self.vocabulary.stay(ascii, wide, class);
+        let stay = self.vocabulary.class_mask(ascii, wide, class);
         if self.repetition.wide != [Cover::Full; WIDE_PARTS] {
             self.ragged()?;
         }
         let Some(most) = self.repetition.max else {
             return Ok(Mask::patched(&stay, self.add, Vec::new()));
         };
-        let classes = self.vocabulary.classes();
-        if classes.at_most(most as usize).is_some() {
+        let classes = self.vocabulary.class_masks();
+        if classes.at_most_characters(most as usize).is_some() {
             let mut words = stay.to_vec();
             classes.limit_characters(most, &mut words);
             crate::mask::patch(&mut words, &self.add, &[]);
             return Ok(Mask::from_words(words));
         }
-        let longer = classes.longer().iter().take_while(|&&(characters, _)| characters > most);
+        let longer =
+            classes.longer_tokens().iter().take_while(|&&(characters, _)| characters > most);
         let within = |token: u32| stay[token as usize >> 5] >> (token & 31) & 1 != 0;
         let remove = longer.map(|&(_, token)| token).filter(|&token| within(token)).collect();
         Ok(Mask::patched(&stay, self.add, remove))
@@ -141,14 +143,14 @@ impl<K: Steps> Making<'_, K> {
         if self.repetition.wide == [Cover::None; WIDE_PARTS] {
             return Ok(());
         }
-        let classes = self.vocabulary.classes();
-        for tail in classes.tails() {
+        let classes = self.vocabulary.class_masks();
+        for tail in classes.partial_chars() {
             if !self.reads(tail.bytes())? {
                 continue;
             }
-            for ragged in classes.ragged(tail) {
+            for ragged in classes.tokens_with_partial_char(tail) {
                 let before = ragged.before;
-                let allowed = match self.inside.judge(before.atoms, before.ascii) {
+                let allowed = match self.inside.cover(before.atoms, before.ascii) {
                     Cover::Full => self.has_room(before.characters.saturating_add(1)),
                     Cover::Partial => self.walks(ragged.token)?,
                     Cover::None => false,

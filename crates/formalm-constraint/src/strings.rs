@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Error, KeyId, Lock, Repetition, Steps};
-use formalm_vocabulary::{Closing, Ending, Strings};
+use formalm_vocabulary::{ClosingToken, EndingToken, JsonStringTokens};
 use rustc_hash::FxHashMap;
 
 use crate::mask::Mask;
@@ -44,7 +44,7 @@ impl Rests {
     pub(crate) fn of(
         &self,
         keys: &impl Steps,
-        strings: &Strings,
+        strings: &JsonStringTokens,
         closed: KeyId,
     ) -> Result<Arc<Viable>, Error> {
         let known = || self.known.lock();
@@ -54,7 +54,7 @@ impl Rests {
         if let Some(found) = kept.and_then(|kept| known().get(&kept).cloned()) {
             return Ok(found);
         }
-        let mut viable: Box<[u64]> = vec![0; strings.rest_count().div_ceil(64)].into();
+        let mut viable: Box<[u64]> = vec![0; strings.suffix_count().div_ceil(64)].into();
         let mut found = Vec::new();
         self.values.below(keys, Table::Rests(strings), (None, closed), &mut found)?;
         for rest in found {
@@ -87,7 +87,7 @@ impl Ends {
     pub(crate) fn of(
         keys: &impl Steps,
         rests: &Rests,
-        strings: &Strings,
+        strings: &JsonStringTokens,
         (key, text): (KeyId, &[u8]),
     ) -> Result<Ends, Error> {
         let after = read(keys, key, text)?;
@@ -96,9 +96,9 @@ impl Ends {
     }
 
     /// Whether a token that ends the string behind the text is viable.
-    pub(crate) fn has(&self, closing: &Closing) -> bool {
+    pub(crate) fn has(&self, closing: &ClosingToken) -> bool {
         let viable = |rest: u32| self.0.as_ref().is_some_and(|viable| viable.has(rest));
-        closing.rest.map_or(self.0.is_some(), viable)
+        closing.suffix.map_or(self.0.is_some(), viable)
     }
 }
 
@@ -106,28 +106,29 @@ impl Ends {
 pub(crate) fn mask(
     keys: &impl Steps,
     rests: &Rests,
-    strings: &Strings,
+    strings: &JsonStringTokens,
     repetition: &Repetition,
 ) -> Result<Mask, Error> {
     let &Repetition { min, max, exit, .. } = repetition;
-    let fits = |one: &&Ending| one.characters >= min && max.is_none_or(|max| one.characters <= max);
+    let fits =
+        |one: &&EndingToken| one.characters >= min && max.is_none_or(|max| one.characters <= max);
     let mut add: Vec<u32> = Vec::new();
     let closed = exit.map_or(Ok(None), |exit| keys.step(exit, b'"'))?;
-    let mut base = strings.stay(max);
+    let mut base = strings.continuing(max);
     if let Some(closed) = closed {
         let viable = rests.of(keys, strings, closed)?;
         if (min, max) == (0, None)
-            && let Some(base) = strings.stay_or_end_with(&viable.0)
+            && let Some(base) = strings.continuing_or_closing_with(&viable.0)
         {
             return Ok(Mask::patched(&base, Vec::new(), Vec::new()));
         }
         if (min, max) == (0, None) {
-            base = strings.stay_or_end();
+            base = strings.continuing_or_closing();
         } else {
-            add.extend(strings.ends().iter().filter(fits).map(|one| one.token));
+            add.extend(strings.ending_exactly().iter().filter(fits).map(|one| one.token));
         }
         for rest in viable.iter() {
-            add.extend(strings.endings(rest).iter().filter(fits).map(|one| one.token));
+            add.extend(strings.tokens_with_suffix(rest).iter().filter(fits).map(|one| one.token));
         }
     }
     Ok(Mask::patched(base, add, Vec::new()))
@@ -138,12 +139,12 @@ pub(crate) fn mask(
 pub(crate) fn open(
     keys: &impl Steps,
     rests: &Rests,
-    strings: &Strings,
+    strings: &JsonStringTokens,
     key: KeyId,
 ) -> Result<Mask, Error> {
     let mut texts = vec![(0, key)];
-    for root in (0..=255).filter_map(|byte| strings.text_root(byte)) {
-        words::words(keys, strings.texts(), (root, key), &mut |text, after| {
+    for root in (0..=255).filter_map(|byte| strings.prefix_root(byte)) {
+        words::words(keys, strings.prefix_nodes(), (root, key), &mut |text, after| {
             texts.push((text, after));
         })?;
     }
@@ -159,15 +160,15 @@ pub(crate) fn open(
             }
         };
         let viable = |rest: u32| known[at].1.has(rest);
-        let closings = strings.closings(text).iter();
-        ended.extend(closings.filter(|one| one.rest.is_none_or(viable)).map(|one| one.token));
+        let closings = strings.closing_tokens(text).iter();
+        ended.extend(closings.filter(|one| one.suffix.is_none_or(viable)).map(|one| one.token));
     }
-    let (base, all) = (strings.stay_or_end(), strings.ends());
+    let (base, all) = (strings.continuing_or_closing(), strings.ending_exactly());
     ended.sort_unstable();
     let missing: Vec<u32> =
         all.iter().map(|one| one.token).filter(|one| ended.binary_search(one).is_err()).collect();
     if 2 * missing.len() > all.len() {
-        return Ok(Mask::patched(strings.stay(None), ended, Vec::new()));
+        return Ok(Mask::patched(strings.continuing(None), ended, Vec::new()));
     }
     let mut only: Vec<u32> = all.iter().map(|one| one.token).collect();
     only.sort_unstable();

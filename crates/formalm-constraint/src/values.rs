@@ -8,10 +8,10 @@ use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{Ended, Error, KeyId, Lock, SetOnce, Steps};
-use formalm_vocabulary::{Strings, Vocabulary};
+use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::mask::{Mask, SPARSE, Words, patch};
+use crate::mask::{Mask, MaskWords, SPARSE, patch};
 use crate::walk::Walk;
 use crate::within::Kept;
 use crate::words;
@@ -35,7 +35,7 @@ pub(crate) enum Table<'a> {
     /// Tokens but those that begin with a quote.
     Unquoted(&'a Vocabulary),
     /// Rests behind the quotes of strings.
-    Rests(&'a Strings),
+    Rests(&'a JsonStringTokens),
 }
 
 /// A list by the number of a value read by itself, the table and the node.
@@ -51,7 +51,7 @@ pub(crate) struct Inner {
     /// Whether it may have ended already.
     ends: bool,
     /// What was found as a bitmask, where that is much and machines have the value in common.
-    words: SetOnce<Arc<Words>>,
+    words: SetOnce<Arc<MaskWords>>,
 }
 
 impl Inner {
@@ -176,7 +176,7 @@ impl Values {
         table: Table<'_>,
         (node, key): (Option<u32>, KeyId),
     ) -> Result<Arc<Inner>, Error> {
-        let shared = table.vocabulary().and_then(Vocabulary::beside::<Kept>);
+        let shared = table.vocabulary().and_then(Vocabulary::extension::<Kept>);
         let (lists, value) = match (shared, keys.common(key)) {
             (Some(shared), Some(value)) => (&shared.values, Some(value)),
             _ => (&self.lists, keys.kept(key).map(|kept| kept.number().into())),
@@ -242,14 +242,14 @@ impl Values {
             }
             Table::Rests(strings) => {
                 let exits = is_apart.then_some(&mut inner.exits);
-                let roots = first.filter_map(|byte| strings.root(byte));
+                let roots = first.filter_map(|byte| strings.suffix_root(byte));
                 let roots: Vec<(u32, bool)> = match node {
                     Some(node) => vec![(node, true)],
                     None => roots.map(|root| (root, false)).collect(),
                 };
                 words::words_within(
                     keys,
-                    strings.nodes(),
+                    strings.suffix_nodes(),
                     (&roots, key),
                     exits,
                     &mut |rest, _| {

@@ -4,7 +4,7 @@ use formalm_automata::deadline::check_deadline;
 use formalm_automata::{
     ByteSet, Cover, EndSteps, Ended, Error, KeyId, Machine, Repetition, StateId, Steps,
 };
-use formalm_vocabulary::Trie;
+use formalm_vocabulary::TokenTrie;
 use rustc_hash::FxHashMap;
 
 /// With more places where members end, walking on behind each takes longer than walking once.
@@ -26,7 +26,7 @@ struct Loops {
 /// Walks keys along a trie. Tokens are handed out as slices of the trie's order.
 pub(crate) struct Walk<'a, K> {
     keys: &'a K,
-    trie: &'a Trie,
+    trie: &'a TokenTrie,
     loops: FxHashMap<KeyId, Loops>,
     stack: Vec<KeyId>,
     /// Where they are few, the bytes that may follow each key of the stack.
@@ -36,13 +36,13 @@ pub(crate) struct Walk<'a, K> {
 }
 
 impl<'a, K: Steps> Walk<'a, K> {
-    pub(crate) fn new(keys: &'a K, trie: &'a Trie) -> Walk<'a, K> {
+    pub(crate) fn new(keys: &'a K, trie: &'a TokenTrie) -> Walk<'a, K> {
         let (loops, stack, few) = Default::default();
         Walk { keys, trie, loops, stack, few, exits: None }
     }
 
     /// The same from keys in a value that is read by itself, up to its end.
-    pub(crate) fn apart(keys: &'a K, trie: &'a Trie) -> Walk<'a, K> {
+    pub(crate) fn apart(keys: &'a K, trie: &'a TokenTrie) -> Walk<'a, K> {
         Walk { exits: Some(Vec::new()), ..Walk::new(keys, trie) }
     }
 
@@ -300,7 +300,7 @@ fn loops_of<K: Steps>(keys: &K, key: KeyId) -> Result<Loops, Error> {
 /// node that has just been read, or anywhere.
 pub(crate) fn difference<K: Steps>(
     keys: &K,
-    trie: &Trie,
+    trie: &TokenTrie,
     root: Option<u32>,
     pair: (Option<KeyId>, Option<KeyId>),
     only_first: &mut Vec<u32>,
@@ -365,7 +365,7 @@ pub(crate) fn difference<K: Steps>(
 /// that are `alike` one is gone on from.
 pub(crate) fn tokens(
     machine: &impl Machine,
-    trie: &Trie,
+    trie: &TokenTrie,
     state: StateId,
     alike: impl Fn(StateId) -> Result<StateId, Error>,
     mut emit: impl FnMut(StateId, &[u32]),

@@ -21,7 +21,7 @@ use formalm_automata::spelling::Escapes;
 use formalm_automata::{
     Automaton, Error, InText, KeyId, Keys, Lock, Machine, Recent, StateId, Steps, Viability,
 };
-use formalm_vocabulary::{Beside, Strings, Vocabulary};
+use formalm_vocabulary::{JsonStringTokens, Vocabulary, VocabularyExtension};
 use rustc_hash::FxHashMap;
 
 use crate::endless::{self, Endless};
@@ -110,8 +110,8 @@ pub(crate) fn mask(
     if !text.is_between_characters()? {
         return Ok(None);
     }
-    let Some(kept) = vocabulary.beside::<Kept>() else { return Ok(None) };
-    let strings = vocabulary.strings(text.escapes);
+    let Some(kept) = vocabulary.extension::<Kept>() else { return Ok(None) };
+    let strings = vocabulary.json_string_tokens(text.escapes);
     let (inside, ends) = match &text.like {
         Some(like) => {
             let words = endless::inside(&kept.endless, vocabulary, (text, like))?;
@@ -170,7 +170,7 @@ impl Kept {
     }
 }
 
-impl Beside for Kept {
+impl VocabularyExtension for Kept {
     fn memory_bytes(&self) -> usize {
         let machines: usize = self.lock().known.values().map(|one| one.memory_bytes()).sum();
         machines
@@ -211,7 +211,7 @@ impl Within {
     fn inside(
         &self,
         vocabulary: &Vocabulary,
-        strings: &Strings,
+        strings: &JsonStringTokens,
         text: &InText,
     ) -> Result<Inside, Error> {
         if let Some(known) = self.tables().inside.get(&text.state) {
@@ -233,7 +233,7 @@ impl Within {
     fn broad(
         &self,
         vocabulary: &Vocabulary,
-        strings: &Strings,
+        strings: &JsonStringTokens,
         text: &InText,
     ) -> Result<Inside, Error> {
         let key = self.keys.key(text.state)?;
@@ -248,7 +248,7 @@ impl Within {
     }
 
     /// Tokens that end the text.
-    fn ends(&self, strings: &Strings, text: &InText) -> Result<Arc<Ends>, Error> {
+    fn ends(&self, strings: &JsonStringTokens, text: &InText) -> Result<Arc<Ends>, Error> {
         if let Some(known) = self.tables().ends.get(&text.state) {
             return Ok(Arc::clone(known));
         }
@@ -261,14 +261,14 @@ impl Within {
 }
 
 impl Ends {
-    fn of(strings: &Strings, text: &InText) -> Result<Ends, Error> {
+    fn of(strings: &JsonStringTokens, text: &InText) -> Result<Ends, Error> {
         let machine = &text.machine;
         let mut ends = Ends::default();
         let mut end = |text: u32, state: StateId| {
             if machine.is_accepting(state) {
                 ends.state = Some(state);
-                for one in strings.closings(text) {
-                    match one.rest {
+                for one in strings.closing_tokens(text) {
+                    match one.suffix {
                         None => ends.exact.push(one.token),
                         Some(rest) => ends.behind.push((rest, one.token)),
                     }
@@ -277,9 +277,14 @@ impl Ends {
         };
         end(0, text.state);
         let step = |state: StateId, byte: u8| machine.step(state, byte);
-        spelled(strings.texts(), (text.state, text.escapes), &step, &mut |_, text, state| {
-            end(text, state);
-        })?;
+        spelled(
+            strings.prefix_nodes(),
+            (text.state, text.escapes),
+            &step,
+            &mut |_, text, state| {
+                end(text, state);
+            },
+        )?;
         Ok(ends)
     }
 }

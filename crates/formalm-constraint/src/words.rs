@@ -1,13 +1,13 @@
 //! Words and texts along prefix trees.
 
 use formalm_automata::{ByteSet, Ended, Error, KeyId, Steps, Texts};
-use formalm_vocabulary::{Node, Trie};
+use formalm_vocabulary::{TokenTrie, TrieNode};
 
 /// Words of a prefix tree at and below a node that are viable from a key, with the keys they lead
 /// to; the node is not read yet.
 pub(crate) fn words<K: Steps>(
     keys: &K,
-    nodes: &[Node],
+    nodes: &[TrieNode],
     (root, key): (u32, KeyId),
     emit: &mut impl FnMut(u32, KeyId),
 ) -> Result<(), Error> {
@@ -18,7 +18,7 @@ pub(crate) fn words<K: Steps>(
 /// from a key; where it is in a value that is read by itself, as far as that goes.
 pub(crate) fn words_within<K: Steps>(
     keys: &K,
-    nodes: &[Node],
+    nodes: &[TrieNode],
     (roots, key): (&[(u32, bool)], KeyId),
     mut exits: Option<&mut Vec<u32>>,
     emit: &mut impl FnMut(u32, KeyId),
@@ -74,7 +74,7 @@ pub(crate) fn words_within<K: Steps>(
 }
 
 /// Hands out the nodes along texts, each once.
-pub(crate) fn along(trie: &Trie, texts: &Texts, mut emit: impl FnMut(u32)) {
+pub(crate) fn along(trie: &TokenTrie, texts: &Texts, mut emit: impl FnMut(u32)) {
     let (mut before, mut path): (&[u8], Vec<u32>) = (&[], Vec::new());
     for text in texts.iter() {
         let common = before.iter().zip(text).take_while(|(one, other)| one == other).count();

@@ -8,7 +8,7 @@ use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{Automaton, Expression, Limits};
 use formalm_constraint::{Constraint, Matcher};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::Encoder;
+use formalm_vocabulary::bpe::BpeEncoder;
 use proptest::prelude::*;
 
 /// Byte-level characters, by GPT-2's rule.
@@ -138,7 +138,7 @@ proptest! {
         let pattern = pattern.replace("a*", "a{0,4}");
         let file = model.file();
         let vocabulary = Arc::new(Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap());
-        let encoder = Encoder::from_tokenizer_json(file.as_bytes()).unwrap();
+        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes()).unwrap();
         encoder.check(&vocabulary).unwrap();
         let parsed = parse(&pattern, Dialect::Python, Flags::default()).unwrap();
         let expression = Expression::pattern(parsed);

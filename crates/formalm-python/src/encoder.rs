@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_vocabulary::Error;
-use formalm_vocabulary::bpe::{Encoder as Inner, Mark};
+use formalm_vocabulary::bpe::{Boundary, BpeEncoder};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -13,14 +13,14 @@ use crate::vocabulary::Vocabulary;
 /// What decides which sequences of tokens a tokenizer makes.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Encoder {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<BpeEncoder>,
 }
 
 #[pymethods]
 impl Encoder {
     #[new]
     fn new(py: Python<'_>, tokenizer_json: &[u8], vocabulary: &Vocabulary) -> PyResult<Encoder> {
-        Encoder::checked(py, vocabulary, || Inner::from_tokenizer_json(tokenizer_json))
+        Encoder::checked(py, vocabulary, || BpeEncoder::from_tokenizer_json(tokenizer_json))
     }
 
     /// What `save` wrote, for the same vocabulary and tokenizer.
@@ -32,7 +32,7 @@ impl Encoder {
         tokenizer_json: &[u8],
     ) -> PyResult<Encoder> {
         let vocabulary = Arc::clone(&vocabulary.inner);
-        match py.detach(|| Inner::from_saved(data, &vocabulary, tokenizer_json)) {
+        match py.detach(|| BpeEncoder::from_saved(data, &vocabulary, tokenizer_json)) {
             Ok(inner) => Ok(Encoder { inner: Arc::new(inner) }),
             Err(error) => Err(errors::unreadable(py, &error)),
         }
@@ -56,7 +56,7 @@ impl Encoder {
         encoding: &[u8],
         vocabulary: &Vocabulary,
     ) -> PyResult<Encoder> {
-        Encoder::checked(py, vocabulary, || Inner::from_tiktoken(encoding))
+        Encoder::checked(py, vocabulary, || BpeEncoder::from_tiktoken(encoding))
     }
 
     /// From a SentencePiece model.
@@ -66,7 +66,7 @@ impl Encoder {
         model: &[u8],
         vocabulary: &Vocabulary,
     ) -> PyResult<Encoder> {
-        Encoder::checked(py, vocabulary, || Inner::from_sentencepiece(model))
+        Encoder::checked(py, vocabulary, || BpeEncoder::from_sentencepiece(model))
     }
 
     /// The tokens of a text, no space put in front of it; none if no tokens spell it.
@@ -76,33 +76,33 @@ impl Encoder {
 
     /// Where the pieces of a text begin, in bytes, and whether each is an added token.
     fn pieces(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(usize, bool)>> {
-        let pieces = py.detach(|| self.inner.splitter().pieces(text.as_bytes()));
+        let pieces = py.detach(|| self.inner.splitter().pretokens(text.as_bytes()));
         let pieces = pieces.ok_or_else(|| errors::argument(py, "the text has no pieces", None))?;
-        Ok(pieces.into_iter().map(|(start, mark)| (start, mark == Mark::Added)).collect())
+        Ok(pieces.into_iter().map(|(start, mark)| (start, mark == Boundary::Added)).collect())
     }
 
     /// The texts of added tokens.
     fn added_texts(&self) -> Vec<String> {
-        self.inner.added_texts()
+        self.inner.added_token_strings()
     }
 
     /// Characters beside those that the pre-tokenizer tells apart from them.
     fn borders(&self) -> String {
-        self.inner.splitter().borders().iter().collect()
+        self.inner.splitter().class_borders().iter().collect()
     }
 
     /// The two tokens that merging would join across the border of two.
     fn crossing(&self, first: u32, second: u32) -> Option<(u32, u32)> {
-        self.inner.crossing(first, second)
+        self.inner.crossing_merge(first, second)
     }
 
     /// Tokens that may not follow (`after`) or precede a token within a piece, ascending.
     fn forbidden(&self, token_id: u32, after: bool) -> Vec<u32> {
         let mut ids = Vec::new();
         if after {
-            self.inner.not_after(token_id, |tokens| ids.extend_from_slice(tokens));
+            self.inner.forbidden_after(token_id, |tokens| ids.extend_from_slice(tokens));
         } else {
-            self.inner.not_before(token_id, |tokens| ids.extend_from_slice(tokens));
+            self.inner.forbidden_before(token_id, |tokens| ids.extend_from_slice(tokens));
         }
         ids.sort_unstable();
         ids.dedup();
@@ -111,13 +111,13 @@ impl Encoder {
 
     /// Where a token comes from.
     fn kind(&self, token_id: u32) -> &'static str {
-        use formalm_vocabulary::bpe::Kind;
-        match self.inner.kind(token_id) {
-            Kind::Merged => "merged",
-            Kind::Whole => "whole",
-            Kind::Byte(_) => "byte",
-            Kind::Added => "added",
-            Kind::Never => "never",
+        use formalm_vocabulary::bpe::TokenOrigin;
+        match self.inner.origin(token_id) {
+            TokenOrigin::Merged => "merged",
+            TokenOrigin::Whole => "whole",
+            TokenOrigin::Byte(_) => "byte",
+            TokenOrigin::Added => "added",
+            TokenOrigin::Never => "never",
         }
     }
 
@@ -129,7 +129,7 @@ impl Encoder {
 
     #[getter]
     fn marks_spaces(&self) -> bool {
-        self.inner.marks_spaces()
+        self.inner.escapes_spaces()
     }
 
     #[getter]
@@ -148,7 +148,7 @@ impl Encoder {
     fn checked(
         py: Python<'_>,
         vocabulary: &Vocabulary,
-        read: impl FnOnce() -> Result<Inner, Error> + Send,
+        read: impl FnOnce() -> Result<BpeEncoder, Error> + Send,
     ) -> PyResult<Encoder> {
         let vocabulary = Arc::clone(&vocabulary.inner);
         let made = py.detach(|| {

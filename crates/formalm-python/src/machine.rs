@@ -326,7 +326,7 @@ impl AnyKeys {
                 }
                 AnyMachine::Grammar(one) => Plain::Grammar(GrammarKeys::new(Arc::clone(one))),
                 AnyMachine::Schema(one) => {
-                    let names = Arc::clone(tokens.names());
+                    let names = Arc::clone(tokens.token_names());
                     Plain::Schema(Box::new(SchemaKeys::new(Arc::clone(one), horizon, names)))
                 }
                 AnyMachine::Parser(one) => {

@@ -64,7 +64,7 @@ impl Vocabulary {
 
     /// The same for languages that have special tokens in them, which get bytes.
     fn with_special(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Vocabulary> {
-        made(py, py.detach(|| self.inner.with_special(&names)))
+        made(py, py.detach(|| self.inner.with_special_tokens(&names)))
     }
 
     /// The bytes that a special token gets.

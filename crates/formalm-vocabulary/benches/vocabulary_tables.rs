@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use formalm_automata::Cover;
-use formalm_vocabulary::{Inside, Vocabulary};
+use formalm_vocabulary::{ProfileFilter, Vocabulary};
 
 /// The shortest of several runs: what the work costs when nothing disturbs it.
 fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> Duration {
@@ -28,24 +28,24 @@ fn ascii(members: impl Fn(u8) -> bool) -> u128 {
     (0..128).filter(|&byte| members(byte)).fold(0, |set, byte| set | 1 << byte)
 }
 
-fn sets() -> Vec<(&'static str, Inside)> {
+fn sets() -> Vec<(&'static str, ProfileFilter)> {
     let (none, full) = ([Cover::None; 4], [Cover::Full; 4]);
     let word = [Cover::Full, Cover::Full, Cover::None, Cover::None];
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let email = |byte: u8| is_word(byte) || b".%+-".contains(&byte);
     let body = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
     vec![
-        ("[a-zA-Z0-9._%+-]", Inside::new(ascii(email), none)),
-        ("[a-z]", Inside::new(ascii(|byte| byte.is_ascii_lowercase()), none)),
-        ("[a-m]", Inside::new(ascii(|byte| (b'a'..=b'm').contains(&byte)), none)),
-        ("[0-9]", Inside::new(ascii(|byte| byte.is_ascii_digit()), none)),
-        (".", Inside::new(ascii(|byte| byte != b'\n'), full)),
-        ("JSON string", Inside::new(ascii(body), full)),
-        ("\\w", Inside::new(ascii(is_word), word)),
-        ("[ -~]", Inside::new(ascii(|byte| (b' '..=b'~').contains(&byte)), none)),
+        ("[a-zA-Z0-9._%+-]", ProfileFilter::new(ascii(email), none)),
+        ("[a-z]", ProfileFilter::new(ascii(|byte| byte.is_ascii_lowercase()), none)),
+        ("[a-m]", ProfileFilter::new(ascii(|byte| (b'a'..=b'm').contains(&byte)), none)),
+        ("[0-9]", ProfileFilter::new(ascii(|byte| byte.is_ascii_digit()), none)),
+        (".", ProfileFilter::new(ascii(|byte| byte != b'\n'), full)),
+        ("JSON string", ProfileFilter::new(ascii(body), full)),
+        ("\\w", ProfileFilter::new(ascii(is_word), word)),
+        ("[ -~]", ProfileFilter::new(ascii(|byte| (b' '..=b'~').contains(&byte)), none)),
         ("[a-z\u{e0}-\u{ff}]", {
             let wide = [Cover::Partial, Cover::None, Cover::None, Cover::Partial];
-            Inside::new(ascii(|byte| byte.is_ascii_lowercase()), wide)
+            ProfileFilter::new(ascii(|byte| byte.is_ascii_lowercase()), wide)
         }),
     ]
 }
@@ -67,7 +67,7 @@ fn report(name: &str, data: &[u8]) {
     let tokens: Vec<Option<Vec<u8>>> =
         ids.map(|id| vocabulary.token_bytes(id).map(<[u8]>::to_vec)).collect();
     let tables = best(5, || Vocabulary::from_tokens(tokens.clone(), vec![]));
-    let (trie, classes) = (vocabulary.trie(), vocabulary.classes());
+    let (trie, classes) = (vocabulary.trie(), vocabulary.class_masks());
     let (groups, dense) = classes.group_counts();
     println!(
         "{name}: {} ids; file {whole:.1?}, tables {tables:.1?}; {:.1} MB (trie {:.1}, classes {:.1}, crossings {:.1}); \
@@ -76,19 +76,19 @@ fn report(name: &str, data: &[u8]) {
         vocabulary.memory_bytes() as f64 / 1e6,
         trie.memory_bytes() as f64 / 1e6,
         classes.memory_bytes() as f64 / 1e6,
-        classes.crossings().memory_bytes() as f64 / 1e6,
+        classes.exits().memory_bytes() as f64 / 1e6,
         trie.nodes().len(),
         trie.signatures().len(),
-        classes.all_ragged().len(),
-        classes.broken().len(),
-        classes.crossings().nodes().len(),
+        classes.partial_tokens().len(),
+        classes.broken_tokens().len(),
+        classes.exits().nodes().len(),
     );
     let mut out = vec![0; vocabulary.len().div_ceil(32)];
     let mut undecided = Vec::new();
     for (set, inside) in sets() {
         let time = best(200, || {
             undecided.clear();
-            classes.stay(&inside, &mut out, &mut undecided);
+            classes.fill_mask(&inside, &mut out, &mut undecided);
         });
         let allowed: u32 = out.iter().map(|word| word.count_ones()).sum();
         println!("  {set:18} {time:>8.1?}  {allowed} tokens, {} undecided", undecided.len());

@@ -1,20 +1,28 @@
-//! Which characters a token has: exactly for ASCII, in a few parts beyond.
+//! The characters that occur in a token, as 64 character-class bits plus an exact ASCII set.
 //!
-//! Characters are divided into atoms. Common character classes are unions of atoms, so one test on
-//! 64 bits decides for all tokens with the same atoms; the exact ASCII set decides the rest.
+//! ```text
+//!  token ──► atoms: u64    bit a = some character of atom a occurs   (42 ASCII atoms, 4 wide parts)
+//!       └──► ascii: u128   bit b = ASCII byte b occurs
+//! ```
+//!
+//! An *atom* is a block of a fixed partition of Unicode. Common character classes are unions of
+//! atoms, so one 64-bit test decides whether all tokens with the same atoms lie within a class. The
+//! exact ASCII set decides most of the rest. Beyond ASCII there are only the four parts of
+//! [`formalm_automata::wide_parts`], so a class that splits one of them leaves tokens undecided;
+//! the caller checks these character by character.
 
 use formalm_automata::{Cover, SetOnce, WIDE_PARTS, wide_parts};
 
-/// The first atom of characters beyond ASCII; they are in the order of `wide_parts`.
-const WIDE: usize = 60;
+/// Index of the first atom beyond ASCII. The wide atoms follow in the order of `wide_parts`.
+const FIRST_WIDE_ATOM: usize = 60;
 
 /// The atom of each ASCII byte.
-const ATOM: [u8; 128] = atoms_of_ascii();
+const ASCII_ATOMS: [u8; 128] = ascii_atoms();
 
 /// The ASCII bytes of each atom.
-const MEMBERS: [u128; WIDE] = members();
+const ATOM_BYTES: [u128; FIRST_WIDE_ATOM] = members();
 
-const fn atoms_of_ascii() -> [u8; 128] {
+const fn ascii_atoms() -> [u8; 128] {
     let mut atoms = [0; 128];
     let mut next = 6;
     let mut byte = 0;
@@ -36,71 +44,73 @@ const fn atoms_of_ascii() -> [u8; 128] {
     atoms
 }
 
-const fn members() -> [u128; WIDE] {
-    let mut members = [0; WIDE];
+const fn members() -> [u128; FIRST_WIDE_ATOM] {
+    let mut members = [0; FIRST_WIDE_ATOM];
     let mut byte = 0;
     while byte < 128 {
-        members[ATOM[byte] as usize] |= 1 << byte;
+        members[ASCII_ATOMS[byte] as usize] |= 1 << byte;
         byte += 1;
     }
     members
 }
 
-/// The atom of each character of the basic plane, as its number; those beyond are looked up.
-fn plane() -> &'static [u8] {
-    static PLANE: SetOnce<Box<[u8]>> = SetOnce::new();
-    PLANE.get_or_init(|| {
-        let mut plane = vec![(WIDE + WIDE_PARTS - 1) as u8; 0x1_0000].into_boxed_slice();
+/// Returns the atom of every character of the Basic Multilingual Plane, indexed by code point.
+/// Characters of higher planes are searched in `wide_parts`.
+fn basic_plane_atoms() -> &'static [u8] {
+    static BASIC_PLANE_ATOMS: SetOnce<Box<[u8]>> = SetOnce::new();
+    BASIC_PLANE_ATOMS.get_or_init(|| {
+        let mut basic_plane_atoms =
+            vec![(FIRST_WIDE_ATOM + WIDE_PARTS - 1) as u8; 0x1_0000].into_boxed_slice();
         for (part, set) in wide_parts().iter().enumerate() {
             for &(low, high) in set.ranges() {
                 let (low, high) = (low as usize, (high as usize).min(0xFFFF));
-                if let Some(range) = plane.get_mut(low..=high) {
-                    range.fill((WIDE + part) as u8);
+                if let Some(range) = basic_plane_atoms.get_mut(low..=high) {
+                    range.fill((FIRST_WIDE_ATOM + part) as u8);
                 }
             }
         }
-        plane
+        basic_plane_atoms
     })
 }
 
 fn atom_beyond_ascii(character: char) -> u8 {
-    match plane().get(character as usize) {
+    match basic_plane_atoms().get(character as usize) {
         Some(&atom) => atom,
         None => {
             let part = wide_parts().iter().position(|part| part.contains(character));
-            (WIDE + part.unwrap_or(WIDE_PARTS - 1)) as u8
+            (FIRST_WIDE_ATOM + part.unwrap_or(WIDE_PARTS - 1)) as u8
         }
     }
 }
 
-/// How the bytes of a token relate to whole characters.
+/// How the bytes of a token align with UTF-8 character boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// Whole characters.
+pub enum Utf8Shape {
+    /// Whole characters only.
     Clean,
-    /// Whole characters, then one to three bytes that begin one more.
-    RaggedEnd,
-    /// It begins with one to three bytes that go on with a character; from there clean or ragged.
-    RaggedStart,
-    /// Bytes that occur in no UTF-8 text.
+    /// Whole characters, then the first one to three bytes of another one.
+    PartialEnd,
+    /// One to three continuation bytes of a character, then bytes of shape `Clean` or `PartialEnd`.
+    PartialStart,
+    /// Bytes that occur in no valid UTF-8 string.
     Broken,
 }
 
-/// The characters of a text: a token, or the clean part of one.
+/// The characters that occur in a token or in its whole-character prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Profile {
-    /// Atoms that occur.
+pub struct CharProfile {
+    /// Atoms that occur, one bit each.
     pub atoms: u64,
-    /// ASCII characters that occur, bit `b` for byte `b`.
+    /// ASCII characters that occur; bit `b` stands for byte `b`.
     pub ascii: u128,
     /// Number of characters.
     pub characters: u32,
 }
 
-impl Profile {
-    /// The profile of a text.
-    pub fn of(text: &str) -> Profile {
-        let mut profile = Profile::default();
+impl CharProfile {
+    /// Returns the profile of `text`.
+    pub fn of(text: &str) -> CharProfile {
+        let mut profile = CharProfile::default();
         for character in text.chars() {
             profile.add(character);
         }
@@ -112,7 +122,7 @@ impl Profile {
         self.characters += 1;
         let atom = if character.is_ascii() {
             self.ascii |= 1 << character as u32;
-            ATOM[character as usize]
+            ASCII_ATOMS[character as usize]
         } else {
             atom_beyond_ascii(character)
         };
@@ -120,39 +130,44 @@ impl Profile {
     }
 }
 
-/// The whole characters at the beginning of a token, and the shape of the token.
-pub(crate) fn clean_part(bytes: &[u8]) -> (&str, Shape) {
+/// Returns the longest prefix of `bytes` that consists of whole characters, and the shape of the
+/// token.
+pub(crate) fn whole_char_prefix(bytes: &[u8]) -> (&str, Utf8Shape) {
     let error = match std::str::from_utf8(bytes) {
-        Ok(text) => return (text, Shape::Clean),
+        Ok(text) => return (text, Utf8Shape::Clean),
         Err(error) => error,
     };
     let good = &bytes[..error.valid_up_to()];
-    let Ok(text) = std::str::from_utf8(good) else { return ("", Shape::Broken) };
+    let Ok(text) = std::str::from_utf8(good) else { return ("", Utf8Shape::Broken) };
     if error.error_len().is_none() {
-        return (text, Shape::RaggedEnd);
+        return (text, Utf8Shape::PartialEnd);
     }
     let start = bytes.iter().take_while(|&&byte| (0x80..0xC0).contains(&byte)).count();
     let shape = match start {
-        1..=3 if !matches!(clean_part(&bytes[start..]).1, Shape::Broken) => Shape::RaggedStart,
-        _ => Shape::Broken,
+        1..=3 if !matches!(whole_char_prefix(&bytes[start..]).1, Utf8Shape::Broken) => {
+            Utf8Shape::PartialStart
+        }
+        _ => Utf8Shape::Broken,
     };
     (text, shape)
 }
 
-/// A set of characters, as far as profiles can tell.
+/// A character class prepared for testing profiles.
+///
+/// The test is exact on ASCII and three-valued beyond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inside {
+pub struct ProfileFilter {
     ascii: u128,
     full: u64,
     touched: u64,
 }
 
-impl Inside {
-    /// The set with these ASCII characters and this much of each part beyond ASCII
-    /// ([`formalm_automata::wide_parts`]).
-    pub fn new(ascii: u128, wide: [Cover; WIDE_PARTS]) -> Inside {
+impl ProfileFilter {
+    /// Prepares the class with the ASCII characters `ascii` and the cover `wide` of each part
+    /// beyond ASCII ([`formalm_automata::wide_parts`]).
+    pub fn new(ascii: u128, wide: [Cover; WIDE_PARTS]) -> ProfileFilter {
         let (mut full, mut touched) = (0, 0);
-        let ascii_covers = MEMBERS.iter().map(|&members| match ascii & members {
+        let ascii_covers = ATOM_BYTES.iter().map(|&members| match ascii & members {
             0 => Cover::None,
             common if common == members => Cover::Full,
             _ => Cover::Partial,
@@ -161,23 +176,25 @@ impl Inside {
             full |= u64::from(cover == Cover::Full) << atom;
             touched |= u64::from(cover != Cover::None) << atom;
         }
-        Inside { ascii, full, touched }
+        ProfileFilter { ascii, full, touched }
     }
 
-    /// Whether the characters of a profile lie in the set: all surely (`Full`), surely not all
-    /// (`None`), or all unless one beyond ASCII is missing (`Partial`).
+    /// Decides whether the characters of a profile all lie in the class. `Full`: all do. `None`: at
+    /// least one does not. `Partial`: all ASCII characters do, and a character beyond ASCII may
+    /// not.
     #[inline]
-    pub fn judge(&self, atoms: u64, ascii: u128) -> Cover {
-        match self.judge_atoms(atoms) {
+    pub fn cover(&self, atoms: u64, ascii: u128) -> Cover {
+        match self.cover_by_atoms(atoms) {
             Cover::Partial if ascii & !self.ascii != 0 => Cover::None,
-            Cover::Partial if atoms & self.unsure() == 0 => Cover::Full,
+            Cover::Partial if atoms & self.partial_wide_atoms() == 0 => Cover::Full,
             cover => cover,
         }
     }
 
-    /// The same by atoms alone: `Partial` where the ASCII set or the characters must be looked at.
+    /// Decides by atoms alone. `Partial` means that the ASCII set or the characters have to be
+    /// checked.
     #[inline]
-    pub(crate) fn judge_atoms(&self, atoms: u64) -> Cover {
+    pub(crate) fn cover_by_atoms(&self, atoms: u64) -> Cover {
         if atoms & !self.touched != 0 {
             Cover::None
         } else if atoms & !self.full == 0 {
@@ -187,10 +204,10 @@ impl Inside {
         }
     }
 
-    /// Atoms beyond ASCII of which the set has only a part.
+    /// Returns the atoms beyond ASCII that the class covers only in part.
     #[inline]
-    fn unsure(&self) -> u64 {
-        (self.touched & !self.full) >> WIDE << WIDE
+    fn partial_wide_atoms(&self) -> u64 {
+        (self.touched & !self.full) >> FIRST_WIDE_ATOM << FIRST_WIDE_ATOM
     }
 }
 
@@ -200,32 +217,32 @@ mod tests {
 
     #[test]
     fn atoms_partition_ascii() {
-        assert_eq!(MEMBERS.iter().fold(0, |all, members| all | members), u128::MAX);
-        assert_eq!(MEMBERS.iter().map(|members| members.count_ones()).sum::<u32>(), 128);
-        assert_eq!(MEMBERS.iter().filter(|&&members| members != 0).count(), 42);
+        assert_eq!(ATOM_BYTES.iter().fold(0, |all, members| all | members), u128::MAX);
+        assert_eq!(ATOM_BYTES.iter().map(|members| members.count_ones()).sum::<u32>(), 128);
+        assert_eq!(ATOM_BYTES.iter().filter(|&&members| members != 0).count(), 42);
     }
 
     #[test]
     fn shapes() {
-        let shape = |bytes: &[u8]| clean_part(bytes).1;
-        assert_eq!(shape("añ😀".as_bytes()), Shape::Clean);
-        assert_eq!(clean_part(b"a\xF0\x9F\x98"), ("a", Shape::RaggedEnd));
-        assert_eq!(shape(b"\x98\x80abc\xC3"), Shape::RaggedStart);
-        assert_eq!(shape(b"\x98\x80\x80\x80"), Shape::Broken);
-        assert_eq!(shape(b"a\xFF"), Shape::Broken);
-        assert_eq!(shape(b"\xE0\x80"), Shape::Broken);
-        assert_eq!(shape(b"\x80"), Shape::RaggedStart);
+        let shape = |bytes: &[u8]| whole_char_prefix(bytes).1;
+        assert_eq!(shape("añ😀".as_bytes()), Utf8Shape::Clean);
+        assert_eq!(whole_char_prefix(b"a\xF0\x9F\x98"), ("a", Utf8Shape::PartialEnd));
+        assert_eq!(shape(b"\x98\x80abc\xC3"), Utf8Shape::PartialStart);
+        assert_eq!(shape(b"\x98\x80\x80\x80"), Utf8Shape::Broken);
+        assert_eq!(shape(b"a\xFF"), Utf8Shape::Broken);
+        assert_eq!(shape(b"\xE0\x80"), Utf8Shape::Broken);
+        assert_eq!(shape(b"\x80"), Utf8Shape::PartialStart);
     }
 
     #[test]
     fn judgement_agrees_with_the_characters() {
-        let inside = Inside::new(
+        let inside = ProfileFilter::new(
             (1 << b'a') | (1 << b'b') | (1 << b' '),
             [Cover::Partial, Cover::None, Cover::Full, Cover::None],
         );
         let judge = |text| {
-            let profile = Profile::of(text);
-            inside.judge(profile.atoms, profile.ascii)
+            let profile = CharProfile::of(text);
+            inside.cover(profile.atoms, profile.ascii)
         };
         assert_eq!(judge("ab \u{2003}"), Cover::Full);
         assert_eq!(judge("abc"), Cover::None);

@@ -1,4 +1,5 @@
-//! Bitmasks of "every token within this set of characters", shared by all languages.
+//! A FIFO cache of bitmasks "every token within this character class", shared by all languages of a
+//! vocabulary.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,47 +7,48 @@ use std::sync::Arc;
 use formalm_automata::{CharSet, Cover, Lock, WIDE_PARTS};
 use rustc_hash::FxHashMap;
 
-use crate::char_profile::Inside;
-use crate::token_bytes::Tokens;
-use crate::{Classes, Words};
+use crate::char_profile::ProfileFilter;
+use crate::token_bytes::TokenBytes;
+use crate::{ClassMasks, MaskWords};
 
-/// Sets kept; the oldest makes room. One takes a bit per token, and some 10 µs to make again.
-const KEPT: usize = 256;
+/// Cached classes; the oldest is evicted. A bitmask takes one bit per token and about 10 µs to
+/// rebuild. The number was chosen, not measured.
+const MAX_CACHED_CLASSES: usize = 256;
 
-/// A set of characters: its ASCII part, how much it has of each part beyond, and which characters
-/// these are where that does not tell.
-type Set = (u128, [Cover; WIDE_PARTS], Option<CharSet>);
+/// Cache key: the ASCII part of a class, its cover of each part beyond ASCII, and the exact class
+/// if a partial cover leaves that undecided.
+type ClassKey = (u128, [Cover; WIDE_PARTS], Option<CharSet>);
 
-/// What is kept, and in which order it came.
-type Kept = (FxHashMap<Set, Arc<Words>>, VecDeque<Set>);
+/// The cached masks and the order in which they were inserted.
+type CacheEntries = (FxHashMap<ClassKey, Arc<MaskWords>>, VecDeque<ClassKey>);
 
-/// The sets asked for lately.
+/// The cache.
 #[derive(Debug, Default)]
-pub(crate) struct Stays {
-    kept: Lock<Kept>,
+pub(crate) struct ClassMaskCache {
+    kept: Lock<CacheEntries>,
 }
 
-impl Stays {
-    /// The tokens of whole characters within a set, and those that end in an unfinished one if
-    /// the set has every character beyond ASCII.
+impl ClassMaskCache {
+    /// Returns the mask of the whole-character tokens within a class. Tokens that end in a partial
+    /// character are included if the class has every character beyond ASCII.
     pub(crate) fn get(
         &self,
-        tables: (&Tokens, &Classes),
+        tables: (&TokenBytes, &ClassMasks),
         ascii: u128,
         wide: [Cover; WIDE_PARTS],
         class: &CharSet,
-    ) -> Arc<Words> {
+    ) -> Arc<MaskWords> {
         let set = (ascii, wide, wide.contains(&Cover::Partial).then(|| class.clone()));
         let kept = || self.kept.lock();
         if let Some(stay) = kept().0.get(&set) {
             return Arc::clone(stay);
         }
-        let stay: Arc<Words> = made(tables, &set).into();
+        let stay: Arc<MaskWords> = compute_class_mask(tables, &set).into();
         let (known, order) = &mut *kept();
         if known.insert(set.clone(), Arc::clone(&stay)).is_none() {
             order.push_back(set);
         }
-        if order.len() > KEPT
+        if order.len() > MAX_CACHED_CLASSES
             && let Some(oldest) = order.pop_front()
         {
             known.remove(&oldest);
@@ -55,11 +57,14 @@ impl Stays {
     }
 }
 
-fn made((tokens, classes): (&Tokens, &Classes), (ascii, wide, class): &Set) -> Vec<u32> {
-    let inside = Inside::new(*ascii, *wide);
+fn compute_class_mask(
+    (tokens, classes): (&TokenBytes, &ClassMasks),
+    (ascii, wide, class): &ClassKey,
+) -> Vec<u32> {
+    let inside = ProfileFilter::new(*ascii, *wide);
     let mut out = vec![0; tokens.len().div_ceil(32)];
     let mut undecided = Vec::new();
-    classes.stay(&inside, &mut out, &mut undecided);
+    classes.fill_mask(&inside, &mut out, &mut undecided);
     let within = |token: u32| {
         let text = tokens.get(token).and_then(|bytes| std::str::from_utf8(bytes).ok());
         let mut wide = text.unwrap_or_default().chars().filter(|character| !character.is_ascii());
@@ -68,8 +73,8 @@ fn made((tokens, classes): (&Tokens, &Classes), (ascii, wide, class): &Set) -> V
     let mut set = |token: u32| out[token as usize >> 5] |= 1 << (token & 31);
     undecided.into_iter().filter(|&token| within(token)).for_each(&mut set);
     if *wide == [Cover::Full; WIDE_PARTS] {
-        for ragged in classes.all_ragged() {
-            if inside.judge(ragged.before.atoms, ragged.before.ascii) == Cover::Full {
+        for ragged in classes.partial_tokens() {
+            if inside.cover(ragged.before.atoms, ragged.before.ascii) == Cover::Full {
                 set(ragged.token);
             }
         }

@@ -1,88 +1,99 @@
-//! Tokens by the characters they have: the mask of "all tokens within a set of characters" from
-//! a few hundred stored bitmasks and tests, not from a walk over the vocabulary.
+//! Masks of "all tokens within a character class", combined from a few hundred precomputed
+//! bitmasks.
+//!
+//! ```text
+//!  group = tokens with equal atoms      class C: per group   Full    ──► OR its bitmask
+//!  {a–f, g–z}: 0101…  (bitmask)                              None    ──► skip
+//!  {a–f, 0–9}: 17, 203, …  (id list)                         Partial ──► test each token's ASCII set
+//! ```
+//!
+//! The cost is one 64-bit test per group plus the tokens of partially covered groups, instead of a
+//! walk over the vocabulary. Tokens that end inside a character or are not UTF-8 are kept apart.
 
 use formalm_automata::Cover;
 use rustc_hash::FxHashMap;
 
-use crate::Words;
-use crate::char_profile::{Inside, Profile, Shape, clean_part};
-use crate::class_exits::{Collector, Crossings};
-use crate::partial_chars::{Ragged, RaggedTokens, Tail};
-use crate::tokens_by_length::Lengths;
+use crate::MaskWords;
+use crate::char_profile::{CharProfile, ProfileFilter, Utf8Shape, whole_char_prefix};
+use crate::class_exits::{ClassExits, ExitCollector};
+use crate::partial_chars::{PartialChar, PartialToken, PartialTokens};
+use crate::tokens_by_length::TokensByLength;
 
-/// From this many tokens on a group has a bitmask: it is combined faster than the ids are written.
-const DENSE: usize = 512;
+/// Group size, in tokens, from which on a group stores a bitmask: OR-ing it is faster than setting
+/// the ids one by one. Chosen, not measured.
+const MIN_BITMASK_GROUP: usize = 512;
 
-/// Tokens of whole characters with the same atoms: a slice of [`Classes::tokens`].
+/// The whole-character tokens with equal atoms: a slice of [`ClassMasks::tokens`].
 #[derive(Debug)]
-struct Group {
+struct AtomGroup {
     first: u32,
     end: u32,
-    /// Its bitmask, if it has many tokens.
-    mask: Option<Box<Words>>,
+    /// The bitmask of the group, if it has at least [`MIN_BITMASK_GROUP`] tokens.
+    mask: Option<Box<MaskWords>>,
 }
 
-impl Group {
+impl AtomGroup {
     #[inline]
     fn range(&self) -> std::ops::Range<usize> {
         self.first as usize..self.end as usize
     }
 }
 
-/// The tokens of a vocabulary, grouped by the characters they have.
+/// The tokens of a vocabulary, grouped by the characters they contain.
 #[derive(Debug)]
-pub struct Classes {
-    /// Per group its atoms, apart from the rest: every mask reads all of them.
+pub struct ClassMasks {
+    /// The atoms of each group, in an array of their own because every mask reads all of them.
     atoms: Vec<u64>,
-    groups: Vec<Group>,
-    /// Clean tokens, group by group, ascending within each, and their ASCII sets.
+    groups: Vec<AtomGroup>,
+    /// Whole-character tokens, group by group, ascending within each group. `ascii` holds their
+    /// ASCII sets.
     tokens: Vec<u32>,
     ascii: Vec<u128>,
-    /// The bitmask of all clean tokens.
-    clean: Box<Words>,
-    ragged: RaggedTokens,
+    /// The bitmask of all whole-character tokens.
+    clean: Box<MaskWords>,
+    partial: PartialTokens,
     broken: Vec<u32>,
-    lengths: Lengths,
-    crossings: Crossings,
+    lengths: TokensByLength,
+    exits: ClassExits,
     longest_characters: usize,
 }
 
-impl Classes {
-    /// Groups tokens `(id, bytes)`, ids below `len`.
-    pub(crate) fn new(tokens: &[(u32, &[u8])], len: usize) -> Classes {
+impl ClassMasks {
+    /// Groups the tokens `(id, bytes)`; ids are below `len`.
+    pub(crate) fn new(tokens: &[(u32, &[u8])], len: usize) -> ClassMasks {
         let words = len.div_ceil(32);
         let mut clean = Vec::with_capacity(tokens.len());
         let (mut ragged, mut broken) = (Vec::new(), Vec::new());
         let mut counts = Vec::with_capacity(tokens.len());
-        let mut collector = Collector::default();
+        let mut collector = ExitCollector::default();
         for &(token, bytes) in tokens {
-            let (text, shape) = clean_part(bytes);
+            let (text, shape) = whole_char_prefix(bytes);
             let before = collector.add(token, bytes, text);
             match shape {
-                Shape::Clean => {
+                Utf8Shape::Clean => {
                     counts.push((token, before.characters));
                     clean.push((token, before));
                 }
-                Shape::RaggedEnd => {
+                Utf8Shape::PartialEnd => {
                     counts.push((token, before.characters + 1));
-                    ragged.push((&bytes[text.len()..], Ragged { token, before }));
+                    ragged.push((&bytes[text.len()..], PartialToken { token, before }));
                 }
-                Shape::RaggedStart | Shape::Broken => broken.push(token),
+                Utf8Shape::PartialStart | Utf8Shape::Broken => broken.push(token),
             }
         }
         let longest = counts.iter().map(|&(_, count)| count).max().unwrap_or_default();
-        Classes {
-            ragged: RaggedTokens::new(ragged),
+        ClassMasks {
+            partial: PartialTokens::new(ragged),
             broken,
-            lengths: Lengths::new(&counts, words),
-            crossings: collector.finish(),
+            lengths: TokensByLength::new(&counts, words),
+            exits: collector.finish(),
             longest_characters: longest as usize,
-            ..Classes::grouped(&clean, words)
+            ..ClassMasks::grouped(&clean, words)
         }
     }
 
-    /// The clean tokens in groups, the rest empty.
-    fn grouped(clean: &[(u32, Profile)], words: usize) -> Classes {
+    /// Groups the whole-character tokens; leaves the other tables empty.
+    fn grouped(clean: &[(u32, CharProfile)], words: usize) -> ClassMasks {
         let (atoms, mut groups, group_of) = partition(clean);
         let mut next: Vec<u32> = groups.iter().map(|group| group.first).collect();
         let (mut tokens, mut ascii) = (vec![0; clean.len()], vec![0; clean.len()]);
@@ -92,37 +103,37 @@ impl Classes {
             ascii[*at as usize] = profile.ascii;
             *at += 1;
         }
-        for group in groups.iter_mut().filter(|group| group.range().len() >= DENSE) {
+        for group in groups.iter_mut().filter(|group| group.range().len() >= MIN_BITMASK_GROUP) {
             group.mask = Some(bitmask(&tokens[group.range()], words));
         }
-        Classes {
+        ClassMasks {
             atoms,
             groups,
             clean: bitmask(&tokens, words),
             tokens,
             ascii,
-            ragged: RaggedTokens::default(),
+            partial: PartialTokens::default(),
             broken: Vec::new(),
-            lengths: Lengths::new(&[], 0),
-            crossings: Collector::default().finish(),
+            lengths: TokensByLength::new(&[], 0),
+            exits: ExitCollector::default().finish(),
             longest_characters: 0,
         }
     }
 
-    /// Writes over `out` the tokens of whole characters that surely lie in the set, and appends to
-    /// `undecided` those that do unless one of their characters beyond ASCII is missing; these are
-    /// not in `out`. Words of `out` beyond the vocabulary become zero.
+    /// Overwrites `out` with the whole-character tokens that lie in the class for certain. Appends
+    /// to `undecided` the tokens that do unless one of their characters beyond ASCII is missing;
+    /// these are not in `out`. Words of `out` beyond the vocabulary become zero.
     ///
     /// # Panics
     ///
-    /// If `out` is shorter than the bitmask of the vocabulary.
-    pub fn stay(&self, inside: &Inside, out: &mut Words, undecided: &mut Vec<u32>) {
-        let within = |(&atoms, group): (&u64, &Group)| match inside.judge_atoms(atoms) {
+    /// `out` is shorter than the bitmask of the vocabulary.
+    pub fn fill_mask(&self, inside: &ProfileFilter, out: &mut MaskWords, undecided: &mut Vec<u32>) {
+        let within = |(&atoms, group): (&u64, &AtomGroup)| match inside.cover_by_atoms(atoms) {
             Cover::Full => group.range().len(),
             _ => 0,
         };
         let most: usize = self.atoms.iter().zip(&self.groups).map(within).sum();
-        // Start from the nearer end: nothing, or all clean tokens.
+        // Start from whichever is closer to the result: no token, or all whole-character tokens.
         let from_all = most * 2 > self.tokens.len();
         if from_all {
             out[..self.clean.len()].copy_from_slice(&self.clean);
@@ -131,14 +142,14 @@ impl Classes {
             out.fill(0);
         }
         for (&atoms, group) in self.atoms.iter().zip(&self.groups) {
-            match inside.judge_atoms(atoms) {
+            match inside.cover_by_atoms(atoms) {
                 Cover::Full if !from_all => self.add(group, out),
                 Cover::None if from_all => self.remove(group, out),
                 Cover::Partial => {
                     if from_all {
                         self.remove(group, out);
                     }
-                    self.add_some(group, atoms, inside, out, undecided);
+                    self.add_partially_covered(group, atoms, inside, out, undecided);
                 }
                 _ => {}
             }
@@ -146,7 +157,7 @@ impl Classes {
     }
 
     #[inline]
-    fn add(&self, group: &Group, out: &mut Words) {
+    fn add(&self, group: &AtomGroup, out: &mut MaskWords) {
         match &group.mask {
             Some(mask) => out.iter_mut().zip(&**mask).for_each(|(word, more)| *word |= more),
             None => set(out, &self.tokens[group.range()]),
@@ -154,7 +165,7 @@ impl Classes {
     }
 
     #[inline]
-    fn remove(&self, group: &Group, out: &mut Words) {
+    fn remove(&self, group: &AtomGroup, out: &mut MaskWords) {
         match &group.mask {
             Some(mask) => out.iter_mut().zip(&**mask).for_each(|(word, less)| *word &= !less),
             None => {
@@ -165,18 +176,18 @@ impl Classes {
         }
     }
 
-    /// Adds the tokens of a group whose ASCII set fits, or lists them.
-    fn add_some(
+    /// Sets the tokens of a group whose ASCII set fits, and lists those that stay undecided.
+    fn add_partially_covered(
         &self,
-        group: &Group,
+        group: &AtomGroup,
         atoms: u64,
-        inside: &Inside,
-        out: &mut Words,
+        inside: &ProfileFilter,
+        out: &mut MaskWords,
         undecided: &mut Vec<u32>,
     ) {
         for at in group.range() {
             let token = self.tokens[at];
-            match inside.judge(atoms, self.ascii[at]) {
+            match inside.cover(atoms, self.ascii[at]) {
                 Cover::Full => out[token as usize >> 5] |= 1 << (token & 31),
                 Cover::Partial => undecided.push(token),
                 Cover::None => {}
@@ -184,63 +195,65 @@ impl Classes {
         }
     }
 
-    /// The bitmask of all tokens of whole characters.
-    pub fn clean(&self) -> &Words {
+    /// Returns the bitmask of all whole-character tokens.
+    pub fn whole_char_tokens(&self) -> &MaskWords {
         &self.clean
     }
 
-    /// The unfinished characters with which tokens end.
-    pub fn tails(&self) -> &[Tail] {
-        self.ragged.tails()
+    /// Returns the partial characters with which tokens end.
+    pub fn partial_chars(&self) -> &[PartialChar] {
+        self.partial.partial_chars()
     }
 
-    /// The tokens that end with a tail.
-    pub fn ragged(&self, tail: &Tail) -> &[Ragged] {
-        self.ragged.of(tail)
+    /// Returns the tokens that end with `tail`.
+    pub fn tokens_with_partial_char(&self, partial_char: &PartialChar) -> &[PartialToken] {
+        self.partial.tokens_with(partial_char)
     }
 
-    /// All tokens that end within a character, tail by tail.
-    pub fn all_ragged(&self) -> &[Ragged] {
-        self.ragged.tokens()
+    /// Returns all tokens that end inside a character, grouped by partial character.
+    pub fn partial_tokens(&self) -> &[PartialToken] {
+        self.partial.tokens()
     }
 
-    /// Tokens that begin within a character or have bytes that no UTF-8 text has.
-    pub fn broken(&self) -> &[u32] {
+    /// Returns the tokens that begin inside a character or contain bytes of no valid UTF-8 string.
+    pub fn broken_tokens(&self) -> &[u32] {
         &self.broken
     }
 
-    /// Removes from `out` all tokens with more than `most` characters, an unfinished one at the
-    /// end included. Up to 16 characters it also removes [`Classes::broken`] tokens.
-    pub fn limit_characters(&self, most: u32, out: &mut Words) {
+    /// Removes from `out` all tokens with more than `most` characters, counting a partial one at
+    /// the end. For `most <= 16` it also removes the [`ClassMasks::broken`] tokens.
+    pub fn limit_characters(&self, most: u32, out: &mut MaskWords) {
         self.lengths.limit(most, out);
     }
 
-    /// The bitmask of clean and ragged tokens with at most `most` characters, none to 16.
-    pub fn at_most(&self, most: usize) -> Option<&Words> {
+    /// Returns the bitmask of whole-character and partial-ended tokens with at most `most`
+    /// characters. Returns `None` if `most > 16`.
+    pub fn at_most_characters(&self, most: usize) -> Option<&MaskWords> {
         self.lengths.mask(most)
     }
 
-    /// `(characters, token)` of clean and ragged tokens with more than 16, most characters first.
-    pub fn longer(&self) -> &[(u32, u32)] {
+    /// Returns `(characters, token)` of the whole-character and partial-ended tokens with more than
+    /// 16 characters, longest first.
+    pub fn longer_tokens(&self) -> &[(u32, u32)] {
         self.lengths.longer()
     }
 
-    /// Tokens that leave a set of characters.
-    pub fn crossings(&self) -> &Crossings {
-        &self.crossings
+    /// Returns the index of tokens that leave a class.
+    pub fn exits(&self) -> &ClassExits {
+        &self.exits
     }
 
-    /// Characters of the longest clean or ragged token.
+    /// Returns the number of characters of the longest whole-character or partial-ended token.
     pub fn longest_characters(&self) -> usize {
         self.longest_characters
     }
 
-    /// Number of groups, and how many of them have a bitmask.
+    /// Returns the number of groups and the number of groups with a bitmask.
     pub fn group_counts(&self) -> (usize, usize) {
         (self.groups.len(), self.groups.iter().filter(|group| group.mask.is_some()).count())
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let masks = self.groups.iter().filter_map(|group| group.mask.as_ref());
         masks.map(|mask| size_of_val(&**mask)).sum::<usize>()
@@ -250,14 +263,15 @@ impl Classes {
             + size_of_val(&self.ascii[..])
             + size_of_val(&*self.clean)
             + size_of_val(&self.broken[..])
-            + self.ragged.memory_bytes()
+            + self.partial.memory_bytes()
             + self.lengths.memory_bytes()
-            + self.crossings.memory_bytes()
+            + self.exits.memory_bytes()
     }
 }
 
-/// The distinct atom sets, the slice of tokens of each, and the group of each token.
-fn partition(clean: &[(u32, Profile)]) -> (Vec<u64>, Vec<Group>, Vec<u32>) {
+/// Partitions tokens by atoms: returns the distinct atom sets, the slice of each group, and the
+/// group of each token.
+fn partition(clean: &[(u32, CharProfile)]) -> (Vec<u64>, Vec<AtomGroup>, Vec<u32>) {
     let mut number: FxHashMap<u64, u32> = FxHashMap::default();
     let (mut atoms, mut sizes) = (Vec::new(), Vec::new());
     let mut group_of = Vec::with_capacity(clean.len());
@@ -270,22 +284,22 @@ fn partition(clean: &[(u32, Profile)]) -> (Vec<u64>, Vec<Group>, Vec<u32>) {
         sizes[group as usize] += 1;
         group_of.push(group);
     }
-    let mut groups: Vec<Group> = Vec::with_capacity(sizes.len());
+    let mut groups: Vec<AtomGroup> = Vec::with_capacity(sizes.len());
     for size in sizes {
         let first = groups.last().map_or(0, |group| group.end);
-        groups.push(Group { first, end: first + size, mask: None });
+        groups.push(AtomGroup { first, end: first + size, mask: None });
     }
     (atoms, groups, group_of)
 }
 
 #[inline]
-fn set(out: &mut Words, tokens: &[u32]) {
+fn set(out: &mut MaskWords, tokens: &[u32]) {
     for &token in tokens {
         out[token as usize >> 5] |= 1 << (token & 31);
     }
 }
 
-fn bitmask(tokens: &[u32], words: usize) -> Box<Words> {
+fn bitmask(tokens: &[u32], words: usize) -> Box<MaskWords> {
     let mut mask = vec![0; words].into_boxed_slice();
     set(&mut mask, tokens);
     mask

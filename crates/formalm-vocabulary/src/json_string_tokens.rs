@@ -1,8 +1,16 @@
-//! What tokens do inside a string of JSON.
+//! The effect of every token inside a JSON string: it continues the string, or closes it and leaves
+//! a suffix.
 //!
-//! Whatever is around a string of which nothing is asked, a token read between two of its
-//! characters goes on with it, or ends it and has a *rest* behind the quote. The first are a
-//! bitmask; of the others only distinct rests have to be read.
+//! ```text
+//!  inside "…"      token  ab      continues, 2 characters        ──► one bitmask
+//!                  token  b":1    prefix `b`, then suffix `:1`   ──► only distinct suffixes are read
+//!                  token  \n"     prefix `\n`, closes exactly
+//! ```
+//!
+//! For a string that no keyword constrains, the tokens that continue it are one precomputed
+//! bitmask, whatever surrounds the string. Of the tokens that close it, only the distinct
+//! *suffixes* (the bytes after the closing quote) have to be read from the state after the string.
+//! A *prefix* is what a closing token spells before the quote.
 
 use std::sync::Arc;
 
@@ -10,155 +18,158 @@ use formalm_automata::spelling::{Escape, Escapes, Read, read, some_completion};
 use formalm_automata::{Lock, SetOnce};
 use rustc_hash::FxHashMap;
 
-use crate::Words;
-use crate::flat_trie::{self, Flat, Node};
-use crate::token_bytes::Tokens;
+use crate::MaskWords;
+use crate::flat_trie::{self, FlatTrie, TrieNode};
+use crate::token_bytes::TokenBytes;
 
-/// Bitmasks of tokens that go on with a string or end it, kept by the rests that may follow.
-const ENDED: usize = 64;
+/// Maximum number of cached masks of "continues or closes with one of these suffixes". Beyond it
+/// the caller computes the mask itself. Chosen, not measured.
+const MAX_SUFFIX_SET_MASKS: usize = 64;
 
-/// A token that ends a string.
+/// A token that closes a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ending {
-    /// The token.
+pub struct EndingToken {
+    /// The token id.
     pub token: u32,
-    /// Characters of the string that it has before the quote.
+    /// Characters of the string that the token has before the quote.
     pub characters: u32,
 }
 
-/// A token that ends a string behind some text.
+/// A token that closes a string after a given prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closing {
-    /// The token.
+pub struct ClosingToken {
+    /// The token id.
     pub token: u32,
-    /// The rest behind the quote, if there is one.
-    pub rest: Option<u32>,
+    /// The number of the suffix after the quote, if it is not empty.
+    pub suffix: Option<u32>,
 }
 
-/// Tokens by what they do inside a string, for one way of spelling strings.
+/// The tokens by their effect inside a string, for one set of allowed escapes.
 #[derive(Debug)]
-pub struct Strings {
+pub struct JsonStringTokens {
     words: usize,
-    /// Tokens that go on with the string, by the characters they begin, the most first.
-    staying: Vec<(u32, u32)>,
-    /// Bitmasks of those with at most so many characters, the last of all.
-    within: Box<[SetOnce<Arc<Words>>]>,
-    /// The last of these, and the tokens that end with the quote.
-    or_end: SetOnce<Arc<Words>>,
-    /// The same and the tokens with one of some rests, by a set of rests.
-    ended: Lock<FxHashMap<Box<[u64]>, Arc<Words>>>,
-    ends: Vec<Ending>,
-    rests: Flat,
-    /// Per rest where its tokens begin; one more entry at the end.
+    /// `(characters, token)` of the tokens that continue the string, by the number of characters
+    /// they begin, most first.
+    continuing: Vec<(u32, u32)>,
+    /// Per number of characters, the bitmask of continuing tokens with at most that many; the last
+    /// one has all.
+    continuing_masks: Box<[SetOnce<Arc<MaskWords>>]>,
+    /// All continuing tokens and those that end with the quote.
+    continuing_or_closing: SetOnce<Arc<MaskWords>>,
+    /// The above plus the tokens with one of a set of suffixes, by that set.
+    suffix_set_masks: Lock<FxHashMap<Box<[u64]>, Arc<MaskWords>>>,
+    ends: Vec<EndingToken>,
+    suffixes: FlatTrie,
+    /// Per suffix, the start of its tokens in `endings`; one more entry at the end.
     first: Vec<u32>,
-    endings: Vec<Ending>,
-    /// What tokens that end the string spell before the quote; the number of nothing is 0.
-    texts: Flat,
-    /// Per such text where its tokens begin; one more entry at the end.
+    endings: Vec<EndingToken>,
+    /// The trie of prefixes. The empty prefix has number 0.
+    prefixes: FlatTrie,
+    /// Per prefix, the start of its tokens in `closings`; one more entry at the end.
     first_closing: Vec<u32>,
-    closings: Vec<Closing>,
-    /// Tokens after which the string goes on and that spell no character with an escape.
-    plain: SetOnce<Arc<Words>>,
-    escaped: Escaped,
+    closings: Vec<ClosingToken>,
+    /// Continuing tokens that spell no character with an escape.
+    plain: SetOnce<Arc<MaskWords>>,
+    escaped: EscapedTokens,
 }
 
-/// Tokens after which a string goes on and that spell some character with an escape.
+/// The continuing tokens that spell some character with an escape.
 #[derive(Debug)]
-struct Escaped {
-    spellings: Flat,
-    /// Per spelling where its tokens begin; one more entry at the end.
+struct EscapedTokens {
+    spellings: FlatTrie,
+    /// Per spelling, the start of its tokens; one more entry at the end.
     first: Vec<u32>,
     tokens: Vec<u32>,
 }
 
-/// What a token does inside a string.
-enum Does<'a> {
-    Stay(u32),
-    End(u32, &'a [u8]),
+/// The effect of a token inside a string.
+enum StringEffect<'a> {
+    Continue(u32),
+    Close(u32, &'a [u8]),
 }
 
-impl Strings {
-    /// What tokens do inside a string.
-    pub(crate) fn new(tokens: &Tokens, escapes: Escapes) -> Strings {
-        Strings::of(tokens.iter(), tokens.len(), escapes)
+impl JsonStringTokens {
+    /// Classifies the tokens as read inside a string.
+    pub(crate) fn new(tokens: &TokenBytes, escapes: Escapes) -> JsonStringTokens {
+        JsonStringTokens::of(tokens.iter(), tokens.len(), escapes)
     }
 
-    /// What tokens that open a string do inside of it, behind the quote that they begin with.
-    pub(crate) fn opened(tokens: &Tokens, escapes: Escapes) -> Strings {
+    /// Classifies the tokens that begin with the opening quote, by their effect after it.
+    pub(crate) fn after_opening_quote(tokens: &TokenBytes, escapes: Escapes) -> JsonStringTokens {
         let opening = tokens.iter().filter_map(|(token, bytes)| {
             let (&first, rest) = bytes.split_first()?;
             (first == b'"').then_some((token, rest))
         });
-        Strings::of(opening, tokens.len(), escapes)
+        JsonStringTokens::of(opening, tokens.len(), escapes)
     }
 
     fn of<'a>(
         tokens: impl Iterator<Item = (u32, &'a [u8])>,
         count: usize,
         escapes: Escapes,
-    ) -> Strings {
-        let (mut staying, mut ends) = (Vec::new(), Vec::new());
-        let mut found: Vec<(&[u8], Ending)> = Vec::new();
-        let mut closing: Vec<(&[u8], Closing)> = Vec::new();
+    ) -> JsonStringTokens {
+        let (mut continuing, mut ends) = (Vec::new(), Vec::new());
+        let mut found: Vec<(&[u8], EndingToken)> = Vec::new();
+        let mut closing: Vec<(&[u8], ClosingToken)> = Vec::new();
         let mut escaped: Vec<(u32, &[u8])> = Vec::new();
         for (token, bytes) in tokens {
-            let (characters, rest) = match does(bytes, escapes) {
-                Some(Does::Stay(characters)) => {
-                    staying.push((characters, token));
+            let (characters, rest) = match string_effect(bytes, escapes) {
+                Some(StringEffect::Continue(characters)) => {
+                    continuing.push((characters, token));
                     if bytes.contains(&b'\\') {
                         escaped.push((token, bytes));
                     }
                     continue;
                 }
-                Some(Does::End(characters, rest)) => (characters, rest),
+                Some(StringEffect::Close(characters, rest)) => (characters, rest),
                 None => continue,
             };
             let text = &bytes[..bytes.len() - rest.len() - 1];
             match rest {
-                [] => ends.push(Ending { token, characters }),
-                _ => found.push((rest, Ending { token, characters })),
+                [] => ends.push(EndingToken { token, characters }),
+                _ => found.push((rest, EndingToken { token, characters })),
             }
-            closing.push((text, Closing { token, rest: None }));
+            closing.push((text, ClosingToken { token, suffix: None }));
         }
-        staying.sort_unstable_by_key(|&(characters, token)| (u32::MAX - characters, token));
-        let most = staying.first().map_or(0, |&(characters, _)| characters as usize);
-        let within = (0..=most).map(|_| SetOnce::new()).collect();
-        let (mut rests, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = Default::default();
+        continuing.sort_unstable_by_key(|&(characters, token)| (u32::MAX - characters, token));
+        let most = continuing.first().map_or(0, |&(characters, _)| characters as usize);
+        let continuing_masks = (0..=most).map(|_| SetOnce::new()).collect();
+        let (mut suffixes, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = Default::default();
         let mut endings = Vec::with_capacity(found.len());
-        for at in flat_trie::sorted(found.len(), |at| found[at].0) {
+        for at in flat_trie::sorted_positions(found.len(), |at| found[at].0) {
             let (rest, ending) = found[at as usize];
-            if rests.last().is_none_or(|&(last, _)| last != rest) {
-                rests.push((rest, rests.len() as u32));
+            if suffixes.last().is_none_or(|&(last, _)| last != rest) {
+                suffixes.push((rest, suffixes.len() as u32));
                 first.push(endings.len() as u32);
             }
             endings.push(ending);
         }
         first.push(endings.len() as u32);
-        let spare = rests.len() as u32;
-        let rests = Flat::new(rests.into_iter(), spare);
+        let spare = suffixes.len() as u32;
+        let suffixes = FlatTrie::new(suffixes.into_iter(), spare);
         let words = count.div_ceil(32);
-        let mut rest_of = FxHashMap::default();
+        let mut suffix_of = FxHashMap::default();
         for (rest, pair) in first.windows(2).enumerate() {
             let tokens = &endings[pair[0] as usize..pair[1] as usize];
-            rest_of.extend(tokens.iter().map(|one| (one.token, rest as u32)));
+            suffix_of.extend(tokens.iter().map(|one| (one.token, rest as u32)));
         }
         for (_, one) in &mut closing {
-            one.rest = rest_of.get(&one.token).copied();
+            one.suffix = suffix_of.get(&one.token).copied();
         }
-        let (texts, first_closing, closings) = by_text(&closing);
-        let escaped = Escaped::new(&escaped);
-        let (or_end, plain) = (SetOnce::new(), SetOnce::new());
-        Strings {
+        let (prefixes, first_closing, closings) = group_by_prefix(&closing);
+        let escaped = EscapedTokens::new(&escaped);
+        let (continuing_or_closing, plain) = (SetOnce::new(), SetOnce::new());
+        JsonStringTokens {
             words,
-            staying,
-            within,
-            or_end,
-            ended: Lock::default(),
+            continuing,
+            continuing_masks,
+            continuing_or_closing,
+            suffix_set_masks: Lock::default(),
             ends,
-            rests,
+            suffixes,
             first,
             endings,
-            texts,
+            prefixes,
             first_closing,
             closings,
             plain,
@@ -166,66 +177,68 @@ impl Strings {
         }
     }
 
-    /// Bitmask of the tokens after which the string goes on, having begun at most so many
+    /// Returns the bitmask of the tokens that continue the string and begin at most `most`
     /// characters.
-    pub fn stay(&self, most: Option<u32>) -> &Arc<Words> {
-        let last = self.within.len() - 1;
+    pub fn continuing(&self, most: Option<u32>) -> &Arc<MaskWords> {
+        let last = self.continuing_masks.len() - 1;
         let most = most.map_or(last, |most| last.min(most as usize));
-        self.within[most].get_or_init(|| {
+        self.continuing_masks[most].get_or_init(|| {
             let mut words = vec![0; self.words];
-            let few = self.staying.partition_point(|&(characters, _)| characters as usize > most);
-            for &(_, token) in &self.staying[few..] {
+            let few =
+                self.continuing.partition_point(|&(characters, _)| characters as usize > most);
+            for &(_, token) in &self.continuing[few..] {
                 words[token as usize >> 5] |= 1 << (token & 31);
             }
             words.into()
         })
     }
 
-    /// `(characters, token)` of the tokens after which the string goes on, having begun more than
-    /// so many characters.
-    pub fn longer(&self, most: u32) -> &[(u32, u32)] {
-        let few = self.staying.partition_point(|&(characters, _)| characters > most);
-        &self.staying[..few]
+    /// Returns `(characters, token)` of the tokens that continue the string and begin more than
+    /// `most` characters.
+    pub fn continuing_longer(&self, most: u32) -> &[(u32, u32)] {
+        let few = self.continuing.partition_point(|&(characters, _)| characters > most);
+        &self.continuing[..few]
     }
 
-    /// Bitmask of the tokens after which the string goes on or has just ended.
-    pub fn stay_or_end(&self) -> &Arc<Words> {
-        self.or_end.get_or_init(|| {
-            let mut words = self.stay(None).to_vec();
-            for &Ending { token, .. } in &self.ends {
+    /// Returns the bitmask of the tokens that continue the string or end with its closing quote.
+    pub fn continuing_or_closing(&self) -> &Arc<MaskWords> {
+        self.continuing_or_closing.get_or_init(|| {
+            let mut words = self.continuing(None).to_vec();
+            for &EndingToken { token, .. } in &self.ends {
                 words[token as usize >> 5] |= 1 << (token & 31);
             }
             words.into()
         })
     }
 
-    /// Bitmask of the tokens after which the string goes on or has ended with one of a set of rests
-    /// or none, where bit `rest & 63` of word `rest >> 6` is set. There are few such sets, which
-    /// all constraints share; beyond those that are kept there is `None`.
-    pub fn stay_or_end_with(&self, rests: &[u64]) -> Option<Arc<Words>> {
-        let mut ended = self.ended.lock();
-        if let Some(known) = ended.get(rests) {
+    /// Returns the bitmask of the tokens that continue the string or close it with no suffix or one
+    /// of `suffixes`, where bit `suffix & 63` of word `suffix >> 6` is set. Few such sets occur, and
+    /// all constraints share them. Returns `None` if the cache is full.
+    pub fn continuing_or_closing_with(&self, suffixes: &[u64]) -> Option<Arc<MaskWords>> {
+        let mut suffix_set_masks = self.suffix_set_masks.lock();
+        if let Some(known) = suffix_set_masks.get(suffixes) {
             return Some(Arc::clone(known));
         }
-        if ended.len() == ENDED {
+        if suffix_set_masks.len() == MAX_SUFFIX_SET_MASKS {
             return None;
         }
-        let mut words = self.stay_or_end().to_vec();
-        let viable = |rest: u32| rests[rest as usize >> 6] >> (rest & 63) & 1 != 0;
-        for rest in (0..self.rest_count() as u32).filter(|&rest| viable(rest)) {
-            for &Ending { token, .. } in self.endings(rest) {
+        let mut words = self.continuing_or_closing().to_vec();
+        let viable = |suffix: u32| suffixes[suffix as usize >> 6] >> (suffix & 63) & 1 != 0;
+        for suffix in (0..self.suffix_count() as u32).filter(|&suffix| viable(suffix)) {
+            for &EndingToken { token, .. } in self.tokens_with_suffix(suffix) {
                 words[token as usize >> 5] |= 1 << (token & 31);
             }
         }
-        let words: Arc<Words> = words.into();
-        ended.insert(rests.into(), Arc::clone(&words));
+        let words: Arc<MaskWords> = words.into();
+        suffix_set_masks.insert(suffixes.into(), Arc::clone(&words));
         Some(words)
     }
 
-    /// Bitmask of the tokens after which the string goes on and that are the text that they spell.
-    pub fn plain(&self) -> &Arc<Words> {
+    /// Returns the bitmask of the tokens that continue the string and use no escape, so that their
+    /// bytes are what they spell.
+    pub fn continuing_unescaped(&self) -> &Arc<MaskWords> {
         self.plain.get_or_init(|| {
-            let mut words = self.stay(None).to_vec();
+            let mut words = self.continuing(None).to_vec();
             for &token in &self.escaped.tokens {
                 words[token as usize >> 5] &= !(1 << (token & 31));
             }
@@ -233,89 +246,92 @@ impl Strings {
         })
     }
 
-    /// The prefix tree of the other tokens after which the string goes on: those with an escape.
-    /// [`Node::word`] is the number of a spelling.
-    pub fn escaped(&self) -> &[Node] {
+    /// Returns the trie of the other continuing tokens, those with an escape. [`TrieNode::word`] is
+    /// the number of a spelling.
+    pub fn escaped_nodes(&self) -> &[TrieNode] {
         self.escaped.spellings.nodes()
     }
 
-    /// The tokens of a spelling with an escape.
+    /// Returns the tokens of a spelling with an escape.
     pub fn escaped_tokens(&self, spelling: u32) -> &[u32] {
         let (first, at) = (&self.escaped.first, spelling as usize);
         &self.escaped.tokens[first[at] as usize..first[at + 1] as usize]
     }
 
-    /// How many rests there are.
-    pub fn rest_count(&self) -> usize {
+    /// Returns the number of distinct suffixes.
+    pub fn suffix_count(&self) -> usize {
         self.first.len() - 1
     }
 
-    /// Tokens that end with the quote.
-    pub fn ends(&self) -> &[Ending] {
+    /// Returns the tokens that end with the closing quote.
+    pub fn ending_exactly(&self) -> &[EndingToken] {
         &self.ends
     }
 
-    /// The prefix tree of rests in depth-first order; [`Node::word`] is the number of a rest.
-    pub fn nodes(&self) -> &[Node] {
-        self.rests.nodes()
+    /// Returns the trie of suffixes in depth-first order; [`TrieNode::word`] is the number of a
+    /// suffix.
+    pub fn suffix_nodes(&self) -> &[TrieNode] {
+        self.suffixes.nodes()
     }
 
-    /// The node of a rest's first byte.
-    pub fn root(&self, byte: u8) -> Option<u32> {
-        self.rests.root(byte)
+    /// Returns the node of the first byte of a suffix.
+    pub fn suffix_root(&self, byte: u8) -> Option<u32> {
+        self.suffixes.root(byte)
     }
 
-    /// The tokens with a rest.
-    pub fn endings(&self, rest: u32) -> &[Ending] {
-        let at = rest as usize;
+    /// Returns the tokens with a suffix.
+    pub fn tokens_with_suffix(&self, suffix: u32) -> &[EndingToken] {
+        let at = suffix as usize;
         &self.endings[self.first[at] as usize..self.first[at + 1] as usize]
     }
 
-    /// The prefix tree of what tokens that end the string spell before the quote, in depth-first
-    /// order; [`Node::word`] is the number of such a text. The number of no text at all is 0.
-    pub fn texts(&self) -> &[Node] {
-        self.texts.nodes()
+    /// Returns the trie of prefixes in depth-first order; [`TrieNode::word`] is the number of a
+    /// prefix. The empty prefix has number 0.
+    pub fn prefix_nodes(&self) -> &[TrieNode] {
+        self.prefixes.nodes()
     }
 
-    /// The node of such a text's first byte.
-    pub fn text_root(&self, byte: u8) -> Option<u32> {
-        self.texts.root(byte)
+    /// Returns the node of the first byte of a prefix.
+    pub fn prefix_root(&self, byte: u8) -> Option<u32> {
+        self.prefixes.root(byte)
     }
 
-    /// The number of a text that tokens that end the string spell before the quote.
-    pub fn text(&self, text: &[u8]) -> Option<u32> {
+    /// Returns the number of the prefix `text`, if some closing token has it.
+    pub fn prefix_id(&self, text: &[u8]) -> Option<u32> {
         let Some((&first, rest)) = text.split_first() else { return Some(0) };
-        let root = self.text_root(first)?;
-        let node = rest.iter().try_fold(root, |node, &byte| self.texts.child(node, byte))?;
-        self.texts()[node as usize].word()
+        let root = self.prefix_root(first)?;
+        let node = rest.iter().try_fold(root, |node, &byte| self.prefixes.child(node, byte))?;
+        self.prefix_nodes()[node as usize].word()
     }
 
-    /// The tokens that end the string behind a text.
-    pub fn closings(&self, text: u32) -> &[Closing] {
+    /// Returns the tokens that close the string after a prefix.
+    pub fn closing_tokens(&self, text: u32) -> &[ClosingToken] {
         let at = text as usize;
         &self.closings[self.first_closing[at] as usize..self.first_closing[at + 1] as usize]
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        let made = self.within.iter().chain([&self.or_end, &self.plain]);
-        let ended = self.ended.lock().len();
-        let made = made.filter(|one| one.get().is_some()).count() + ended;
-        8 * (self.staying.len() + self.ends.len() + self.endings.len())
-            + 4 * (made * self.words + self.first.len() + self.first_closing.len())
-            + self.closings.len() * size_of::<Closing>()
-            + self.rests.memory_bytes()
-            + self.texts.memory_bytes()
+        let compute_class_mask =
+            self.continuing_masks.iter().chain([&self.continuing_or_closing, &self.plain]);
+        let suffix_set_masks = self.suffix_set_masks.lock().len();
+        let compute_class_mask =
+            compute_class_mask.filter(|one| one.get().is_some()).count() + suffix_set_masks;
+        8 * (self.continuing.len() + self.ends.len() + self.endings.len())
+            + 4 * (compute_class_mask * self.words + self.first.len() + self.first_closing.len())
+            + self.closings.len() * size_of::<ClosingToken>()
+            + self.suffixes.memory_bytes()
+            + self.prefixes.memory_bytes()
             + self.escaped.spellings.memory_bytes()
             + 4 * (self.escaped.first.len() + self.escaped.tokens.len())
     }
 }
 
-impl Escaped {
-    fn new(list: &[(u32, &[u8])]) -> Escaped {
+impl EscapedTokens {
+    fn new(list: &[(u32, &[u8])]) -> EscapedTokens {
         let (mut spellings, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = Default::default();
         let mut tokens = Vec::with_capacity(list.len());
-        for at in flat_trie::sorted(list.len(), |at| list[at].1) {
+        for at in flat_trie::sorted_positions(list.len(), |at| list[at].1) {
             let (token, bytes) = list[at as usize];
             if spellings.last().is_none_or(|&(last, _)| last != bytes) {
                 spellings.push((bytes, first.len() as u32));
@@ -325,20 +341,20 @@ impl Escaped {
         }
         let spare = first.len() as u32;
         first.push(tokens.len() as u32);
-        Escaped { spellings: Flat::new(spellings.into_iter(), spare), first, tokens }
+        EscapedTokens { spellings: FlatTrie::new(spellings.into_iter(), spare), first, tokens }
     }
 }
 
-/// Tokens by the text that they spell before the quote: a prefix tree of these texts, where the
-/// tokens of each begin, and the tokens.
-fn by_text(closing: &[(&[u8], Closing)]) -> (Flat, Vec<u32>, Vec<Closing>) {
+/// Groups closing tokens by prefix: returns the trie of prefixes, the start of each prefix's
+/// tokens, and the tokens.
+fn group_by_prefix(closing: &[(&[u8], ClosingToken)]) -> (FlatTrie, Vec<u32>, Vec<ClosingToken>) {
     let mut list = Vec::with_capacity(closing.len());
-    let (mut texts, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = (Vec::new(), vec![0]);
+    let (mut prefixes, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = (Vec::new(), vec![0]);
     let mut last: &[u8] = &[];
-    for at in flat_trie::sorted(closing.len(), |at| closing[at].0) {
+    for at in flat_trie::sorted_positions(closing.len(), |at| closing[at].0) {
         let (text, one) = closing[at as usize];
         if text != last {
-            texts.push((text, first.len() as u32));
+            prefixes.push((text, first.len() as u32));
             first.push(list.len() as u32);
             last = text;
         }
@@ -346,11 +362,12 @@ fn by_text(closing: &[(&[u8], Closing)]) -> (Flat, Vec<u32>, Vec<Closing>) {
     }
     let spare = first.len() as u32;
     first.push(list.len() as u32);
-    (Flat::new(texts.into_iter(), spare), first, list)
+    (FlatTrie::new(prefixes.into_iter(), spare), first, list)
 }
 
-/// What a token does between two characters of a string; `None` if it cannot stand there.
-fn does(bytes: &[u8], escapes: Escapes) -> Option<Does<'_>> {
+/// Returns the effect of a token read between two characters of a string, or `None` if it cannot
+/// occur there.
+fn string_effect(bytes: &[u8], escapes: Escapes) -> Option<StringEffect<'_>> {
     let (mut escape, mut characters) = (Escape::None, 0);
     for (at, &byte) in bytes.iter().enumerate() {
         let begins = escape == Escape::None;
@@ -358,7 +375,7 @@ fn does(bytes: &[u8], escapes: Escapes) -> Option<Does<'_>> {
             Read::Wrong => return None,
             Read::End => {
                 let whole = std::str::from_utf8(&bytes[..at]).is_ok();
-                return whole.then(|| Does::End(characters, &bytes[at + 1..]));
+                return whole.then(|| StringEffect::Close(characters, &bytes[at + 1..]));
             }
             Read::Inside(next) => {
                 let possible = some_completion(next, escapes, &|_: &[u8]| Ok(Ok(())));
@@ -376,10 +393,10 @@ fn does(bytes: &[u8], escapes: Escapes) -> Option<Does<'_>> {
     }
     let unfinished = match std::str::from_utf8(bytes) {
         Ok(_) => true,
-        // It ends inside a character, which nothing but its bytes may follow.
+        // The token ends inside a character, which only its remaining bytes may follow.
         Err(error) => error.error_len().is_none() && escape == Escape::None,
     };
-    unfinished.then_some(Does::Stay(characters))
+    unfinished.then_some(StringEffect::Continue(characters))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Token bytes and the tables that make masks quick.
 //!
-//! A [`Vocabulary`] says which bytes each token id stands for. From them come, once, a [`Trie`]
+//! A [`Vocabulary`] says which bytes each token id stands for. From them come, once, a [`TokenTrie`]
 //! for walks byte by byte and [`Classes`] for masks of the kind "every token whose characters
 //! lie in this set". Nothing here knows of languages.
 
@@ -23,16 +23,16 @@ pub mod tokenizer_json;
 mod tokens_by_length;
 mod vocabulary;
 
-pub use char_profile::{Inside, Profile, Shape};
-pub use class_exits::{Crossing, Crossings};
-pub use class_masks::Classes;
+pub use char_profile::{CharProfile, ProfileFilter, Utf8Shape};
+pub use class_exits::{ClassExit, ClassExits};
+pub use class_masks::ClassMasks;
 pub use error::Error;
-pub use flat_trie::Node;
-pub use json_string_tokens::{Closing, Ending, Strings};
-pub use partial_chars::{Ragged, Tail};
-pub use subtree_signature::Signature;
-pub use token_trie::Trie;
-pub use vocabulary::{Beside, Vocabulary};
+pub use flat_trie::TrieNode;
+pub use json_string_tokens::{ClosingToken, EndingToken, JsonStringTokens};
+pub use partial_chars::{PartialChar, PartialToken};
+pub use subtree_signature::SubtreeSignature;
+pub use token_trie::TokenTrie;
+pub use vocabulary::{Vocabulary, VocabularyExtension};
 
 /// Words of a bitmask: bit `id & 31` of word `id >> 5`, 1 = allowed.
-pub type Words = [u32];
+pub type MaskWords = [u32];

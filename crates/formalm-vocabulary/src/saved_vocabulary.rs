@@ -1,61 +1,62 @@
-//! A vocabulary as bytes, to be read by a later process.
+//! The binary format of a saved vocabulary.
 //!
 //! ```text
-//! "formalm vocabulary\n"   format version u32   length of what follows the digest u64   digest 16
-//! token bytes   offsets u32 …   end tokens u32 …   names (id u32, text) …   notes text …
+//! "formalm vocabulary\n"   format version u32   payload length u64   digest 16
+//! payload: token bytes   offsets u32 …   end tokens u32 …   names (id u32, text) …   notes text …
 //! ```
 //!
-//! Numbers are little-endian, lists and texts begin with their length as u64. The digest is the
-//! first half of a SHA-256. Tables are not saved: they are ten times larger, and made in a twentieth
-//! of a second for 128,000 tokens.
+//! Numbers are little-endian; lists and texts begin with their length as u64. The digest is the
+//! first half of the payload's SHA-256. Tables are not saved: they are ten times larger, and are
+//! rebuilt in 50 ms for 128,000 tokens.
 
 use sha2::{Digest, Sha256};
 
-use crate::token_bytes::{MOST_IDS, Tokens};
+use crate::token_bytes::{MAX_IDS, TokenBytes};
 use crate::{Error, Vocabulary};
 
-const LABEL: &[u8] = b"formalm vocabulary\n";
-const VERSION: u32 = 1;
-pub(crate) const DIGEST: usize = 16;
+const FILE_LABEL: &[u8] = b"formalm vocabulary\n";
+const FORMAT_VERSION: u32 = 1;
+pub(crate) const DIGEST_BYTES: usize = 16;
 
 impl Vocabulary {
-    /// The vocabulary as bytes for [`Vocabulary::from_saved`].
+    /// Serializes the vocabulary for [`Vocabulary::from_saved`].
     pub fn save(&self) -> Vec<u8> {
         let payload = payload(self.tokens(), self.end_token_ids());
         let mut out = Vec::with_capacity(payload.len() + 64);
-        out.extend_from_slice(LABEL);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(FILE_LABEL);
+        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
         out.extend_from_slice(&(payload.len() as u64).to_le_bytes());
         out.extend_from_slice(&digest(&payload));
         out.extend_from_slice(&payload);
         out
     }
 
-    /// Reads what [`Vocabulary::save`] wrote.
+    /// Reads the bytes that [`Vocabulary::save`] returned.
     ///
     /// # Errors
     ///
-    /// The data is something else, cut off, damaged, or written by a newer version of this library.
+    /// The data is something else, truncated, damaged, or written by a newer version of this
+    /// library.
     pub fn from_saved(data: &[u8]) -> Result<Vocabulary, Error> {
         let hint = "save it again from the tokenizer's file";
-        let rest = data.strip_prefix(LABEL).ok_or_else(|| {
+        let rest = data.strip_prefix(FILE_LABEL).ok_or_else(|| {
             Error::new("this is not a saved vocabulary").hint(
                 "it must be the bytes that `save` returned; a `tokenizer.json` has its own reader",
             )
         })?;
-        let mut reader = Reader(rest);
+        let mut reader = ByteReader(rest);
         match reader.number()? {
-            VERSION => {}
-            newer if newer > VERSION => {
+            FORMAT_VERSION => {}
+            newer if newer > FORMAT_VERSION => {
                 return Err(Error::new(format!(
-                    "the saved vocabulary has format {newer}, this version reads up to {VERSION}"
+                    "the saved vocabulary has format {newer}, this version reads up to {FORMAT_VERSION}"
                 ))
                 .hint("upgrade formalm, or save it again with this version"));
             }
             other => return Err(Error::new(format!("there is no format {other}")).hint(hint)),
         }
         let length = reader.length()?;
-        let expected = reader.take(DIGEST)?;
+        let expected = reader.take(DIGEST_BYTES)?;
         if reader.0.len() as u64 != length {
             let message =
                 format!("the saved vocabulary has {} bytes instead of {length}", reader.0.len());
@@ -69,12 +70,12 @@ impl Vocabulary {
     }
 }
 
-pub(crate) fn digest(payload: &[u8]) -> [u8; DIGEST] {
+pub(crate) fn digest(payload: &[u8]) -> [u8; DIGEST_BYTES] {
     let whole = Sha256::digest(payload);
     std::array::from_fn(|at| whole[at])
 }
 
-fn payload(tokens: &Tokens, ends: &[u32]) -> Vec<u8> {
+fn payload(tokens: &TokenBytes, ends: &[u32]) -> Vec<u8> {
     let mut out = Vec::with_capacity(tokens.bytes.len() + 4 * tokens.offsets.len() + 1024);
     write_bytes(&mut out, &tokens.bytes);
     write_numbers(&mut out, &tokens.offsets);
@@ -105,8 +106,8 @@ pub(crate) fn write_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
     out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }
 
-/// Reads a payload. A digest proves no good intent, so everything is checked.
-fn read(mut reader: Reader<'_>) -> Result<(Tokens, Vec<u32>), Error> {
+/// Reads a payload. A digest is no proof of good intent, so everything is checked.
+fn read(mut reader: ByteReader<'_>) -> Result<(TokenBytes, Vec<u32>), Error> {
     let bytes = reader.bytes()?.to_vec();
     let offsets = reader.numbers()?;
     let ends = reader.numbers()?;
@@ -114,11 +115,11 @@ fn read(mut reader: Reader<'_>) -> Result<(Tokens, Vec<u32>), Error> {
     if !ordered || offsets.last().is_none_or(|&end| end as usize != bytes.len()) {
         return Err(wrong("offsets"));
     }
-    if offsets.len() > MOST_IDS + 1 {
+    if offsets.len() > MAX_IDS + 1 {
         return Err(wrong("number of ids"));
     }
     let pieces = offsets.windows(2).map(|ends| &bytes[ends[0] as usize..ends[1] as usize]);
-    let mut tokens = Tokens::new(pieces.map(|piece| (!piece.is_empty()).then_some(piece)))?;
+    let mut tokens = TokenBytes::new(pieces.map(|piece| (!piece.is_empty()).then_some(piece)))?;
     for _ in 0..reader.length()? {
         let id = reader.number()?;
         if id as usize >= tokens.len() || tokens.get(id).is_some() {
@@ -136,10 +137,10 @@ fn wrong(what: &str) -> Error {
     Error::new(format!("the saved vocabulary contradicts itself: {what}"))
 }
 
-/// Takes parts off the front; what is not there is an error.
-pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+/// A cursor over bytes. Reading past the end is an error.
+pub(crate) struct ByteReader<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
         let (part, rest) = self.0.split_at_checked(length).ok_or_else(|| {
             Error::new("the saved vocabulary is cut off")
@@ -231,7 +232,7 @@ mod tests {
         assert!(message(&saved[..30]).contains("cut off"));
         *saved.last_mut().expect("a byte") ^= 1;
         assert!(message(&saved).contains("damaged"));
-        saved[LABEL.len()] = 9;
+        saved[FILE_LABEL.len()] = 9;
         assert!(message(&saved).contains("format 9"));
     }
 
@@ -243,12 +244,13 @@ mod tests {
             for value in [0, 1, 0x7F, 0x80, 0xFF, payload[at].wrapping_add(1)] {
                 let mut damaged = payload.clone();
                 damaged[at] = value;
-                // Some changes are other vocabularies; none may panic or ask for much memory.
-                if let Ok((tokens, ends)) = read(Reader(&damaged)) {
+                // Some changes yield other valid vocabularies. None may panic or allocate much
+                // memory.
+                if let Ok((tokens, ends)) = read(ByteReader(&damaged)) {
                     let _ = Vocabulary::build(tokens, ends);
                 }
             }
-            let _ = read(Reader(&payload[..at]));
+            let _ = read(ByteReader(&payload[..at]));
         }
     }
 }

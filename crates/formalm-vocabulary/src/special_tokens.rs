@@ -1,27 +1,27 @@
-//! Special tokens that a language names: they get bytes, which no other token has.
+//! Special tokens inside a language: they get bytes that no other token has.
 
 use formalm_automata::{SPECIAL, special_bytes};
 
-use crate::token_bytes::Tokens;
+use crate::token_bytes::TokenBytes;
 use crate::{Error, Vocabulary};
 
 impl Vocabulary {
-    /// The vocabulary over which a language is read that has the special tokens `names` in it: they
-    /// are spelled as [`special_bytes`], and whatever else has the byte [`SPECIAL`] loses its bytes,
-    /// so that it is never allowed. No UTF-8 has that byte.
+    /// Returns the vocabulary for a language that contains the special tokens `names`. They are
+    /// spelled as [`special_bytes`]. Every other token with the byte [`SPECIAL`], which no valid
+    /// UTF-8 contains, loses its bytes and is never allowed.
     ///
     /// # Errors
     ///
-    /// A name that no token without bytes has, with names that are close to it; a token that ends
-    /// texts.
-    pub fn with_special(&self, names: &[String]) -> Result<Vocabulary, Error> {
+    /// A name that belongs to no token without bytes, with the closest names as a hint; a token
+    /// that ends a text.
+    pub fn with_special_tokens(&self, names: &[String]) -> Result<Vocabulary, Error> {
         let mut named: Vec<(u32, &str)> = Vec::with_capacity(names.len());
         for name in names {
             named.push((self.special_token(name)?, name));
         }
         named.sort_unstable();
         let old = self.tokens();
-        let mut tokens = Tokens { offsets: vec![0], ..Tokens::default() };
+        let mut tokens = TokenBytes { offsets: vec![0], ..TokenBytes::default() };
         let mut lost = Vec::new();
         for id in 0..old.len() as u32 {
             let own = old.get(id).unwrap_or_default();
@@ -37,10 +37,10 @@ impl Vocabulary {
         tokens.names.clone_from(&old.names);
         tokens.notes.clone_from(&old.notes);
         tokens.note(&lost, "that no UTF-8 has, never allowed beside special tokens");
-        self.build_special(tokens)
+        self.build_with_special_bytes(tokens)
     }
 
-    /// The id of a special token that may stand in a text.
+    /// Returns the id of a special token that may occur inside a text.
     fn special_token(&self, name: &str) -> Result<u32, Error> {
         let all = self.special_tokens();
         let Some(&(_, id)) = all.iter().find(|(own, _)| own == name) else {
@@ -52,7 +52,7 @@ impl Vocabulary {
                 false => close_names(name, all.iter().map(|(own, _)| own.as_str())),
             }));
         };
-        if self.is_end(id) {
+        if self.is_end_token(id) {
             let message =
                 format!("the special token {name:?} ends texts, so none goes on behind it");
             return Err(Error::new(message).hint(
@@ -68,10 +68,10 @@ impl Vocabulary {
     }
 }
 
-/// What the nearest names are, or that there are none.
+/// Formats the closest known names, or states that there are none.
 fn close_names<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 5;
-    let mut near: Vec<(usize, &str)> = all.map(|own| (distance(name, own), own)).collect();
+    let mut near: Vec<(usize, &str)> = all.map(|own| (edit_distance(name, own), own)).collect();
     near.sort_unstable();
     near.truncate(SHOWN);
     match near.is_empty() {
@@ -83,12 +83,12 @@ fn close_names<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The edits from one name to another; of long names, of their beginnings.
-fn distance(one: &str, other: &str) -> usize {
-    const LONGEST: usize = 100;
-    let other: Vec<char> = other.chars().take(LONGEST).collect();
+/// Returns the Levenshtein distance of two names, each cut to its first 100 characters.
+fn edit_distance(one: &str, other: &str) -> usize {
+    const MAX_TOKEN_BYTES: usize = 100;
+    let other: Vec<char> = other.chars().take(MAX_TOKEN_BYTES).collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.chars().take(LONGEST).enumerate() {
+    for (at, letter) in one.chars().take(MAX_TOKEN_BYTES).enumerate() {
         let mut corner = row[0];
         row[0] = at + 1;
         for (place, &own) in other.iter().enumerate() {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn named_tokens_alone_have_the_byte() {
-        let with = vocabulary().with_special(&["<|x|>".to_owned()]);
+        let with = vocabulary().with_special_tokens(&["<|x|>".to_owned()]);
         let with = with.unwrap_or_else(|error| panic!("{error}"));
         let all: Vec<Option<&[u8]>> = (0..8).map(|id| with.token_bytes(id)).collect();
         let special: &[u8] = b"\xfe<|x|>\xfe";
@@ -126,14 +126,14 @@ mod tests {
             all,
             [Some(&b"a"[..]), Some(b"<|x|>"), None, None, Some(b"<"), Some(special), None, None]
         );
-        assert!(with.has_special() && !vocabulary().has_special());
+        assert!(with.has_special_bytes() && !vocabulary().has_special_bytes());
         assert_ne!(with.fingerprint(), vocabulary().fingerprint());
         assert_eq!(with.end_token_ids(), [7]);
     }
 
     #[test]
     fn other_names_are_refused() {
-        let refused = |name: &str| match vocabulary().with_special(&[name.to_owned()]) {
+        let refused = |name: &str| match vocabulary().with_special_tokens(&[name.to_owned()]) {
             Ok(_) => panic!("{name} was taken"),
             Err(error) => (error.message, error.hint.unwrap_or_default()),
         };
@@ -145,9 +145,9 @@ mod tests {
     }
 
     #[test]
-    fn distances_count_edits() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("abc", "abc"), 0);
+    fn edit_distances_count_edits() {
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("abc", "abc"), 0);
     }
 }

@@ -1,79 +1,84 @@
-//! What lies below a node of the token tree, so that a walk can take whole subtrees unread.
+//! Summaries of the subtrees of the token trie, so that a walk can accept whole subtrees without
+//! reading them.
 //!
-//! A machine that stays in one state on a set of characters allows every token below a node where
-//! it stands in that state, if the bytes below spell whole characters of the set. The signature of
-//! a node answers this without a walk. It reads the bytes below as if a character began there:
-//! that is where a machine that stays on characters stands.
+//! ```text
+//!  state q loops on class C       node n in state q:  signature(n) ⊆ C  ⇒  allow every token below n
+//! ```
+//!
+//! If a machine loops in one state on a character class, it allows every token below a node reached
+//! in that state whose remaining bytes are whole characters of the class. The signature of the node
+//! answers this without a walk. It reads the bytes below as if a character began at the node, which
+//! is where a machine that loops on characters stands.
 
 use rustc_hash::FxHashMap;
 
-use crate::flat_trie::Node;
+use crate::flat_trie::TrieNode;
 
-/// What the bytes strictly below a node are like.
+/// The characters that the bytes strictly below a node spell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Signature {
+pub struct SubtreeSignature {
     ascii: u128,
     has_wide: bool,
     unclean: bool,
 }
 
-impl Signature {
-    /// The ASCII characters that occur, bit `b` for byte `b`.
+impl SubtreeSignature {
+    /// Returns the ASCII characters that occur; bit `b` stands for byte `b`.
     #[inline]
     pub fn ascii(&self) -> u128 {
         self.ascii
     }
 
-    /// Whether characters beyond ASCII occur.
+    /// Returns `true` if characters beyond ASCII occur.
     #[inline]
-    pub fn has_wide(&self) -> bool {
+    pub fn has_non_ascii(&self) -> bool {
         self.has_wide
     }
 
-    /// Whether some token below does not go on with whole characters only.
+    /// Returns `true` if some token below does not continue with whole characters only.
     #[inline]
     pub fn unclean(&self) -> bool {
         self.unclean
     }
 
-    /// Whether everything below consists of whole characters from a set: the ASCII part is given,
-    /// and `wide` says whether the set has all characters beyond ASCII.
+    /// Returns `true` if everything below consists of whole characters of the class whose ASCII
+    /// part is `ascii`. `wide` states whether the class has all characters beyond ASCII.
     #[inline]
     pub fn is_within(&self, ascii: u128, wide: bool) -> bool {
         !self.unclean && self.ascii & !ascii == 0 && (wide || !self.has_wide)
     }
 }
 
-/// The signatures of all nodes.
+/// The signatures of all nodes, stored once each.
 #[derive(Debug)]
-pub(crate) struct Below {
+pub(crate) struct SubtreeSignatures {
     ids: Vec<u32>,
-    signatures: Vec<Signature>,
+    signatures: Vec<SubtreeSignature>,
     characters: Vec<u16>,
 }
 
-/// The unfinished character at a node: bytes still missing and the range of the next one.
+/// An incomplete UTF-8 sequence: the bytes still missing and the range of the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Unfinished {
+struct PartialUtf8 {
     left: u8,
     low: u8,
     high: u8,
 }
 
-const BOUNDARY: Unfinished = Unfinished { left: 0, low: 0, high: 0 };
+const BOUNDARY: PartialUtf8 = PartialUtf8 { left: 0, low: 0, high: 0 };
 
-impl Unfinished {
-    /// After one more byte, and whether the bytes so far are still UTF-8; if not, the next byte
-    /// counts as the beginning of a character.
-    fn step(self, byte: u8) -> (Unfinished, bool) {
+impl PartialUtf8 {
+    /// Reads one more byte. Returns the new state and whether the bytes so far are valid UTF-8; if
+    /// not, the next byte counts as the beginning of a character.
+    fn step(self, byte: u8) -> (PartialUtf8, bool) {
         if self.left > 0 && (self.low..=self.high).contains(&byte) {
             return match self.left {
                 1 => (BOUNDARY, true),
-                left => (Unfinished { left: left - 1, low: 0x80, high: 0xBF }, true),
+                left => (PartialUtf8 { left: left - 1, low: 0x80, high: 0xBF }, true),
             };
         }
         let good = self.left == 0;
-        let after = |left, low, high| (Unfinished { left, low, high }, good);
+        let after = |left, low, high| (PartialUtf8 { left, low, high }, good);
         match byte {
             0..=0x7F => (BOUNDARY, good),
             0xC2..=0xDF => after(1, 0x80, 0xBF),
@@ -88,29 +93,29 @@ impl Unfinished {
     }
 }
 
-/// What is known of a node while its subtree is read from the back.
+/// Per-node data of the backward pass.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct NodePass {
     parent: u32,
-    /// The byte breaks a character, or some path below does, or a token ends within one.
+    /// The byte breaks a character, some path below does, or a token ends inside one.
     broken: bool,
     within: bool,
-    signature: Signature,
+    signature: SubtreeSignature,
     characters: u16,
 }
 
-impl Below {
-    pub(crate) fn new(nodes: &[Node]) -> Below {
+impl SubtreeSignatures {
+    pub(crate) fn new(nodes: &[TrieNode]) -> SubtreeSignatures {
         let mut seen = forward(nodes);
-        let mut known: FxHashMap<Signature, u32> = FxHashMap::default();
-        let mut signatures = vec![Signature::default()];
-        known.insert(Signature::default(), 0);
+        let mut known: FxHashMap<SubtreeSignature, u32> = FxHashMap::default();
+        let mut signatures = vec![SubtreeSignature::default()];
+        known.insert(SubtreeSignature::default(), 0);
         let mut ids = vec![0; nodes.len()];
         let mut characters = vec![0; nodes.len()];
         for at in (0..nodes.len()).rev() {
             let here = seen[at];
             let has_children = nodes[at].end() as usize > at + 1;
-            let signature = Signature {
+            let signature = SubtreeSignature {
                 unclean: here.signature.unclean || here.within && has_children,
                 ..here.signature
             };
@@ -133,7 +138,7 @@ impl Below {
                 parent.characters = parent.characters.max(here.characters.saturating_add(begins));
             }
         }
-        Below { ids, signatures, characters }
+        SubtreeSignatures { ids, signatures, characters }
     }
 
     #[inline]
@@ -142,12 +147,12 @@ impl Below {
     }
 
     #[inline]
-    pub(crate) fn signatures(&self) -> &[Signature] {
+    pub(crate) fn signatures(&self) -> &[SubtreeSignature] {
         &self.signatures
     }
 
     #[inline]
-    pub(crate) fn signature(&self, node: u32) -> &Signature {
+    pub(crate) fn signature(&self, node: u32) -> &SubtreeSignature {
         &self.signatures[self.ids[node as usize] as usize]
     }
 
@@ -161,9 +166,9 @@ impl Below {
     }
 }
 
-/// Parents, and which nodes stand within a character or break one.
-fn forward(nodes: &[Node]) -> Vec<Seen> {
-    let mut path: Vec<(u32, Unfinished)> = Vec::new();
+/// Forward pass: the parent of each node, and whether the node is inside a character or breaks one.
+fn forward(nodes: &[TrieNode]) -> Vec<NodePass> {
+    let mut path: Vec<(u32, PartialUtf8)> = Vec::new();
     let mut seen = Vec::with_capacity(nodes.len());
     for (at, node) in nodes.iter().enumerate() {
         path.truncate(node.depth() - 1);
@@ -171,7 +176,7 @@ fn forward(nodes: &[Node]) -> Vec<Seen> {
         let (after, good) = before.step(node.byte());
         let within = after.left > 0;
         let broken = !good || within && node.word().is_some();
-        seen.push(Seen { parent, broken, within, ..Seen::default() });
+        seen.push(NodePass { parent, broken, within, ..NodePass::default() });
         path.push((at as u32, after));
     }
     seen

@@ -1,37 +1,39 @@
-//! The bytes of each id, one after the other.
+//! The bytes of every token id, concatenated, with offsets.
 
 use crate::Error;
 
-/// Ids are below this: 64 times the largest vocabulary in use, and small enough that a damaged
-/// file cannot make us ask for gigabytes.
-pub(crate) const MOST_IDS: usize = 1 << 24;
+/// Upper bound on ids: 64 times the largest vocabulary in use, and small enough that a damaged file
+/// cannot make us allocate gigabytes.
+pub(crate) const MAX_IDS: usize = 1 << 24;
 
-/// The longest token, in bytes; depths in the tree have 16 bits.
-const LONGEST: usize = u16::MAX as usize;
+/// Maximum length of a token, in bytes. Trie depths have 16 bits.
+const MAX_TOKEN_BYTES: usize = u16::MAX as usize;
 
-/// All tokens' bytes together; nodes of the tree and positions have 32 bits.
-const MOST_BYTES: usize = u32::MAX as usize / 2;
+/// Maximum length of all tokens together, in bytes. Trie nodes and offsets have 32 bits.
+const MAX_TOTAL_BYTES: usize = u32::MAX as usize / 2;
 
-/// Token bytes. Ids without bytes are the special tokens.
+/// The bytes of every token. Ids without bytes are the special tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tokens {
+pub(crate) struct TokenBytes {
     pub(crate) bytes: Vec<u8>,
-    /// Per id where its bytes begin; one more entry at the end.
+    /// Per id, the start of its bytes; one more entry at the end.
     pub(crate) offsets: Vec<u32>,
-    /// Names of special tokens, where they are known.
+    /// Names and ids of the special tokens, as far as known.
     pub(crate) names: Vec<(String, u32)>,
-    /// What a user should know about how the tokens were read.
+    /// Remarks for the user about how the tokens were read.
     pub(crate) notes: Vec<String>,
 }
 
-impl Tokens {
+impl TokenBytes {
     /// Lays out the bytes of each id.
-    pub(crate) fn new<'a>(given: impl Iterator<Item = Option<&'a [u8]>>) -> Result<Tokens, Error> {
-        let mut tokens = Tokens { offsets: vec![0], ..Tokens::default() };
+    pub(crate) fn new<'a>(
+        given: impl Iterator<Item = Option<&'a [u8]>>,
+    ) -> Result<TokenBytes, Error> {
+        let mut tokens = TokenBytes { offsets: vec![0], ..TokenBytes::default() };
         let mut empty = Vec::new();
         for (id, token) in given.enumerate() {
-            if id == MOST_IDS {
-                return Err(Error::new(format!("there are more than {MOST_IDS} ids")));
+            if id == MAX_IDS {
+                return Err(Error::new(format!("there are more than {MAX_IDS} ids")));
             }
             if token.is_some_and(<[u8]>::is_empty) {
                 empty.push(id as u32);
@@ -47,27 +49,27 @@ impl Tokens {
 
     /// Appends the bytes of the next id.
     pub(crate) fn push(&mut self, token: &[u8]) -> Result<(), Error> {
-        if token.len() > LONGEST {
+        if token.len() > MAX_TOKEN_BYTES {
             let (id, length) = (self.len(), token.len());
             return Err(Error::new(format!(
-                "token {id} has {length} bytes, at most {LONGEST} can be read"
+                "token {id} has {length} bytes, at most {MAX_TOKEN_BYTES} can be read"
             )));
         }
-        if self.bytes.len() + token.len() > MOST_BYTES {
-            return Err(Error::new(format!("the tokens have more than {MOST_BYTES} bytes")));
+        if self.bytes.len() + token.len() > MAX_TOTAL_BYTES {
+            return Err(Error::new(format!("the tokens have more than {MAX_TOTAL_BYTES} bytes")));
         }
         self.bytes.extend_from_slice(token);
         self.offsets.push(self.bytes.len() as u32);
         Ok(())
     }
 
-    /// The same tokens, where the given ids, ascending, have no bytes.
-    pub(crate) fn without(&self, ids: &[u32]) -> Tokens {
-        let mut tokens = Tokens {
+    /// Returns a copy in which the given ids, ascending, have no bytes.
+    pub(crate) fn without(&self, ids: &[u32]) -> TokenBytes {
+        let mut tokens = TokenBytes {
             offsets: vec![0],
             names: self.names.clone(),
             notes: self.notes.clone(),
-            ..Tokens::default()
+            ..TokenBytes::default()
         };
         let mut lost = Vec::new();
         for id in 0..self.len() as u32 {
@@ -83,7 +85,7 @@ impl Tokens {
         tokens
     }
 
-    /// Notes something about some ids, if there are any.
+    /// Adds a remark about `ids`, if there are any.
     pub(crate) fn note(&mut self, ids: &[u32], what: &str) {
         const SHOWN: usize = 8;
         let shown: Vec<String> = ids.iter().take(SHOWN).map(u32::to_string).collect();
@@ -108,7 +110,7 @@ impl Tokens {
         (start < end).then(|| &self.bytes[start as usize..end as usize])
     }
 
-    /// Tokens that have bytes.
+    /// Iterates over the tokens that have bytes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &[u8])> {
         (0..self.len() as u32).filter_map(|id| Some((id, self.get(id)?)))
     }

@@ -1,23 +1,23 @@
-//! All tokens as a prefix tree, laid out for whole walks and for single look-ups.
+//! The prefix tree of all tokens, laid out for whole walks and for single look-ups.
 
-use crate::flat_trie::{self, Flat, Node};
-use crate::subtree_signature::{Below, Signature};
+use crate::flat_trie::{self, FlatTrie, TrieNode};
+use crate::subtree_signature::{SubtreeSignature, SubtreeSignatures};
 
 /// The prefix tree of a vocabulary's tokens.
 #[derive(Debug)]
-pub struct Trie {
-    flat: Flat,
+pub struct TokenTrie {
+    flat: FlatTrie,
     order: Vec<u32>,
     rank: Vec<u32>,
     duplicates: Vec<(u32, u32)>,
     spare: u32,
-    below: Below,
+    below: SubtreeSignatures,
 }
 
-impl Trie {
-    /// Builds the tree of tokens `(id, bytes)`; `len` is one more than the largest id there may be.
-    pub(crate) fn new(tokens: &[(u32, &[u8])], len: usize) -> Trie {
-        let mut order = flat_trie::sorted(tokens.len(), |at| tokens[at].1);
+impl TokenTrie {
+    /// Builds the trie of tokens `(id, bytes)`. `len` is one more than the largest possible id.
+    pub(crate) fn new(tokens: &[(u32, &[u8])], len: usize) -> TokenTrie {
+        let mut order = flat_trie::sorted_positions(tokens.len(), |at| tokens[at].1);
         let spare = (len.div_ceil(32) * 32) as u32;
         let mut duplicates = Vec::new();
         let mut distinct: Vec<(&[u8], u32)> = Vec::with_capacity(tokens.len());
@@ -36,108 +36,111 @@ impl Trie {
             }
         }
         order.iter_mut().for_each(|at| *at = tokens[*at as usize].0);
-        let flat = Flat::new(distinct.into_iter(), spare);
+        let flat = FlatTrie::new(distinct.into_iter(), spare);
         let rank = ranks(flat.nodes(), &counts);
-        let below = Below::new(flat.nodes());
-        Trie { flat, order, rank, duplicates, spare, below }
+        let below = SubtreeSignatures::new(flat.nodes());
+        TokenTrie { flat, order, rank, duplicates, spare, below }
     }
 
-    /// Nodes in depth-first order. [`Node::word`] and [`Node::slot`] hold a token id; where several
-    /// tokens have the same bytes it is the lowest, see [`Trie::duplicates`].
+    /// Returns the nodes in depth-first order. [`TrieNode::word`] and [`TrieNode::slot`] hold a
+    /// token id. If several tokens have the same bytes it is the lowest; see
+    /// [`TokenTrie::duplicates`].
     #[inline]
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[TrieNode] {
         self.flat.nodes()
     }
 
-    /// Token ids in depth-first order, that is sorted by bytes, then by id. The tokens of a subtree
-    /// are one slice of it.
+    /// Returns the token ids in depth-first order, that is sorted by bytes, then by id. The tokens
+    /// of a subtree are one slice of it.
     #[inline]
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// Per node how many tokens come before it in [`Trie::order`]; one more entry at the end.
+    /// Returns, per node, the number of tokens before it in [`TokenTrie::order`]; one more entry at
+    /// the end.
     #[inline]
     pub fn rank(&self) -> &[u32] {
         &self.rank
     }
 
-    /// Tokens that end at a node: none, one, or several with the same bytes.
+    /// Returns the tokens that end at a node: none, one, or several with the same bytes.
     #[inline]
     pub fn tokens_at(&self, node: u32) -> &[u32] {
         &self.order[self.rank[node as usize] as usize..self.rank[node as usize + 1] as usize]
     }
 
-    /// Tokens that end strictly below a node.
+    /// Returns the tokens that end strictly below a node.
     #[inline]
     pub fn tokens_below(&self, node: u32) -> &[u32] {
         let end = self.nodes()[node as usize].end();
         &self.order[self.rank[node as usize + 1] as usize..self.rank[end as usize] as usize]
     }
 
-    /// Bytes of a node's children, ascending, and their nodes.
+    /// Returns the bytes of a node's children, ascending, and the children.
     #[inline]
     pub fn children(&self, node: u32) -> (&[u8], &[u32]) {
         self.flat.children(node)
     }
 
-    /// The child of a node along a byte.
+    /// Returns the child of a node along a byte.
     #[inline]
     pub fn child(&self, node: u32, byte: u8) -> Option<u32> {
         self.flat.child(node, byte)
     }
 
-    /// The node of one byte.
+    /// Returns the node of a first byte.
     #[inline]
     pub fn root_child(&self, byte: u8) -> Option<u32> {
         self.flat.root(byte)
     }
 
-    /// The node that `bytes` lead to.
+    /// Returns the node that `bytes` lead to.
     pub fn find(&self, bytes: &[u8]) -> Option<u32> {
         let (&first, rest) = bytes.split_first()?;
         rest.iter().try_fold(self.root_child(first)?, |node, &byte| self.child(node, byte))
     }
 
-    /// What the bytes strictly below a node are like.
+    /// Returns the signature of the bytes strictly below a node.
     #[inline]
-    pub fn signature(&self, node: u32) -> &Signature {
+    pub fn signature(&self, node: u32) -> &SubtreeSignature {
         self.below.signature(node)
     }
 
-    /// Per node the number of its signature; equal numbers are equal signatures.
+    /// Returns, per node, the number of its signature. Equal numbers mean equal signatures.
     #[inline]
     pub fn signature_ids(&self) -> &[u32] {
         self.below.ids()
     }
 
-    /// All signatures, by number.
+    /// Returns all signatures, indexed by number.
     #[inline]
-    pub fn signatures(&self) -> &[Signature] {
+    pub fn signatures(&self) -> &[SubtreeSignature] {
         self.below.signatures()
     }
 
-    /// Characters of the longest path strictly below a node; 65,535 may also mean more. It means
-    /// something only where the signature is not [`Signature::unclean`].
+    /// Returns the number of characters of the longest path strictly below a node, saturated at
+    /// 65,535. The value is meaningful only if the signature is not [`SubtreeSignature::unclean`].
     #[inline]
     pub fn most_characters_below(&self, node: u32) -> usize {
         self.below.most_characters(node)
     }
 
-    /// Pairs `(first, other)` of tokens with the same bytes, `first` the lowest id. A walk that
-    /// writes only [`Node::slot`] gives `other` the verdict of `first` afterwards.
+    /// Returns pairs `(first, other)` of tokens with the same bytes, `first` the lowest id. A walk
+    /// that writes only [`TrieNode::slot`] copies the verdict of `first` to `other` afterwards.
     #[inline]
     pub fn duplicates(&self) -> &[(u32, u32)] {
         &self.duplicates
     }
 
-    /// [`Node::slot`] of nodes without a token: the first bit of the word after the mask.
+    /// Returns the [`TrieNode::slot`] of nodes without a token: the first bit of the word after the
+    /// mask.
     #[inline]
-    pub fn spare(&self) -> u32 {
+    pub fn spare_slot(&self) -> u32 {
         self.spare
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.flat.memory_bytes()
             + 4 * (self.order.len() + self.rank.len())
@@ -146,8 +149,9 @@ impl Trie {
     }
 }
 
-/// How many tokens come before each node, given how many end at each node that ends some.
-fn ranks(nodes: &[Node], counts: &[u32]) -> Vec<u32> {
+/// Returns the number of tokens before each node, given the number of tokens at each node that ends
+/// some.
+fn ranks(nodes: &[TrieNode], counts: &[u32]) -> Vec<u32> {
     let mut counts = counts.iter();
     let mut rank = Vec::with_capacity(nodes.len() + 1);
     let mut before = 0;

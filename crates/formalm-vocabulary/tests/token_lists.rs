@@ -21,7 +21,7 @@ fn tokens_and_special_tokens() {
     assert_eq!(vocabulary.token_bytes(4), None);
     assert_eq!(vocabulary.token_bytes(u32::MAX), None);
     assert_eq!(vocabulary.end_token_ids(), [1]);
-    assert!(vocabulary.is_end(1) && !vocabulary.is_end(0));
+    assert!(vocabulary.is_end_token(1) && !vocabulary.is_end_token(0));
     assert_eq!(vocabulary.special_token_ids().collect::<Vec<_>>(), [1]);
     assert_eq!(vocabulary.longest_token_bytes(), 2);
     assert!(vocabulary.notes().is_empty());

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use formalm_automata::{CharSet, Cover};
-use formalm_vocabulary::{Crossings, Inside, Profile, Vocabulary};
+use formalm_vocabulary::{CharProfile, ClassExits, ProfileFilter, Vocabulary};
 use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;
@@ -98,11 +98,11 @@ fn charset() -> impl Strategy<Value = CharSet> {
     (some, any::<bool>()).prop_map(|(set, negate)| if negate { set.complement() } else { set })
 }
 
-fn inside(set: &CharSet) -> Inside {
+fn inside(set: &CharSet) -> ProfileFilter {
     let ascii = (0..128)
         .filter(|&byte| set.contains(byte as u8 as char))
         .fold(0, |all, byte| all | 1 << byte);
-    Inside::new(ascii, set.wide_cover())
+    ProfileFilter::new(ascii, set.wide_cover())
 }
 
 fn lies_in(bytes: &[u8], set: &CharSet) -> bool {
@@ -131,7 +131,7 @@ proptest! {
             let (node, number) = (trie.nodes()[at], at as u32);
             let here = ids(&|bytes| bytes == path);
             prop_assert_eq!(node.word(), here.first().copied());
-            prop_assert_eq!(node.slot(), here.first().copied().unwrap_or(trie.spare()));
+            prop_assert_eq!(node.slot(), here.first().copied().unwrap_or(trie.spare_slot()));
             prop_assert_eq!(trie.tokens_at(number), &here[..]);
             prop_assert_eq!(trie.tokens_below(number), &ids(&|bytes| bytes.len() > path.len() && bytes.starts_with(path))[..]);
             let below = paths[at..].iter().take_while(|other| other.starts_with(path)).count();
@@ -149,7 +149,7 @@ proptest! {
             }
         }
         prop_assert_eq!(trie.rank().len(), paths.len() + 1);
-        prop_assert_eq!(trie.spare() as usize, vocabulary.len().div_ceil(32) * 32);
+        prop_assert_eq!(trie.spare_slot() as usize, vocabulary.len().div_ceil(32) * 32);
         let mut others = BTreeSet::new();
         for &(first, other) in trie.duplicates() {
             prop_assert_eq!(vocabulary.token_bytes(first), vocabulary.token_bytes(other));
@@ -169,7 +169,7 @@ proptest! {
                 .collect();
             let signature = trie.signature(at as u32);
             prop_assert_eq!(signature.ascii(), ascii(&below.concat()));
-            prop_assert_eq!(signature.has_wide(), !below.concat().is_ascii());
+            prop_assert_eq!(signature.has_non_ascii(), !below.concat().is_ascii());
             let clean = below.iter().all(|rest| std::str::from_utf8(rest).is_ok());
             prop_assert!(signature.unclean() || clean);
             // Within a character the signature may say less; at its end it is exact.
@@ -185,10 +185,10 @@ proptest! {
 
     #[test]
     fn staying_tokens_are_those_within_the_set(Shown(vocabulary) in vocabulary(), set_of in charset()) {
-        let classes = vocabulary.classes();
+        let classes = vocabulary.class_masks();
         let mut out = vec![!0; vocabulary.len().div_ceil(32) + 2];
         let mut undecided = Vec::new();
-        classes.stay(&inside(&set_of), &mut out, &mut undecided);
+        classes.fill_mask(&inside(&set_of), &mut out, &mut undecided);
         let sure = set(&out);
         let expected: BTreeSet<u32> =
             tokens(&vocabulary).into_iter().filter(|(_, bytes)| lies_in(bytes, &set_of)).map(|(id, _)| id).collect();
@@ -206,22 +206,22 @@ proptest! {
 
     #[test]
     fn shapes_and_lengths(Shown(vocabulary) in vocabulary(), most in 0u32..40) {
-        let (classes, tokens) = (vocabulary.classes(), tokens(&vocabulary));
+        let (classes, tokens) = (vocabulary.class_masks(), tokens(&vocabulary));
         let mut ragged = BTreeMap::new();
-        for tail in classes.tails() {
+        for tail in classes.partial_chars() {
             prop_assert!((1..=3).contains(&tail.bytes().len()));
-            for token in classes.ragged(tail) {
+            for token in classes.tokens_with_partial_char(tail) {
                 ragged.insert(token.token, (tail.bytes(), token.before));
             }
         }
-        prop_assert_eq!(ragged.len(), classes.all_ragged().len());
-        let (mut clean, broken) = (set(classes.clean()), classes.broken());
+        prop_assert_eq!(ragged.len(), classes.partial_tokens().len());
+        let (mut clean, broken) = (set(classes.whole_char_tokens()), classes.broken_tokens());
         for &(id, bytes) in &tokens {
             match std::str::from_utf8(bytes) {
                 Ok(_) => prop_assert!(clean.remove(&id)),
                 Err(error) if error.error_len().is_none() => {
                     let (text, tail) = bytes.split_at(error.valid_up_to());
-                    let before = Profile::of(std::str::from_utf8(text).unwrap());
+                    let before = CharProfile::of(std::str::from_utf8(text).unwrap());
                     prop_assert_eq!(ragged.remove(&id), Some((tail, before)));
                 }
                 Err(_) => prop_assert!(broken.contains(&id)),
@@ -233,7 +233,7 @@ proptest! {
         prop_assert_eq!(vocabulary.longest_token_characters(), counts.values().copied().max().unwrap_or(0));
         let within = |most: usize| counts.iter().filter(|(_, count)| **count <= most).map(|(id, _)| *id).collect::<BTreeSet<_>>();
         for most in 0..=16 {
-            prop_assert_eq!(set(classes.at_most(most).unwrap()), within(most));
+            prop_assert_eq!(set(classes.at_most_characters(most).unwrap()), within(most));
         }
         let mut out = vec![!0; vocabulary.len().div_ceil(32)];
         classes.limit_characters(most, &mut out);
@@ -254,13 +254,13 @@ proptest! {
                     _ => before.is_ascii(),
                 };
                 if kept {
-                    let profile = Profile::of(text);
-                    prop_assert!(Crossings::keeps(after[0]));
+                    let profile = CharProfile::of(text);
+                    prop_assert!(ClassExits::covers_byte(after[0]));
                     expected.insert((id, after.to_vec(), profile.atoms, profile.ascii, profile.characters));
                 }
             }
         }
-        let crossings = vocabulary.classes().crossings();
+        let crossings = vocabulary.class_masks().exits();
         let mut found = BTreeSet::new();
         for byte in 0..=255u8 {
             let mut todo: Vec<(u32, Vec<u8>)> = crossings.root(byte).map(|root| (root, vec![byte])).into_iter().collect();
@@ -299,7 +299,7 @@ fn large_groups() {
         }
     }
     let vocabulary = Vocabulary::from_tokens(given, vec![]).unwrap();
-    assert!(vocabulary.classes().group_counts().1 > 0);
+    assert!(vocabulary.class_masks().group_counts().1 > 0);
     let sets = [
         CharSet::from_ranges([('a', 'z')]),
         CharSet::from_ranges([('a', 'm'), ('é', 'é')]),
@@ -312,7 +312,7 @@ fn large_groups() {
     for set_of in sets {
         let mut out = vec![0; vocabulary.len().div_ceil(32)];
         let mut undecided = Vec::new();
-        vocabulary.classes().stay(&inside(&set_of), &mut out, &mut undecided);
+        vocabulary.class_masks().fill_mask(&inside(&set_of), &mut out, &mut undecided);
         let mut found = set(&out);
         found.extend(
             undecided.iter().filter(|id| lies_in(vocabulary.token_bytes(**id).unwrap(), &set_of)),
@@ -328,7 +328,7 @@ fn large_groups() {
 
 #[test]
 fn covers_of_one_character() {
-    let inside = Inside::new(1 << b'a', [Cover::None; 4]);
-    let profile = Profile::of("aaa");
-    assert_eq!(inside.judge(profile.atoms, profile.ascii), Cover::Full);
+    let inside = ProfileFilter::new(1 << b'a', [Cover::None; 4]);
+    let profile = CharProfile::of("aaa");
+    assert_eq!(inside.cover(profile.atoms, profile.ascii), Cover::Full);
 }

@@ -31,7 +31,7 @@ impl Pairs {
         let (state, place) = self.parts(pair);
         let splitter = context.encoder.splitter();
         let mut list = Vec::new();
-        if context.special.is_empty() || !splitter.ends(place) {
+        if context.special.is_empty() || !splitter.may_end(place) {
             return Ok(list);
         }
         for (token, bytes) in context.special {

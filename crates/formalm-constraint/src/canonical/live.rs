@@ -9,7 +9,7 @@ mod witnesses;
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, Resource};
-use formalm_vocabulary::bpe::{Kind, Mark, Path, TokenSet};
+use formalm_vocabulary::bpe::{Boundary, PretokenState, TokenOrigin, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::witnesses::{first_clean, first_witnesses};
@@ -18,7 +18,7 @@ use super::reach::Reaches;
 use super::sets::Member;
 use super::walks::{self, Goal, Tokens};
 use super::{Context, FEW, MOST_STEPS};
-use crate::mask::{Words, patch};
+use crate::mask::{MaskWords, patch};
 
 /// Positions that one search may look at.
 const MOST_POSITIONS: usize = 500_000;
@@ -67,13 +67,13 @@ impl Liveness {
         last: u32,
     ) -> Result<Option<bool>, Error> {
         let encoder = context.encoder;
-        if encoder.may_end(member.path) && pairs.is_clean(context, member.pair)? {
+        if encoder.pretoken_may_end(member.path) && pairs.is_clean(context, member.pair)? {
             return Ok(Some(true));
         }
         // Nothing goes on with an added token, or with a piece that is taken whole.
-        let complete = encoder.splitter().is_added(pairs.parts(member.pair).1);
+        let complete = encoder.splitter().is_in_added_token(pairs.parts(member.pair).1);
         if complete
-            || encoder.must_end(member.path)
+            || encoder.pretoken_must_end(member.path)
             || !pairs.is_productive(context, member.pair)?
         {
             return Ok(Some(false));
@@ -120,18 +120,19 @@ impl Liveness {
         let (state, place) = pairs.parts(pair);
         let (encoder, splitter) = (context.encoder, context.encoder.splitter());
         let mut found = Vec::new();
-        if splitter.is_between(place) || splitter.is_added(place) {
+        if splitter.is_between_characters(place) || splitter.is_in_added_token(place) {
             return Ok(found);
         }
         for byte in context.machine.live_bytes(state)?.iter() {
             let Some(symbol) = encoder.symbol(byte) else { break };
-            let plain = encoder.kind(symbol) == Kind::Merged
-                && encoder.path(Path::PLAIN, symbol, false) == Some(Path::PLAIN);
-            let Some(next) = pairs.step(context, pair, (byte, Mark::Inside))? else { continue };
+            let plain = encoder.origin(symbol) == TokenOrigin::Merged
+                && encoder.pretoken_step(PretokenState::PLAIN, symbol, false)
+                    == Some(PretokenState::PLAIN);
+            let Some(next) = pairs.step(context, pair, (byte, Boundary::Inside))? else { continue };
             let (_, place) = pairs.parts(next);
             let leads = plain
-                && !splitter.is_added(place)
-                && match splitter.is_between(place) {
+                && !splitter.is_in_added_token(place)
+                && match splitter.is_between_characters(place) {
                     true => pairs.is_clean(context, next)?,
                     false => {
                         let further = self.witnesses(context, pairs, next)?;
@@ -170,7 +171,7 @@ impl Liveness {
         while let Some(at) = left.pop() {
             check_deadline()?;
             let (member, last, _) = came[at];
-            let groups = self.groups(context, pairs, member, Mark::Inside)?;
+            let groups = self.groups(context, pairs, member, Boundary::Inside)?;
             if let Some((next, token)) = first_clean(context, pairs, &groups, last)? {
                 came.push((next, token, at));
                 self.trace(&came);
@@ -232,7 +233,7 @@ impl Liveness {
         context: Context<'_, K>,
         pairs: &mut Pairs,
         member: Member,
-        mark: Mark,
+        mark: Boundary,
     ) -> Result<Groups, Error> {
         let (state, place) = pairs.parts(member.pair);
         let from = Goal { state, place, path: member.path };
@@ -254,18 +255,18 @@ impl Liveness {
         context: Context<'_, K>,
         pairs: &mut Pairs,
         member: Member,
-        (inside, begins): (&mut Words, &mut Words),
+        (inside, begins): (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
-        if !context.encoder.must_end(member.path) {
-            for (next, tokens) in self.groups(context, pairs, member, Mark::Inside)? {
+        if !context.encoder.pretoken_must_end(member.path) {
+            for (next, tokens) in self.groups(context, pairs, member, Boundary::Inside)? {
                 self.keep_live(context, pairs, next, &tokens, inside)?;
             }
         }
-        if context.encoder.may_end(member.path) {
+        if context.encoder.pretoken_may_end(member.path) {
             for (token, _) in pairs.behind_special(context, member.pair)? {
                 patch(begins, &[token], &[]);
             }
-            for mark in [Mark::Piece, Mark::Added] {
+            for mark in [Boundary::Pretoken, Boundary::Added] {
                 for (next, tokens) in self.groups(context, pairs, member, mark)? {
                     self.keep_live(context, pairs, next, &tokens, begins)?;
                 }
@@ -281,10 +282,10 @@ impl Liveness {
         pairs: &mut Pairs,
         next: Member,
         tokens: &TokenSet,
-        words: &mut Words,
+        words: &mut MaskWords,
     ) -> Result<(), Error> {
-        if context.encoder.may_end(next.path) && pairs.is_clean(context, next.pair)? {
-            tokens.join(words);
+        if context.encoder.pretoken_may_end(next.path) && pairs.is_clean(context, next.pair)? {
+            tokens.add_to(words);
             return Ok(());
         }
         if let TokenSet::List(list) = tokens
@@ -307,9 +308,9 @@ impl Liveness {
         pairs: &mut Pairs,
         next: Member,
         mut left: TokenSet,
-        words: &mut Words,
+        words: &mut MaskWords,
     ) -> Result<(), Error> {
-        let added = context.encoder.splitter().is_added(pairs.parts(next.pair).1);
+        let added = context.encoder.splitter().is_in_added_token(pairs.parts(next.pair).1);
         let may_witness = next == Member::new(next.pair) && !added;
         let mut known = 0;
         loop {
@@ -317,7 +318,7 @@ impl Liveness {
             if may_witness {
                 let witnesses = self.witnesses(context, pairs, next.pair)?;
                 for &witness in &witnesses[known..] {
-                    let before = context.encoder.beside(context.vocabulary, witness, false);
+                    let before = context.encoder.forbidden_mask(context.vocabulary, witness, false);
                     left = settled(left, &before, words);
                 }
                 known = witnesses.len();
@@ -344,7 +345,7 @@ impl Liveness {
 }
 
 /// Sets those of some tokens that are not in a bitmask, and hands out the others.
-fn settled(tokens: TokenSet, before: &Words, words: &mut Words) -> TokenSet {
+fn settled(tokens: TokenSet, before: &MaskWords, words: &mut MaskWords) -> TokenSet {
     match tokens {
         TokenSet::Mask(mut mask) => {
             for ((left, before), word) in mask.iter_mut().zip(before).zip(words) {

@@ -24,10 +24,10 @@ use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{Chunks, Error, Keys, Lock, Machine, StateId};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::Encoder;
+use formalm_vocabulary::bpe::BpeEncoder;
 
 use crate::epoch::Unfollowed;
-use crate::mask::{Mask, Words, patch};
+use crate::mask::{Mask, MaskWords, patch};
 use crate::memo::Memo;
 use positions::Positions;
 use search::{Here, Search};
@@ -57,7 +57,7 @@ struct Grown<K> {
 /// The canonical tokenizations of a language.
 #[derive(Debug)]
 pub(crate) struct Canonical<K> {
-    encoder: Arc<Encoder>,
+    encoder: Arc<BpeEncoder>,
     /// In which special tokens have no bytes.
     vocabulary: Arc<Vocabulary>,
     /// Special tokens that may stand between texts, with their bytes.
@@ -76,7 +76,7 @@ pub(crate) struct Context<'a, K: Keys> {
     pub(crate) keys: &'a K,
     pub(crate) machine: &'a K::Machine,
     pub(crate) vocabulary: &'a Vocabulary,
-    pub(crate) encoder: &'a Encoder,
+    pub(crate) encoder: &'a BpeEncoder,
     pub(crate) special: &'a [(u32, Vec<u8>)],
 }
 
@@ -96,12 +96,12 @@ impl<K: Keys> Canonical<K> {
     /// `begins`, and no member has canonical tokens; [`Error::Limit`].
     pub(crate) fn new(
         keys: &K,
-        (vocabulary, encoder): (&Arc<Vocabulary>, Arc<Encoder>),
+        (vocabulary, encoder): (&Arc<Vocabulary>, Arc<BpeEncoder>),
         memory_limit_bytes: usize,
         begins: bool,
     ) -> Result<Canonical<K>, Error> {
-        let plain = vocabulary.plain();
-        let special = match vocabulary.has_special() {
+        let plain = vocabulary.without_special_bytes();
+        let special = match vocabulary.has_special_bytes() {
             false => Vec::new(),
             true => (0..vocabulary.len() as u32)
                 .filter(|&token| plain.token_bytes(token).is_none())
@@ -194,7 +194,8 @@ impl<K: Keys> Canonical<K> {
         let mut accepting = false;
         for member in &members {
             let (state, place) = positions.parts(member.pair);
-            let may_end = self.encoder.splitter().ends(place) && self.encoder.may_end(member.path);
+            let may_end = self.encoder.splitter().may_end(place)
+                && self.encoder.pretoken_may_end(member.path);
             accepting = accepting || (may_end && machine.is_accepting(state)?);
         }
         let masked = members.iter().map(|&Member { pair, path }| {
@@ -289,7 +290,7 @@ impl<K: Keys> Canonical<K> {
         &self,
         keys: &K,
         (state, last): (StateId, u32),
-        out: &mut Words,
+        out: &mut MaskWords,
     ) -> Result<(), Error> {
         let members = self.members(state);
         out.fill(0);
@@ -320,8 +321,8 @@ impl<K: Keys> Canonical<K> {
             // The masks may be there although the key was never asked for.
             keys.key(inner)?;
             let unsure = match keys.is_unsure(inner) {
-                true => self.vocabulary.joins_items(),
-                false => self.vocabulary.whole_items(),
+                true => self.vocabulary.item_joining_tokens(),
+                false => self.vocabulary.whole_item_tokens(),
             };
             for &token in unsure {
                 match self.allows(keys, (state, last), token)? {
@@ -358,14 +359,14 @@ impl<K: Keys> Canonical<K> {
     }
 
     /// Clears what may not follow a token within a piece.
-    fn clear_after(&self, last: u32, out: &mut Words) {
+    fn clear_after(&self, last: u32, out: &mut MaskWords) {
         let mut count = 0;
-        self.encoder.not_after(last, |tokens| count += tokens.len());
+        self.encoder.forbidden_after(last, |tokens| count += tokens.len());
         if count <= MANY {
-            self.encoder.not_after(last, |tokens| patch(out, &[], tokens));
+            self.encoder.forbidden_after(last, |tokens| patch(out, &[], tokens));
             return;
         }
-        let row = self.encoder.beside(&self.vocabulary, last, true);
+        let row = self.encoder.forbidden_mask(&self.vocabulary, last, true);
         for (word, forbidden) in out.iter_mut().zip(&*row) {
             *word &= !forbidden;
         }

@@ -8,7 +8,7 @@ mod ways;
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, Resource, StateId};
-use formalm_vocabulary::bpe::{MARKS, Mark, Place};
+use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Context, MOST_STEPS};
@@ -30,10 +30,10 @@ enum Known {
 /// The pairs met so far.
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
-    ids: FxHashMap<(u32, Place), Pair>,
+    ids: FxHashMap<(u32, SplitterState), Pair>,
     /// Of a machine with a stack the state that serves for all of a key.
     common: FxHashMap<u32, StateId>,
-    list: Vec<(StateId, Place)>,
+    list: Vec<(StateId, SplitterState)>,
     productive: Vec<Known>,
     clean: Vec<Known>,
     /// Pairs taken for productive, as a bounded search found nothing.
@@ -44,7 +44,7 @@ pub(crate) struct Pairs {
 
 impl Pairs {
     /// The pair of a state and a place.
-    pub(crate) fn intern(&mut self, state: StateId, place: Place) -> Result<Pair, Error> {
+    pub(crate) fn intern(&mut self, state: StateId, place: SplitterState) -> Result<Pair, Error> {
         let next = self.list.len();
         if next >= MOST_PAIRS {
             return Err(Error::Limit {
@@ -81,7 +81,7 @@ impl Pairs {
 
     /// The state and the place of a pair.
     #[inline]
-    pub(crate) fn parts(&self, pair: Pair) -> (StateId, Place) {
+    pub(crate) fn parts(&self, pair: Pair) -> (StateId, SplitterState) {
         self.list[pair as usize]
     }
 
@@ -90,7 +90,7 @@ impl Pairs {
         &mut self,
         context: Context<'_, K>,
         pair: Pair,
-        (byte, mark): (u8, Mark),
+        (byte, mark): (u8, Boundary),
     ) -> Result<Option<Pair>, Error> {
         let (state, place) = self.parts(pair);
         let Some(place) = context.encoder.splitter().step(place, byte, mark) else {
@@ -107,7 +107,7 @@ impl Pairs {
 
     fn is_end<K: Keys>(&self, context: Context<'_, K>, pair: Pair) -> Result<bool, Error> {
         let (state, place) = self.parts(pair);
-        Ok(context.encoder.splitter().ends(place) && context.machine.is_accepting(state)?)
+        Ok(context.encoder.splitter().may_end(place) && context.machine.is_accepting(state)?)
     }
 
     /// Whether some text completes a member from here and may be marked so.
@@ -170,7 +170,7 @@ impl Pairs {
         let live = context.machine.live_bytes(self.parts(pair).0)?;
         let mut list = Vec::new();
         for byte in live.iter() {
-            for mark in MARKS {
+            for mark in BOUNDARIES {
                 if let Some(next) = self.step(context, pair, (byte, mark))?
                     && !list.contains(&next)
                 {
@@ -211,7 +211,7 @@ impl Pairs {
             return Ok(true);
         }
         for byte in context.machine.live_bytes(self.parts(pair).0)?.iter() {
-            for mark in [Mark::Piece, Mark::Added] {
+            for mark in [Boundary::Pretoken, Boundary::Added] {
                 if let Some(next) = self.step(context, pair, (byte, mark))?
                     && self.is_productive(context, next)?
                 {

@@ -3,7 +3,7 @@
 //! What is looked at beyond them is numbered elsewhere ([`super::search`]), and forgotten.
 
 use formalm_automata::{Error, Keys, Machine, StateId};
-use formalm_vocabulary::bpe::Place;
+use formalm_vocabulary::bpe::SplitterState;
 use rustc_hash::FxHashMap;
 
 /// Where a text has come to, by number.
@@ -12,15 +12,15 @@ pub(crate) type Position = u32;
 /// The positions that texts have come to.
 #[derive(Debug, Default)]
 pub(crate) struct Positions {
-    ids: FxHashMap<(u32, Place), Position>,
-    list: Vec<(StateId, Place)>,
+    ids: FxHashMap<(u32, SplitterState), Position>,
+    list: Vec<(StateId, SplitterState)>,
     /// Of a machine with a stack the state that serves for all of a key.
     common: FxHashMap<u32, StateId>,
 }
 
 impl Positions {
     /// The number of a state with a place.
-    pub(crate) fn intern(&mut self, state: StateId, place: Place) -> Position {
+    pub(crate) fn intern(&mut self, state: StateId, place: SplitterState) -> Position {
         let next = self.list.len() as Position;
         let position = *self.ids.entry((state.number(), place)).or_insert(next);
         if position == next {
@@ -31,7 +31,7 @@ impl Positions {
 
     /// The state and the place of a position.
     #[inline]
-    pub(crate) fn parts(&self, position: Position) -> (StateId, Place) {
+    pub(crate) fn parts(&self, position: Position) -> (StateId, SplitterState) {
         self.list[position as usize]
     }
 

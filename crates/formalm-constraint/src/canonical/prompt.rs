@@ -1,13 +1,13 @@
 //! Where a tokenizer's marked text is after tokens that are given.
 
 use formalm_automata::Keys;
-use formalm_vocabulary::bpe::{Kind, MARKS, Mark, Path, Place};
+use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, SplitterState, TokenOrigin};
 
 use super::walks::fits_kind;
 use super::{Context, NONE};
 
 /// What may be true of a text after tokens: places with the tokens of the current piece.
-type Places = Vec<(Place, Path)>;
+type Places = Vec<(SplitterState, PretokenState)>;
 
 /// What may be true after tokens, none of them special, that begin a text.
 ///
@@ -16,7 +16,7 @@ type Places = Vec<(Place, Path)>;
 /// How many of the tokens some text begins with, if not all.
 pub(super) fn places<K: Keys>(context: Context<'_, K>, tokens: &[u32]) -> Result<Places, usize> {
     let encoder = context.encoder;
-    let mut places: Places = vec![(encoder.splitter().start(), Path::PLAIN)];
+    let mut places: Places = vec![(encoder.splitter().start(), PretokenState::PLAIN)];
     let mut last = NONE;
     for (at, &token) in tokens.iter().enumerate() {
         let mut next = Places::new();
@@ -38,31 +38,32 @@ pub(super) fn places<K: Keys>(context: Context<'_, K>, tokens: &[u32]) -> Result
 /// Where one token leads, neighbours considered.
 pub(super) fn after<K: Keys>(
     context: Context<'_, K>,
-    (place, path): (Place, Path),
+    (place, path): (SplitterState, PretokenState),
     last: u32,
     token: u32,
-) -> impl Iterator<Item = (Place, Path)> {
+) -> impl Iterator<Item = (SplitterState, PretokenState)> {
     let encoder = context.encoder;
     let splitter = encoder.splitter();
-    let kind = encoder.kind(token);
+    let kind = encoder.origin(token);
     let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
-    MARKS.into_iter().filter_map(move |mark| {
-        let begins = mark != Mark::Inside;
+    BOUNDARIES.into_iter().filter_map(move |mark| {
+        let begins = mark != Boundary::Inside;
         let fits = match begins {
-            true => encoder.may_end(path),
+            true => encoder.pretoken_may_end(path),
             false => encoder.may_follow(last, token),
         };
         if !fits || bytes.is_empty() {
             return None;
         }
-        let path = encoder.path(path, token, begins)?;
+        let path = encoder.pretoken_step(path, token, begins)?;
         let place = match kind {
-            Kind::Byte(byte) => splitter.step_alone(place, byte, mark),
+            TokenOrigin::Byte(byte) => splitter.step_byte_token(place, byte, mark),
             _ => bytes.iter().enumerate().try_fold(place, |place, (at, &byte)| {
-                splitter.step(place, byte, if at == 0 { mark } else { Mark::Inside })
+                splitter.step(place, byte, if at == 0 { mark } else { Boundary::Inside })
             }),
         };
-        let place = place.filter(|&place| fits_kind(kind, mark, splitter.is_added(place)))?;
+        let place =
+            place.filter(|&place| fits_kind(kind, mark, splitter.is_in_added_token(place)))?;
         Some((place, path))
     })
 }

@@ -2,14 +2,14 @@
 //! machines with a stack once for each key.
 //!
 //! Most tokens read in a text that a language leaves free lead back to the state they are read in.
-//! Those are the same for all states that stay on the same characters ([`Exits`]); the others are
+//! Those are the same for all states that stay on the same characters ([`ExitTargets`]); the others are
 //! read from where they leave these characters. Below there a walk takes tokens as whole subtrees
 //! of the vocabulary, where the bytes below a node spell characters on which the state stays.
 
 use std::sync::Arc;
 
 use formalm_automata::{Error, KeyId, Keys, Machine, Plainly, Purpose, StateId, Steps};
-use formalm_vocabulary::bpe::{Passages, Stay, TokenSet};
+use formalm_vocabulary::bpe::{CoarseCharClass, TokenSet, TokenTransitions};
 use rustc_hash::FxHashMap;
 
 use super::Context;
@@ -23,7 +23,7 @@ const MOST_BYTES: usize = 16 << 20;
 pub(crate) struct Reach {
     /// The characters on which the state stays, if there are any: tokens with a passage that have
     /// no others lead back to it.
-    pub(crate) stay: Option<Stay>,
+    pub(crate) stay: Option<CoarseCharClass>,
     /// The others with a passage, by the state they lead to.
     pub(crate) groups: Vec<(StateId, Arc<TokenSet>)>,
     /// Tokens without one that begin where a character does.
@@ -46,7 +46,7 @@ impl Reaches {
     pub(crate) fn of<K: Keys>(
         &mut self,
         context: Context<'_, K>,
-        passages: &Passages,
+        passages: &TokenTransitions,
         state: StateId,
     ) -> Result<Arc<Reach>, Error> {
         if let Some(known) = self.known.get(&state.number()) {
@@ -79,7 +79,7 @@ impl Reaches {
             groups.extend(there.ok().map(|there| (there, tokens)));
         }
         let mut odd = Vec::new();
-        for &token in context.encoder.odd_tokens(vocabulary) {
+        for &token in context.encoder.untabulated_tokens(vocabulary) {
             let bytes = vocabulary.token_bytes(token).unwrap_or_default();
             if !bytes.is_empty()
                 && let Ok(next) = machine.walk(state, bytes)?
@@ -103,7 +103,7 @@ impl Reaches {
 /// Reads the tokens from a key.
 struct Reading<'a, K: Keys> {
     context: Context<'a, K>,
-    passages: &'a Passages,
+    passages: &'a TokenTransitions,
     key: KeyId,
 }
 

@@ -8,13 +8,13 @@
 use std::sync::Arc;
 
 use formalm_automata::{Error, Keys, Machine, StateId};
-use formalm_vocabulary::bpe::{Path, Place};
+use formalm_vocabulary::bpe::{PretokenState, SplitterState};
 
 use super::live::Liveness;
 use super::pairs::Pairs;
 use super::sets::Member;
 use super::{Context, prompt};
-use crate::mask::Words;
+use crate::mask::MaskWords;
 
 /// Memory of what was learnt, in bytes, beyond which the next question begins anew.
 const MOST_BYTES: usize = 24 << 20;
@@ -31,7 +31,7 @@ pub(crate) struct Search<K> {
 }
 
 /// Where a text has come to: a state of the language, and a place with the tokens of the piece.
-pub(crate) type Here = (StateId, Place, Path);
+pub(crate) type Here = (StateId, SplitterState, PretokenState);
 
 impl<K: Keys> Search<K> {
     /// A search that has learnt nothing.
@@ -68,7 +68,7 @@ impl<K: Keys> Search<K> {
     pub(crate) fn is_productive(
         &mut self,
         context: Context<'_, K>,
-        (state, place): (StateId, Place),
+        (state, place): (StateId, SplitterState),
     ) -> Result<bool, Error> {
         let (context, pairs, _, state) = self.enter(context, state)?;
         let pair = pairs.intern(state, place)?;
@@ -94,19 +94,19 @@ impl<K: Keys> Search<K> {
         context: Context<'_, K>,
         (state, place, path): Here,
         (last, token): (u32, u32),
-    ) -> Result<Vec<(Place, Path)>, Error> {
+    ) -> Result<Vec<(SplitterState, PretokenState)>, Error> {
         let mut list = Vec::new();
         let splitter = context.encoder.splitter();
         let special = context.special.iter().find(|one| one.0 == token);
         let (context, pairs, live, state) = self.enter(context, state)?;
         if let Some((_, bytes)) = special
-            && context.encoder.may_end(path)
-            && splitter.ends(place)
+            && context.encoder.pretoken_may_end(path)
+            && splitter.may_end(place)
             && let Ok(next) = context.machine.walk(state, bytes)?
         {
             let pair = pairs.intern(next, splitter.start())?;
             if pairs.is_productive(context, pair)? {
-                list.push((splitter.start(), Path::PLAIN));
+                list.push((splitter.start(), PretokenState::PLAIN));
             }
         }
         let Some(bytes) = context.vocabulary.token_bytes(token) else { return Ok(list) };
@@ -125,7 +125,7 @@ impl<K: Keys> Search<K> {
         &mut self,
         context: Context<'_, K>,
         (state, place, path): Here,
-        masks: (&mut Words, &mut Words),
+        masks: (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
         let (context, pairs, live, state) = self.enter(context, state)?;
         let member = Member { pair: pairs.intern(state, place)?, path };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_vocabulary::bpe::Path;
+use formalm_vocabulary::bpe::PretokenState;
 use rustc_hash::FxHashMap;
 
 use super::pairs::Pair;
@@ -13,12 +13,12 @@ use super::pairs::Pair;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Member {
     pub(crate) pair: Pair,
-    pub(crate) path: Path,
+    pub(crate) path: PretokenState,
 }
 
 impl Member {
     pub(crate) fn new(pair: Pair) -> Member {
-        Member { pair, path: Path::PLAIN }
+        Member { pair, path: PretokenState::PLAIN }
     }
 }
 

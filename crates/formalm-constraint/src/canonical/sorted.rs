@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Error, KeyId, Keys, Steps, every_character};
-use formalm_vocabulary::bpe::{Exits, Passages, Stay, TokenSet};
+use formalm_vocabulary::bpe::{CoarseCharClass, ExitTargets, TokenSet, TokenTransitions};
 use rustc_hash::FxHashMap;
 
 use super::Context;
@@ -18,7 +18,7 @@ const SMALL: u32 = 4;
 /// Where tokens with a passage lead from one key.
 #[derive(Debug)]
 pub(super) struct KeyReach {
-    pub(super) stay: Option<Stay>,
+    pub(super) stay: Option<CoarseCharClass>,
     pub(super) groups: Vec<Group>,
 }
 
@@ -85,7 +85,7 @@ impl Sorted {
         }
     }
 
-    fn finish(self, passages: &Passages) -> Vec<Group> {
+    fn finish(self, passages: &TokenTransitions) -> Vec<Group> {
         let kept = |Gathered { key, first, mut list, mask }: Gathered| {
             let tokens = match mask {
                 Some(mut words) => {
@@ -106,7 +106,7 @@ impl Sorted {
 /// Where tokens with a passage lead from a key.
 pub(super) fn reach<K: Keys>(
     context: Context<'_, K>,
-    passages: &Passages,
+    passages: &TokenTransitions,
     steps: &impl Steps,
     key: KeyId,
     loops: &mut FxHashMap<u32, Loops>,
@@ -116,7 +116,7 @@ pub(super) fn reach<K: Keys>(
     let stay = (loops.ascii != 0).then_some((loops.ascii, loops.wide));
     match stay {
         Some(stay) => {
-            let exits = context.encoder.exits(context.vocabulary, passages, stay);
+            let exits = context.encoder.exit_targets(context.vocabulary, passages, stay);
             walk.leave(key, &exits)?;
         }
         None => walk.all(key)?,
@@ -148,9 +148,9 @@ impl<K: Keys, S: Steps> Walk<'_, K, S> {
     }
 
     /// The tokens that leave the characters on which a key stays.
-    fn leave(&mut self, key: KeyId, exits: &Exits) -> Result<(), Error> {
+    fn leave(&mut self, key: KeyId, exits: &ExitTargets) -> Result<(), Error> {
         let words = self.context.vocabulary.len().div_ceil(32);
-        for exit in &exits.ways {
+        for exit in &exits.exits {
             let mut next = Some(key);
             for &byte in &exit.bytes {
                 next = match next {

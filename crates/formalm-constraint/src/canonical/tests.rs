@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use formalm_automata::{Automaton, Expression, Keys, Limits, Machine, Viability};
 use formalm_vocabulary::Vocabulary;
-use formalm_vocabulary::bpe::{Encoder, MARKS, Path};
+use formalm_vocabulary::bpe::{BOUNDARIES, BpeEncoder, PretokenState};
 use proptest::prelude::*;
 
 use super::Context;
@@ -55,7 +55,7 @@ fn file(pieces: &BTreeSet<String>, added: bool, whole: bool) -> String {
 }
 
 /// Where each token leads.
-fn sorted(groups: &Groups) -> BTreeMap<u32, (u32, u32, Path)> {
+fn sorted(groups: &Groups) -> BTreeMap<u32, (u32, u32, PretokenState)> {
     let mut found = BTreeMap::new();
     for (goal, tokens) in groups {
         tokens.find(|token| {
@@ -89,20 +89,20 @@ proptest! {
         }));
         let file = file(&pieces, added, whole);
         let vocabulary = Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap();
-        let encoder = Encoder::from_tokenizer_json(file.as_bytes()).unwrap();
+        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes()).unwrap();
         encoder.check(&vocabulary).unwrap();
         let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
         let machine = Automaton::new(&Expression::pattern(parsed), Limits::default()).unwrap();
         let keys = Viability::new(Arc::new(machine), vocabulary.longest_token_bytes());
         let (keys, machine, vocabulary, encoder) = (&keys, &**keys.machine(), &vocabulary, &encoder);
         let context = Context { keys, machine, vocabulary, encoder, special: &[] };
-        prop_assert!(encoder.passages(vocabulary).is_some());
+        prop_assert!(encoder.token_transitions(vocabulary).is_some());
         let mut reaches = Reaches::default();
         let place = encoder.splitter().start();
-        let mut goals = vec![Goal { state: machine.start(), place, path: Path::PLAIN }];
+        let mut goals = vec![Goal { state: machine.start(), place, path: PretokenState::PLAIN }];
         let mut at = 0;
         while at < goals.len().min(MOST_GOALS) {
-            for mark in MARKS {
+            for mark in BOUNDARIES {
                 let expected = plain_tokens(context, goals[at], mark).unwrap();
                 let found = tokens(context, &mut reaches, goals[at], mark).unwrap();
                 prop_assert_eq!(sorted(&found), sorted(&expected));

@@ -1,14 +1,17 @@
 //! Tokens by where they lead in a language and the marked text.
 //!
 //! Between characters what the language makes of tokens ([`Reaches`]) and what the cuts make of
-//! them ([`Landing`]) are known apart, each for many places of the other; a token leads to where
+//! them ([`TransitionTargets`]) are known apart, each for many places of the other; a token leads to where
 //! both say. Inside of a character few tokens go on, and a walk along the vocabulary finds them.
 
 use std::sync::Arc;
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, StateId};
-use formalm_vocabulary::bpe::{Kind, Landed, Landing, Mark, Passages, Path, Place, TokenSet};
+use formalm_vocabulary::bpe::{
+    Boundary, PretokenState, SplitterState, TokenOrigin, TokenSet, TokenTransitions, TokensByState,
+    TransitionTargets,
+};
 use rustc_hash::FxHashMap;
 
 use super::Context;
@@ -21,8 +24,8 @@ const RECENT: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Goal {
     pub(crate) state: StateId,
-    pub(crate) place: Place,
-    pub(crate) path: Path,
+    pub(crate) place: SplitterState,
+    pub(crate) path: PretokenState,
 }
 
 /// Tokens by where they lead.
@@ -32,7 +35,7 @@ pub(crate) type Groups = Vec<(Goal, Tokens)>;
 #[derive(Debug)]
 pub(crate) enum Tokens {
     Own(TokenSet),
-    Shared(Arc<Landed>, usize),
+    Shared(Arc<TokensByState>, usize),
 }
 
 impl std::ops::Deref for Tokens {
@@ -60,28 +63,28 @@ pub(crate) fn tokens<K: Keys>(
     context: Context<'_, K>,
     reaches: &mut Reaches,
     from: Goal,
-    mark: Mark,
+    mark: Boundary,
 ) -> Result<Groups, Error> {
     let mut groups = Groups::new();
-    if mark == Mark::Inside && context.encoder.must_end(from.path) {
+    if mark == Boundary::Inside && context.encoder.pretoken_must_end(from.path) {
         return Ok(groups);
     }
     let mut walk = Walk::default();
     walk.bytes(context, from, mark)?;
-    if !context.encoder.splitter().is_between(from.place) {
+    if !context.encoder.splitter().is_between_characters(from.place) {
         // Only what goes on with the character.
         walk.trie(context, from, mark, 0x80..=0xbf)?;
-    } else if let Some(passages) = context.encoder.passages(context.vocabulary) {
+    } else if let Some(passages) = context.encoder.token_transitions(context.vocabulary) {
         let reach = reaches.of(context, passages, from.state)?;
         let (vocabulary, start) = (context.vocabulary, (from.place, mark));
-        let landing = context.encoder.landing(vocabulary, passages, start);
+        let landing = context.encoder.transition_targets(vocabulary, passages, start);
         walk.listed(passages, &reach, &landing);
         walk.odd(context, &reach, from, mark);
         groups = dense(&reach, &landing);
         if let Some(stay) = reach.stay {
-            let joined = context.encoder.joined(vocabulary, passages, stay, start);
+            let joined = context.encoder.targets_within_class(vocabulary, passages, stay, start);
             for (at, &(place, _)) in joined.iter().enumerate() {
-                let goal = Goal { state: from.state, place, path: Path::PLAIN };
+                let goal = Goal { state: from.state, place, path: PretokenState::PLAIN };
                 groups.push((goal, Tokens::Shared(Arc::clone(&joined), at)));
             }
         }
@@ -99,7 +102,7 @@ pub(crate) fn tokens<K: Keys>(
 pub(crate) fn plain_tokens<K: Keys>(
     context: Context<'_, K>,
     from: Goal,
-    mark: Mark,
+    mark: Boundary,
 ) -> Result<Groups, Error> {
     let mut walk = Walk::default();
     walk.bytes(context, from, mark)?;
@@ -112,14 +115,14 @@ pub(crate) fn plain_tokens<K: Keys>(
 }
 
 /// Tokens of which many lead to one state.
-fn dense(reach: &Reach, landing: &Landing) -> Groups {
+fn dense(reach: &Reach, landing: &TransitionTargets) -> Groups {
     let mut groups = Groups::new();
     for (state, tokens) in &reach.groups {
         let TokenSet::Mask(words) = &**tokens else { continue };
         for (place, landed) in landing.groups() {
             let both = landed.within(words);
             if !both.is_empty() {
-                let goal = Goal { state: *state, place: *place, path: Path::PLAIN };
+                let goal = Goal { state: *state, place: *place, path: PretokenState::PLAIN };
                 groups.push((goal, Tokens::Own(both)));
             }
         }
@@ -129,12 +132,12 @@ fn dense(reach: &Reach, landing: &Landing) -> Groups {
 
 /// Whether a token may begin with a mark and end where an added token is being read or not.
 #[inline]
-pub(crate) fn fits_kind(kind: Kind, mark: Mark, in_added: bool) -> bool {
+pub(crate) fn fits_kind(kind: TokenOrigin, mark: Boundary, in_added: bool) -> bool {
     match kind {
-        Kind::Never => false,
-        Kind::Added => in_added && mark == Mark::Added,
-        Kind::Merged | Kind::Byte(_) => !in_added,
-        Kind::Whole => !in_added && mark == Mark::Piece,
+        TokenOrigin::Never => false,
+        TokenOrigin::Added => in_added && mark == Boundary::Added,
+        TokenOrigin::Merged | TokenOrigin::Byte(_) => !in_added,
+        TokenOrigin::Whole => !in_added && mark == Boundary::Pretoken,
     }
 }
 
@@ -164,29 +167,30 @@ impl Walk {
     }
 
     /// Tokens with a passage of which few lead to one state.
-    fn listed(&mut self, passages: &Passages, reach: &Reach, landing: &Landing) {
+    fn listed(&mut self, passages: &TokenTransitions, reach: &Reach, landing: &TransitionTargets) {
         for (state, tokens) in &reach.groups {
             let TokenSet::List(list) = &**tokens else { continue };
             for &token in list {
-                if let Some(place) = passages.place(landing, token) {
-                    self.add(Goal { state: *state, place, path: Path::PLAIN }, token);
+                if let Some(place) = passages.target(landing, token) {
+                    self.add(Goal { state: *state, place, path: PretokenState::PLAIN }, token);
                 }
             }
         }
     }
 
     /// Tokens without a passage that begin where a character does.
-    fn odd<K: Keys>(&mut self, context: Context<'_, K>, reach: &Reach, from: Goal, mark: Mark) {
+    fn odd<K: Keys>(&mut self, context: Context<'_, K>, reach: &Reach, from: Goal, mark: Boundary) {
         let splitter = context.encoder.splitter();
         for &(token, state) in &reach.odd {
             let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
             let place = bytes.iter().enumerate().try_fold(from.place, |place, (at, &byte)| {
-                splitter.step(place, byte, if at == 0 { mark } else { Mark::Inside })
+                splitter.step(place, byte, if at == 0 { mark } else { Boundary::Inside })
             });
-            let kind = context.encoder.kind(token);
+            let kind = context.encoder.origin(token);
             if let Some(place) = place
-                && fits_kind(kind, mark, splitter.is_added(place))
-                && let Some(path) = context.encoder.path(from.path, token, mark != Mark::Inside)
+                && fits_kind(kind, mark, splitter.is_in_added_token(place))
+                && let Some(path) =
+                    context.encoder.pretoken_step(from.path, token, mark != Boundary::Inside)
             {
                 self.add(Goal { state, place, path }, token);
             }
@@ -198,7 +202,7 @@ impl Walk {
         &mut self,
         context: Context<'_, K>,
         from: Goal,
-        mark: Mark,
+        mark: Boundary,
         first: std::ops::RangeInclusive<u8>,
     ) -> Result<(), Error> {
         let (trie, encoder) = (context.vocabulary.trie(), context.encoder);
@@ -215,7 +219,7 @@ impl Walk {
             }
             check_deadline()?;
             let (state, place) = stack[depth - 1];
-            let mark_here = if depth == 1 { mark } else { Mark::Inside };
+            let mark_here = if depth == 1 { mark } else { Boundary::Inside };
             let Some(place) = splitter.step(place, here.byte(), mark_here) else {
                 at = here.end();
                 continue;
@@ -225,13 +229,15 @@ impl Walk {
                 continue;
             };
             if here.word().is_some() {
-                let in_added = splitter.is_added(place);
+                let in_added = splitter.is_in_added_token(place);
                 for &token in trie.tokens_at(at) {
-                    let kind = encoder.kind(token);
-                    if matches!(kind, Kind::Byte(_)) || !fits_kind(kind, mark, in_added) {
+                    let kind = encoder.origin(token);
+                    if matches!(kind, TokenOrigin::Byte(_)) || !fits_kind(kind, mark, in_added) {
                         continue;
                     }
-                    if let Some(path) = encoder.path(from.path, token, mark != Mark::Inside) {
+                    if let Some(path) =
+                        encoder.pretoken_step(from.path, token, mark != Boundary::Inside)
+                    {
                         self.add(Goal { state, place, path }, token);
                     }
                 }
@@ -248,16 +254,16 @@ impl Walk {
         &mut self,
         context: Context<'_, K>,
         from: Goal,
-        mark: Mark,
+        mark: Boundary,
     ) -> Result<(), Error> {
         for byte in 0..=255u8 {
             let Some(token) = context.encoder.byte_token(byte) else { return Ok(()) };
-            let place = context.encoder.splitter().step_alone(from.place, byte, mark);
+            let place = context.encoder.splitter().step_byte_token(from.place, byte, mark);
             if let Some(place) = place
                 && context.vocabulary.token_bytes(token).is_some()
                 && let Some(state) = context.machine.step(from.state, byte)?
             {
-                self.add(Goal { state, place, path: Path::PLAIN }, token);
+                self.add(Goal { state, place, path: PretokenState::PLAIN }, token);
             }
         }
         Ok(())

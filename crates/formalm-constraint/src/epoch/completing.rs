@@ -6,7 +6,7 @@ use formalm_automata::{Ahead, Error, Keys, Lock, Machine, StateId, exact_only};
 
 use super::{Position, StateEpoch};
 use crate::completions::Completions;
-use crate::mask::Words;
+use crate::mask::MaskWords;
 
 /// What was learnt about completions, of states of a machine to look ahead with if there is one.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl<K: Keys> StateEpoch<K> {
         &self,
         position: Position,
         budget: u32,
-        out: &mut Words,
+        out: &mut MaskWords,
     ) -> Result<(), Error> {
         self.any_tokens(position, |completions, machine, state| {
             self.fill(position, out)?;

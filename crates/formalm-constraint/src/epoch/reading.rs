@@ -28,7 +28,7 @@ impl<K: Keys> StateEpoch<K> {
         let before = (position.state, position.last);
         if let Some(state) = canonical.step(&self.keys, before, token_id)? {
             // Behind a special token a text begins.
-            let is_text = self.vocabulary.plain().token_bytes(token_id).is_some();
+            let is_text = self.vocabulary.without_special_bytes().token_bytes(token_id).is_some();
             return Ok(Position { state, last: if is_text { token_id } else { NONE } });
         }
         match self.machine().walk(canonical.machine_state(position.state), bytes)? {
@@ -40,7 +40,7 @@ impl<K: Keys> StateEpoch<K> {
     /// The refusal of a token whose next byte leads to no member; of a special token there are no
     /// parts.
     pub(crate) fn not_viable(&self, bytes: &[u8], good: usize) -> Refusal {
-        let special = self.vocabulary.has_special();
+        let special = self.vocabulary.has_special_bytes();
         Refusal::NotViable { good: if special { outside_special(&bytes[..good]) } else { good } }
     }
 
@@ -56,7 +56,7 @@ impl<K: Keys> StateEpoch<K> {
         poll: &mut Poll<'_>,
     ) -> Result<Position, Refusal> {
         let whole =
-            if self.vocabulary.has_special() { outside_special(bytes) } else { bytes.len() };
+            if self.vocabulary.has_special_bytes() { outside_special(bytes) } else { bytes.len() };
         let read = self.read_any(position, bytes, poll)?;
         if whole < bytes.len() { Err(Refusal::NotViable { good: whole }) } else { Ok(read) }
     }

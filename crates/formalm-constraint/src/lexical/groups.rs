@@ -10,7 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::Tables;
 use super::members::Members;
 use super::summary::{ROOT, Summary};
-use crate::mask::{Mask, Words};
+use crate::mask::{Mask, MaskWords};
 
 /// Above this many tokens a bitmask is kept: it is quicker to join.
 const MANY: u32 = 512;
@@ -21,9 +21,9 @@ pub(super) enum Tokens {
     /// Ranges of the trie's order.
     Ranges(Arc<[(u32, u32)]>),
     /// A bitmask.
-    Words(Arc<Words>),
+    MaskWords(Arc<MaskWords>),
     /// A bitmask that others share, with tokens to add and to remove.
-    Near(Arc<Words>, Box<[u32]>, Box<[u32]>),
+    Near(Arc<MaskWords>, Box<[u32]>, Box<[u32]>),
 }
 
 /// Several summaries as one.
@@ -40,7 +40,7 @@ impl Joined {
     fn memory_bytes(&self) -> usize {
         let tokens = match &self.tokens {
             Tokens::Ranges(ranges) => 8 * ranges.len(),
-            Tokens::Words(words) => 4 * words.len(),
+            Tokens::MaskWords(words) => 4 * words.len(),
             Tokens::Near(_, add, remove) => 4 * (add.len() + remove.len()),
         };
         100 + tokens
@@ -172,13 +172,13 @@ impl Tables {
         // Of a string or a comment nearly all tokens stay within, and it has many beginnings.
         match self.wholes.iter().find_map(|base| Mask::near(base, &words)) {
             Some(Mask::Patched { base, add, remove }) if add.is_empty() && remove.is_empty() => {
-                Tokens::Words(base)
+                Tokens::MaskWords(base)
             }
             Some(Mask::Patched { base, add, remove }) => Tokens::Near(base, add, remove),
             _ => {
-                let words: Arc<Words> = words.into();
+                let words: Arc<MaskWords> = words.into();
                 self.wholes.push(Arc::clone(&words));
-                Tokens::Words(words)
+                Tokens::MaskWords(words)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Bytes over which the lexer stays where it is, as within a string or a name.
 
 use formalm_automata::{Error, Lexemes, Scan, every_character};
-use formalm_vocabulary::Trie;
+use formalm_vocabulary::TokenTrie;
 
 use super::Tables;
 
@@ -22,7 +22,7 @@ impl Tables {
     pub(super) fn stays(
         &mut self,
         lexemes: &impl Lexemes,
-        trie: &Trie,
+        trie: &TokenTrie,
         node: u32,
         scan: Scan,
     ) -> Result<bool, Error> {

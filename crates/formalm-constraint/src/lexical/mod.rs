@@ -22,7 +22,7 @@ use formalm_automata::{Error, KeyId, Lexemes, Lock, Outline, Resource};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use crate::mask::{Mask, Words, has, patch};
+use crate::mask::{Mask, MaskWords, has, patch};
 use groups::{Joined, Tokens};
 use members::Members;
 use reach::{Reach, Way};
@@ -55,7 +55,7 @@ struct Tables {
     group_ids: FxHashMap<Arc<Members>, u32>,
     joins: Vec<Joined>,
     /// Bitmasks of joins, in the order in which they came.
-    wholes: Vec<Arc<Words>>,
+    wholes: Vec<Arc<MaskWords>>,
     /// Numbers of joins by their hash.
     join_ids: FxHashMap<u64, u32>,
     /// Numbers of joins: of a group in a context, and of all tokens from a place of the lexer.
@@ -71,9 +71,9 @@ struct Tables {
     /// Masks by the joins they are made of: many states come to the same ones.
     sums: FxHashMap<Box<[u32]>, Mask>,
     /// Whole masks by their hash, so that equal ones are one.
-    masks: FxHashMap<u64, Arc<Words>>,
+    masks: FxHashMap<u64, Arc<MaskWords>>,
     /// The same in the order in which they came.
-    bases: Vec<Arc<Words>>,
+    bases: Vec<Arc<MaskWords>>,
     bytes: usize,
     steps: u64,
 }
@@ -178,7 +178,7 @@ impl Tables {
     }
 
     /// A mask as what differs from one much like it, once there are many.
-    fn near(&self, words: &Words) -> Option<Mask> {
+    fn near(&self, words: &MaskWords) -> Option<Mask> {
         if self.masks.len() < MANY {
             return None;
         }
@@ -186,7 +186,7 @@ impl Tables {
     }
 
     /// Keeps words so that equal ones share them, if there is room.
-    fn keep(&mut self, hash: u64, words: &Arc<Words>) -> bool {
+    fn keep(&mut self, hash: u64, words: &Arc<MaskWords>) -> bool {
         let room = SHARED_BYTES / (4 * words.len() + 40);
         if self.masks.len() >= room {
             self.bases.clear();
@@ -206,7 +206,7 @@ impl Tables {
     }
 }
 
-fn hash_of(words: &Words) -> u64 {
+fn hash_of(words: &MaskWords) -> u64 {
     let mut hasher = FxHasher::default();
     words.chunks(2).for_each(|pair| {
         hasher.write_u64(u64::from(pair[0]) << 32 | u64::from(*pair.last().unwrap_or(&0)));
@@ -218,17 +218,17 @@ fn hash_of(words: &Words) -> u64 {
 struct Sum<'a> {
     order: &'a [u32],
     /// All of them, as long as they are one shared bitmask.
-    only: Option<Arc<Words>>,
+    only: Option<Arc<MaskWords>>,
     words: Vec<u32>,
 }
 
 impl Sum<'_> {
     fn add(&mut self, tokens: &Tokens, size: usize) {
         match tokens {
-            Tokens::Words(words) if self.words.is_empty() && self.only.is_none() => {
+            Tokens::MaskWords(words) if self.words.is_empty() && self.only.is_none() => {
                 self.only = Some(Arc::clone(words));
             }
-            Tokens::Words(words) => {
+            Tokens::MaskWords(words) => {
                 self.begin(size);
                 for (word, more) in self.words.iter_mut().zip(&**words) {
                     *word |= more;
@@ -274,12 +274,12 @@ mod tests {
 
     #[test]
     fn a_sum_has_the_tokens_of_all_its_parts() {
-        let base: Arc<Words> = vec![0b1111, 0, 0b11].into();
+        let base: Arc<MaskWords> = vec![0b1111, 0, 0b11].into();
         let near = |add: &[u32], remove: &[u32]| {
             Tokens::Near(Arc::clone(&base), add.into(), remove.into())
         };
         let ranges = Tokens::Ranges(vec![(0, 2)].into());
-        let own = Tokens::Words(vec![0b100, 0, 0].into());
+        let own = Tokens::MaskWords(vec![0b100, 0, 0].into());
         // What one part leaves out another one may have, whichever comes first.
         let parts = [near(&[40], &[2, 65]), ranges, own, near(&[33], &[0, 1, 2])];
         let order = [3, 70];

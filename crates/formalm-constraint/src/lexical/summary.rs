@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Lexemes, Scan};
-use formalm_vocabulary::{Trie, Vocabulary};
+use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxBuildHasher;
 
 use super::Tables;
@@ -163,7 +163,7 @@ impl Tables {
     fn may_follow(
         &mut self,
         lexemes: &impl Lexemes,
-        trie: &Trie,
+        trie: &TokenTrie,
         left: u32,
         node: u32,
     ) -> Result<bool, Error> {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::mask::{Mask, Words, has, patch};
+use crate::mask::{Mask, MaskWords, has, patch};
 
 /// Tokens after which a text goes on.
 #[derive(Clone, Debug)]
 pub(super) enum Inside {
     Few(Arc<[u32]>),
-    Many(Arc<Words>),
+    Many(Arc<MaskWords>),
 }
 
 impl Inside {

@@ -3,7 +3,7 @@
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{ByteSet, Error, InText, Machine, StateId, spell};
-use formalm_vocabulary::{Node, Vocabulary};
+use formalm_vocabulary::{TrieNode, Vocabulary};
 
 use super::inside::Inside;
 use crate::mask::Mask;
@@ -36,7 +36,7 @@ pub(super) fn walked(
 /// Hands out the words of a prefix tree that spell texts which a machine reads: the node, the word
 /// and the machine's state behind it.
 pub(crate) fn spelled<S: Copy>(
-    nodes: &[Node],
+    nodes: &[TrieNode],
     from: (S, Escapes),
     step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
     emit: &mut impl FnMut(u32, u32, S),
@@ -48,7 +48,7 @@ pub(crate) fn spelled<S: Copy>(
 /// none if they were too few.
 fn spelled_within<S: Copy>(
     left: usize,
-    (nodes, first): (&[Node], u32),
+    (nodes, first): (&[TrieNode], u32),
     (start, policy): (S, Escapes),
     step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
     emit: &mut impl FnMut(u32, u32, S),

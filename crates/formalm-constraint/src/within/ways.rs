@@ -2,7 +2,7 @@
 
 use formalm_automata::spelling::Escape;
 use formalm_automata::{Error, InText, KeyId, Keys, Machine, Purpose, StateId, Steps, spell};
-use formalm_vocabulary::{Strings, Vocabulary};
+use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 
 use super::inside::Inside;
 use super::spelled::spelled;
@@ -19,7 +19,7 @@ impl Within {
     pub(super) fn find(
         &self,
         vocabulary: &Vocabulary,
-        strings: &Strings,
+        strings: &JsonStringTokens,
         text: &InText,
     ) -> Result<(Inside, bool), Error> {
         if let Some(found) = self.nearly(vocabulary, text)? {
@@ -34,7 +34,7 @@ impl Within {
     fn apart(
         &self,
         vocabulary: &Vocabulary,
-        strings: &Strings,
+        strings: &JsonStringTokens,
         text: &InText,
     ) -> Result<Option<Inside>, Error> {
         let apart = text.machine.narrow_and_broad(text.state, NARROW)?;
@@ -52,8 +52,8 @@ impl Within {
     ) -> Result<Option<(Inside, bool)>, Error> {
         let near = text.machine.uncounted(text.state)?;
         let Some(near) = near.filter(|near| near.same >= SHORT.into()) else { return Ok(None) };
-        let Some(kept) = vocabulary.beside::<Kept>() else { return Ok(None) };
-        let strings = vocabulary.strings(text.escapes);
+        let Some(kept) = vocabulary.extension::<Kept>() else { return Ok(None) };
+        let strings = vocabulary.json_string_tokens(text.escapes);
         let base =
             self.inside(vocabulary, strings, &InText { state: near.state, ..text.clone() })?;
         let (mut refused, mut unsure) = (Vec::new(), Vec::new());
@@ -77,17 +77,17 @@ impl Within {
     fn read(
         &self,
         vocabulary: &Vocabulary,
-        strings: &Strings,
+        strings: &JsonStringTokens,
         text: &InText,
     ) -> Result<Inside, Error> {
         let key = self.keys.key(text.state)?;
         let mask = self.mask(vocabulary, key)?;
         let mut escaped = Vec::new();
         let step = |key: KeyId, byte: u8| self.keys.step(key, byte);
-        spelled(strings.escaped(), (key, text.escapes), &step, &mut |_, spelling, _| {
+        spelled(strings.escaped_nodes(), (key, text.escapes), &step, &mut |_, spelling, _| {
             escaped.extend_from_slice(strings.escaped_tokens(spelling));
         })?;
-        let plain = strings.plain();
+        let plain = strings.continuing_unescaped();
         let mask = match mask {
             Mask::Sparse(ids) => {
                 let ids = ids.iter().copied().filter(|&id| has(plain, id)).chain(escaped);

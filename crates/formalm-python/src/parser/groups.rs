@@ -15,21 +15,26 @@ const GROUPS: usize = 256;
 /// Combinations of groups kept; when there are more they are made anew.
 const MIXES: usize = 64;
 
-type Words = Arc<[u32]>;
+type MaskWords = Arc<[u32]>;
 
 /// What groups make of the tokens together.
 #[derive(Debug)]
 pub(super) struct Mix {
     /// Tokens of an allowed group and of no forbidden one.
-    pub(super) allowed: Words,
+    pub(super) allowed: MaskWords,
     /// Tokens of no group.
-    rest: Words,
+    rest: MaskWords,
     /// Per place in the trie's order, how many tokens before it are of no group.
     before: Vec<u32>,
 }
 
 impl Mix {
-    fn new(allowed: &[Words], forbidden: &[Words], tokens: &Words, vocabulary: &Vocabulary) -> Mix {
+    fn new(
+        allowed: &[MaskWords],
+        forbidden: &[MaskWords],
+        tokens: &MaskWords,
+        vocabulary: &Vocabulary,
+    ) -> Mix {
         let mut within = vec![0; tokens.len()];
         let mut rest = tokens.to_vec();
         for group in allowed {
@@ -90,7 +95,7 @@ pub(super) struct Groups {
 
 #[derive(Debug, Default)]
 struct Found {
-    sets: Vec<Words>,
+    sets: Vec<MaskWords>,
     mixes: FxHashMap<(Vec<u32>, Vec<u32>), Arc<Mix>>,
 }
 
@@ -124,7 +129,7 @@ impl Groups {
         if let Some(mix) = self.found().mixes.get(&key) {
             return Ok(Arc::clone(mix));
         }
-        let set = |numbers: &[u32]| -> Vec<Words> {
+        let set = |numbers: &[u32]| -> Vec<MaskWords> {
             let found = self.found();
             numbers.iter().map(|&number| Arc::clone(&found.sets[number as usize])).collect()
         };
@@ -183,7 +188,7 @@ impl Groups {
     }
 }
 
-fn from_bytes(data: &[u8]) -> Words {
+fn from_bytes(data: &[u8]) -> MaskWords {
     let (words, _) = data.as_chunks::<4>();
     words.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
@@ -192,7 +197,7 @@ fn from_bytes(data: &[u8]) -> Words {
 fn set_of<E>(
     vocabulary: &Vocabulary,
     mut holds: impl FnMut(&[u8]) -> Result<bool, E>,
-) -> Result<Words, E> {
+) -> Result<MaskWords, E> {
     let mut words = vec![0u32; vocabulary.len().div_ceil(32)];
     for id in 0..vocabulary.len() as u32 {
         if let Some(bytes) = vocabulary.token_bytes(id)
@@ -205,7 +210,7 @@ fn set_of<E>(
 }
 
 /// The tokens of a group: a language, or a function of the token's text.
-fn tokens_of(group: &Bound<'_, PyAny>, vocabulary: &Vocabulary) -> Result<Words, Error> {
+fn tokens_of(group: &Bound<'_, PyAny>, vocabulary: &Vocabulary) -> Result<MaskWords, Error> {
     let py = group.py();
     let failed = |error| raised(py, error, "a token group");
     let class = py.import("formalm.languages").and_then(|room| room.getattr("Language"));

@@ -5,7 +5,7 @@
 //! others are copied at each fork of the trie, and runs without a fork are appended at once.
 
 use formalm_automata::Error;
-use formalm_vocabulary::Trie;
+use formalm_vocabulary::TokenTrie;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rustc_hash::FxHashMap;
@@ -34,7 +34,7 @@ impl Unit {
 /// One walk, which writes a bitmask.
 pub(super) struct Walk<'a> {
     pub(super) calls: &'a Calls,
-    pub(super) trie: &'a Trie,
+    pub(super) trie: &'a TokenTrie,
     /// Which tokens have to be read; all of them if there are no groups.
     pub(super) mix: Option<&'a Mix>,
     pub(super) words: &'a mut [u32],

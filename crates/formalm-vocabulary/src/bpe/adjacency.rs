@@ -1,94 +1,104 @@
-//! Which tokens may stand next to each other in what a merging tokenizer makes of a piece of text.
+//! The adjacency relation of a BPE tokenizer: which tokens may stand next to each other inside a
+//! pre-token.
 //!
-//! A sequence of tokens is what merging makes of its text iff every two neighbours are (if the
-//! merging of the whole ever joined across a border, the first time it did would have happened in
-//! the merging of those two alone). So the relation of neighbours is all there is to know.
+//! **Theorem.** A sequence of tokens is canonical (BPE makes exactly these tokens from its bytes)
+//! iff every two adjacent ones are. If merging the whole string ever joined across a token border,
+//! the first such merge would also happen when the two tokens are merged alone. The relation of
+//! adjacent tokens therefore decides canonicality.
 //!
-//! A token is always made by the same merges, its last one joins its *left* and *right* part. The
-//! *right spine* of a token is the token, its right part, the right part of that, and so on: these
-//! are the symbols that stand at its end while it is made. Two tokens may not be neighbours iff a
-//! rule joins one of the right spine of the first to one of the left spine of the second at a
-//! time when both stand there. Times are ranks: a rule's, or that of its parts if it is lower (a
-//! rule cannot apply before its parts exist). In one order of the tokens (depth first, below the
-//! left part, later ones first) those that a rule forbids are one interval.
+//! ```text
+//!    first = …·R2·R1·R0            second = L0·L1·L2·…
+//!            right spine                    left spine          R0 = first, R1 = right part of R0, …
+//!    forbidden iff some rule (Ri, Lj) applies while both Ri and Lj exist
+//! ```
 //!
-//! A token made by a rule of no higher rank than one of its parts' is *early*; so are those made
-//! from early ones. Their times do not tell the order of merges, so their pairs are merged to see.
+//! BPE always makes a token by the same merges; its last merge joins its *left* and *right* part.
+//! The *right spine* of a token is the token, its right part, the right part of that, and so on:
+//! the symbols at its end while it is made. Two tokens may not be adjacent iff a rule joins an
+//! element of the right spine of the first to an element of the left spine of the second while both
+//! exist. Times are ranks: the rank of a rule, or that of its parts if it is higher (a rule cannot
+//! apply before its parts exist). Order the tokens depth first, below the left part, later ones
+//! first: then the tokens that one rule forbids are one interval.
+//!
+//! A token is *early* if the rank of its rule is no higher than that of a part, or if a part is
+//! early. The times of early tokens do not give the order of merges, so pairs with an early token
+//! are decided by merging them.
 
 use std::sync::Arc;
 
 use formalm_automata::Lock;
 use rustc_hash::FxHashMap;
 
-use super::merge_rules::{Rule, Rules};
-use super::token_orders::{Csr, Interval, Side, depth_first};
+use super::merge_rules::{MergeRule, MergeRules};
+use super::token_orders::{AdjacencySide, Csr, ForbiddenInterval, depth_first};
 
-/// No token.
+/// The absent token.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Lists of tokens by a token and whether they come after it.
-pub(super) type Patches = FxHashMap<(bool, u32), Arc<[u32]>>;
+/// Lists of forbidden tokens by a token and the side on which they stand.
+pub(super) type EarlyTokenPatches = FxHashMap<(bool, u32), Arc<[u32]>>;
 
-/// The relation of tokens that may be neighbours.
+/// The adjacency relation of the tokens that merging can make.
 #[derive(Debug)]
-pub(crate) struct Relation {
+pub(crate) struct Adjacency {
     pub(super) left: Vec<u32>,
     pub(super) right: Vec<u32>,
-    /// When a token is there: one more than the highest rank used to make it.
+    /// The time at which a token exists: one more than the highest rank used to make it.
     pub(super) time: Vec<u32>,
     pub(super) reachable: Vec<bool>,
     pub(super) early: Vec<bool>,
     pub(super) early_tokens: Vec<u32>,
-    pub(super) rules: Rules,
-    pub(super) after: Side,
-    pub(super) before: Side,
-    /// Per token with or beside an early one the tokens that may not follow or precede it.
-    pub(super) patches: Lock<Patches>,
+    pub(super) rules: MergeRules,
+    pub(super) after: AdjacencySide,
+    pub(super) before: AdjacencySide,
+    /// Cache: per token that is early or stands next to an early one, the tokens that may not
+    /// follow or precede it.
+    pub(super) patches: Lock<EarlyTokenPatches>,
 }
 
-/// How each token is made.
-pub(crate) struct Derivation {
-    /// The parts of its last merge; none for a symbol.
+/// The last merge that makes a token.
+pub(crate) struct TokenDerivation {
+    /// The parts of the merge; `None` for a base symbol.
     pub(crate) parts: Option<(u32, u32)>,
-    /// The rank of its last merge.
+    /// The rank of the merge.
     pub(crate) rank: u32,
 }
 
-impl Relation {
-    /// The relation of `len` tokens, given how those that merging can make are made.
-    pub(crate) fn new(made: &[(u32, Derivation)], len: usize) -> Relation {
-        let mut relation = Relation {
+impl Adjacency {
+    /// Builds the relation of `len` tokens from the derivations of those that merging can make.
+    pub(crate) fn new(made: &[(u32, TokenDerivation)], len: usize) -> Adjacency {
+        let mut adjacency = Adjacency {
             left: vec![NONE; len],
             right: vec![NONE; len],
             time: vec![0; len],
             reachable: vec![false; len],
             early: vec![false; len],
             early_tokens: Vec::new(),
-            rules: Rules::default(),
-            after: Side::default(),
-            before: Side::default(),
+            rules: MergeRules::default(),
+            after: AdjacencySide::default(),
+            before: AdjacencySide::default(),
             patches: Lock::default(),
         };
         for (token, derivation) in made {
-            relation.reachable[*token as usize] = true;
+            adjacency.reachable[*token as usize] = true;
             if let Some((left, right)) = derivation.parts {
-                relation.left[*token as usize] = left;
-                relation.right[*token as usize] = right;
+                adjacency.left[*token as usize] = left;
+                adjacency.right[*token as usize] = right;
             }
         }
-        relation.set_times(made);
+        adjacency.set_times(made);
         let rules = made.iter().filter_map(|(token, derivation)| {
             let (left, right) = derivation.parts?;
-            Some((left, right, Rule { rank: derivation.rank, token: *token }))
+            Some((left, right, MergeRule { rank: derivation.rank, token: *token }))
         });
-        relation.rules = Rules::new(rules.collect());
-        relation.after = relation.side(made, true);
-        relation.before = relation.side(made, false);
-        relation
+        adjacency.rules = MergeRules::new(rules.collect());
+        adjacency.after = adjacency.build_side(made, true);
+        adjacency.before = adjacency.build_side(made, false);
+        adjacency
     }
 
-    /// Times, parts before wholes.
-    fn set_times(&mut self, made: &[(u32, Derivation)]) {
+    /// Computes the times, parts before wholes.
+    fn set_times(&mut self, made: &[(u32, TokenDerivation)]) {
         let mut known: Vec<bool> = self.left.iter().map(|&left| left == NONE).collect();
         let rank: FxHashMap<u32, u32> = made.iter().map(|(t, d)| (*t, d.rank)).collect();
         let mut stack = Vec::new();
@@ -108,7 +118,7 @@ impl Relation {
                 let own = rank.get(&top).map_or(0, |rank| rank + 1);
                 let parts_time = self.time[parts[0]].max(self.time[parts[1]]);
                 self.time[at] = own.max(parts_time);
-                // Of equal ranks a rule of lower rank may come in between, at the border.
+                // With equal ranks, a rule of lower rank may apply in between at the border.
                 self.early[at] = own <= parts_time || self.early[parts[0]] || self.early[parts[1]];
                 if self.early[at] {
                     self.early_tokens.push(top);
@@ -118,21 +128,22 @@ impl Relation {
         }
     }
 
-    /// The intervals of one side: of those that follow, or of those that precede.
-    fn side(&self, made: &[(u32, Derivation)], after: bool) -> Side {
+    /// Computes the intervals of the tokens that follow (`after`) or precede.
+    fn build_side(&self, made: &[(u32, TokenDerivation)], after: bool) -> AdjacencySide {
         let (parent, other) =
             if after { (&self.left, &self.right) } else { (&self.right, &self.left) };
         let len = parent.len();
-        // Later children first, so that those from some time on are together.
+        // Later children first, so that those from some time on are contiguous.
         let mut latest: Vec<u32> = made.iter().map(|(token, _)| *token).collect();
         latest.sort_unstable_by_key(|&token| (std::cmp::Reverse(self.time[token as usize]), token));
         let children = Csr::new(&latest, len, |token| parent[token as usize]);
         let (order, position, end) = depth_first(&latest, &children, parent);
-        // A rule forbids, beside one of its parts, what is made from the other no earlier.
+        // A rule forbids, next to one of its parts, every token made from the other part that is
+        // not earlier than the rule.
         let by_token = Csr::new(&latest, len, |token| parent[token as usize]);
         let mut intervals = Vec::with_capacity(by_token.items.len());
         for token in 0..len as u32 {
-            // From the earliest rule on.
+            // In order of time, the earliest rule first.
             for &rule in by_token.of(token).iter().rev() {
                 let time = self.time[rule as usize];
                 let near = other[rule as usize];
@@ -145,38 +156,38 @@ impl Relation {
                     Some(last) => end[siblings[last] as usize],
                     None => position[near as usize] + 1,
                 };
-                intervals.push(Interval { time, start: position[near as usize], end });
+                intervals.push(ForbiddenInterval { time, start: position[near as usize], end });
             }
         }
-        Side { order, offsets: by_token.offsets, intervals }
+        AdjacencySide { order, offsets: by_token.offsets, intervals }
     }
 
-    /// One more than the highest token.
+    /// Returns one more than the highest token.
     pub(crate) fn len(&self) -> usize {
         self.reachable.len()
     }
 
-    /// Whether merging makes this token from its own bytes.
+    /// Returns `true` if merging makes this token from its own bytes.
     #[inline]
     pub(crate) fn is_reachable(&self, token: u32) -> bool {
         self.reachable.get(token as usize).copied().unwrap_or_default()
     }
 
-    /// Number of tokens whose pairs are merged to see.
+    /// Returns the number of early tokens, whose pairs are decided by merging.
     pub(crate) fn early_count(&self) -> usize {
         self.early_tokens.len()
     }
 
-    /// The rules that can apply.
-    pub(crate) fn rules(&self) -> &Rules {
+    /// Returns the rules that can apply.
+    pub(crate) fn rules(&self) -> &MergeRules {
         &self.rules
     }
 
-    /// The rule that joins `first` and `second` across their border, if they may not be
-    /// neighbours: the tokens it joins. Both are reachable.
-    pub(crate) fn crossing(&self, first: u32, second: u32) -> Option<(u32, u32)> {
+    /// Returns the pair that a rule joins across the border of `first` and `second`, or `None` if
+    /// they may be adjacent. Both tokens must be reachable.
+    pub(crate) fn crossing_merge(&self, first: u32, second: u32) -> Option<(u32, u32)> {
         if self.early[first as usize] || self.early[second as usize] {
-            return self.crossing_merged(first, second);
+            return self.crossing_by_merging(first, second);
         }
         let (mut x, mut y) = (first, second);
         let mut limit = u32::MAX;
@@ -199,13 +210,13 @@ impl Relation {
         }
     }
 
-    /// The same by merging the symbols of both.
-    fn crossing_merged(&self, first: u32, second: u32) -> Option<(u32, u32)> {
+    /// Decides a pair with an early token by merging the base symbols of both.
+    fn crossing_by_merging(&self, first: u32, second: u32) -> Option<(u32, u32)> {
         let mut symbols = Vec::new();
         self.symbols(first, &mut symbols);
         let border = symbols.len();
         self.symbols(second, &mut symbols);
-        // Lengths in symbols tell where in the text a merge is.
+        // Lengths in symbols locate a merge in the string.
         let mut parts: Vec<(u32, usize)> = symbols.iter().map(|&symbol| (symbol, 1)).collect();
         loop {
             let ranked = parts
@@ -222,7 +233,7 @@ impl Relation {
         }
     }
 
-    /// Appends the symbols that a token is made of.
+    /// Appends the base symbols of a token.
     fn symbols(&self, token: u32, out: &mut Vec<u32>) {
         let mut stack = vec![token];
         while let Some(token) = stack.pop() {
@@ -234,19 +245,20 @@ impl Relation {
         }
     }
 
-    /// Hands out, some several times, the tokens that may not follow `token`, or if not `after`
-    /// those that may not precede it.
-    pub(crate) fn forbidden(&self, token: u32, after: bool, mut each: impl FnMut(&[u32])) {
+    /// Passes to `each`, some several times, the tokens that may not follow `token` (`after`) or
+    /// may not precede it.
+    pub(crate) fn for_each_forbidden(&self, token: u32, after: bool, mut each: impl FnMut(&[u32])) {
         if !self.is_reachable(token) {
             return;
         }
         if self.early_tokens.is_empty() {
-            return self.forbidden_by_time(token, after, &mut each);
+            return self.forbidden_by_intervals(token, after, &mut each);
         }
-        // Early tokens within the intervals may be allowed: the lists leave them out.
+        // Early tokens inside the intervals may be allowed, so the intervals leave them out; the
+        // patch lists the forbidden ones.
         let patch = self.patch(token, after);
         if !self.early[token as usize] {
-            self.forbidden_by_time(token, after, &mut |tokens| {
+            self.forbidden_by_intervals(token, after, &mut |tokens| {
                 for &token in tokens.iter().filter(|&&token| !self.early[token as usize]) {
                     each(&[token]);
                 }
@@ -255,32 +267,38 @@ impl Relation {
         each(&patch);
     }
 
-    /// Early tokens, and what may not stand beside a token as far as they are concerned; none
-    /// where intervals tell all.
-    pub(crate) fn patched(&self, token: u32, after: bool) -> Option<(&[u32], Arc<[u32]>)> {
+    /// Returns the early tokens and the patch of a token. Returns `None` if intervals alone decide.
+    pub(crate) fn early_patch(&self, token: u32, after: bool) -> Option<(&[u32], Arc<[u32]>)> {
         let has_early = !self.early_tokens.is_empty();
         has_early.then(|| (&self.early_tokens[..], self.patch(token, after)))
     }
 
-    /// Whether intervals tell nothing of a token.
+    /// Returns `true` if a token is early, so that intervals say nothing about it.
     pub(crate) fn is_early(&self, token: u32) -> bool {
         self.early[token as usize]
     }
 
-    /// The tokens in the order of one side.
+    /// Returns the tokens in the order of one side.
     pub(crate) fn order(&self, after: bool) -> &[u32] {
         if after { &self.after.order } else { &self.before.order }
     }
 
-    /// Tokens in the intervals of a token.
-    fn forbidden_by_time(&self, token: u32, after: bool, each: &mut impl FnMut(&[u32])) {
+    /// Passes the tokens in the intervals of a token to `each`.
+    fn forbidden_by_intervals(&self, token: u32, after: bool, each: &mut impl FnMut(&[u32])) {
         let order = self.order(after);
-        self.intervals(token, after, |start, end| each(&order[start as usize..end as usize]));
+        self.for_each_interval(token, after, |start, end| {
+            each(&order[start as usize..end as usize])
+        });
     }
 
-    /// The intervals of the order of one side that may not stand beside a token, early tokens
-    /// aside; some overlap.
-    pub(crate) fn intervals(&self, token: u32, after: bool, mut each: impl FnMut(u32, u32)) {
+    /// Passes to `each` the intervals, in the order of one side, of the tokens that may not stand
+    /// next to `token`, ignoring early tokens. Some intervals overlap.
+    pub(crate) fn for_each_interval(
+        &self,
+        token: u32,
+        after: bool,
+        mut each: impl FnMut(u32, u32),
+    ) {
         let (side, spine) =
             if after { (&self.after, &self.right) } else { (&self.before, &self.left) };
         let (mut here, mut bound) = (token, u32::MAX);
@@ -300,7 +318,8 @@ impl Relation {
         }
     }
 
-    /// What may not stand beside a token, as far as early tokens are concerned.
+    /// Returns the cached list of tokens that may not stand next to a token, as far as early tokens
+    /// are involved.
     fn patch(&self, token: u32, after: bool) -> Arc<[u32]> {
         let patches = || self.patches.lock();
         if let Some(patch) = patches().get(&(after, token)) {
@@ -308,12 +327,12 @@ impl Relation {
         }
         let crosses = |other: u32| {
             let (first, second) = if after { (token, other) } else { (other, token) };
-            self.crossing(first, second).is_some()
+            self.crossing_merge(first, second).is_some()
         };
         let mut list: Vec<u32> = if self.early[token as usize] {
             let mut list = Vec::new();
             let add = &mut |tokens: &[u32]| list.extend_from_slice(tokens);
-            self.intervals_whole(token, after, add);
+            self.candidate_intervals(token, after, add);
             list.sort_unstable();
             list.dedup();
             list
@@ -326,8 +345,9 @@ impl Relation {
         patch
     }
 
-    /// Every token whose spine has something that a rule joins to something of the token's.
-    fn intervals_whole(&self, token: u32, after: bool, each: &mut impl FnMut(&[u32])) {
+    /// Passes to `each` a superset: every token whose spine has an element that some rule joins to
+    /// an element of the spine of `token`.
+    fn candidate_intervals(&self, token: u32, after: bool, each: &mut impl FnMut(&[u32])) {
         let (side, spine) =
             if after { (&self.after, &self.right) } else { (&self.before, &self.left) };
         let mut here = token;
@@ -343,8 +363,8 @@ impl Relation {
         }
     }
 
-    /// Where the descendants of the token at a place end.
-    fn descendants_end(&self, side: &Side, start: u32, after: bool) -> u32 {
+    /// Returns the end of the descendants of the token at position `start`.
+    fn descendants_end(&self, side: &AdjacencySide, start: u32, after: bool) -> u32 {
         let parent = if after { &self.left } else { &self.right };
         let top = side.order[start as usize];
         let below = |&token: &u32| {
@@ -354,11 +374,11 @@ impl Relation {
             }
             token == top
         };
-        // Descendants are together, so this stops at the first that is none.
+        // Descendants are contiguous, so this stops at the first token that is none.
         start + side.order[start as usize..].iter().take_while(|token| below(token)).count() as u32
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let sides = self.after.memory_bytes() + self.before.memory_bytes();
         14 * self.left.len() + self.rules.memory_bytes() + sides

@@ -1,36 +1,44 @@
-//! Bitmasks of forbidden neighbours.
+//! Bitmasks of the tokens that may not precede or follow a token inside a pre-token.
 
 use std::sync::Arc;
 
-use super::encoder::Encoder;
+use super::encoder::BpeEncoder;
 use super::encoder_cache::Kept;
-use super::token_set::set;
-use crate::{Vocabulary, Words};
+use super::token_set::set_bit;
+use crate::{MaskWords, Vocabulary};
 
-/// From this many tokens on an interval has a bitmask: it is combined faster than the ids are
-/// written. There are some tens of these in a vocabulary, and tokens share them.
-const WIDE: usize = 1024;
+/// Interval length, in tokens, from which on an interval has a cached bitmask: OR-ing it is faster
+/// than setting the ids one by one. A vocabulary has some tens of these, and tokens share them.
+/// Chosen, not measured.
+const MIN_BITMASK_INTERVAL: usize = 1024;
 
-/// What was asked for.
+/// Caches of the masks.
 #[derive(Debug, Default)]
-pub(super) struct Neighbours {
-    /// By token, those that follow it or those that precede it.
-    rows: Kept<(u32, bool), Words>,
+pub(super) struct AdjacencyMasks {
+    /// By token and side: the tokens that may not follow (`true`) or precede it.
+    rows: Kept<(u32, bool), MaskWords>,
     /// By side and interval.
-    wide: Kept<(bool, u32, u32), Words>,
+    wide: Kept<(bool, u32, u32), MaskWords>,
 }
 
-impl Neighbours {
+impl AdjacencyMasks {
     pub(super) fn memory_bytes(&self) -> usize {
         self.rows.memory_bytes() + self.wide.memory_bytes()
     }
 }
 
-impl Encoder {
-    /// The bitmask of what may not follow a token within a piece, or if not `after` precede it.
-    pub fn beside(&self, vocabulary: &Vocabulary, token: u32, after: bool) -> Arc<Words> {
-        self.neighbours.rows.of((token, after), || {
-            let words = self.row(vocabulary.len().max(self.kinds.len()).div_ceil(32), token, after);
+impl BpeEncoder {
+    /// Returns the bitmask of the tokens that may not follow `token` inside a pre-token (`after`),
+    /// or may not precede it.
+    pub fn forbidden_mask(
+        &self,
+        vocabulary: &Vocabulary,
+        token: u32,
+        after: bool,
+    ) -> Arc<MaskWords> {
+        self.adjacency_masks.rows.get_or_insert_with((token, after), || {
+            let words =
+                self.row(vocabulary.len().max(self.origins.len()).div_ceil(32), token, after);
             let bytes = 4 * words.len();
             (words.into(), bytes)
         })
@@ -38,30 +46,31 @@ impl Encoder {
 
     fn row(&self, len: usize, token: u32, after: bool) -> Vec<u32> {
         let mut words = vec![0; len];
-        let relation = &self.relation;
-        if !relation.is_reachable(token) {
+        let adjacency = &self.adjacency;
+        if !adjacency.is_reachable(token) {
             return words;
         }
-        if !relation.is_early(token) {
-            let order = relation.order(after);
-            relation.intervals(token, after, |start, end| {
+        if !adjacency.is_early(token) {
+            let order = adjacency.order(after);
+            adjacency.for_each_interval(token, after, |start, end| {
                 let tokens = &order[start as usize..end as usize];
-                if tokens.len() < WIDE {
-                    tokens.iter().for_each(|&token| set(&mut words, token));
+                if tokens.len() < MIN_BITMASK_INTERVAL {
+                    tokens.iter().for_each(|&token| set_bit(&mut words, token));
                     return;
                 }
-                let mask = self.neighbours.wide.of((after, start, end), || {
-                    let mut mask = vec![0; len];
-                    tokens.iter().for_each(|&token| set(&mut mask, token));
-                    (mask.into(), 4 * len)
-                });
+                let mask =
+                    self.adjacency_masks.wide.get_or_insert_with((after, start, end), || {
+                        let mut mask = vec![0; len];
+                        tokens.iter().for_each(|&token| set_bit(&mut mask, token));
+                        (mask.into(), 4 * len)
+                    });
                 words.iter_mut().zip(&*mask).for_each(|(word, more)| *word |= more);
             });
         }
-        // Early tokens within the intervals may be allowed: they are looked at one by one.
-        if let Some((early, patch)) = relation.patched(token, after) {
+        // Early tokens inside the intervals may be allowed; the patch decides them one by one.
+        if let Some((early, patch)) = adjacency.early_patch(token, after) {
             early.iter().for_each(|&token| words[token as usize >> 5] &= !(1 << (token & 31)));
-            patch.iter().for_each(|&token| set(&mut words, token));
+            patch.iter().for_each(|&token| set_bit(&mut words, token));
         }
         words
     }
@@ -71,10 +80,10 @@ impl Encoder {
 mod tests {
     use super::*;
 
-    /// A tokenizer that joins `ba` before `a` and any of many characters; if `early`, some tokens
+    /// A tokenizer that joins `ba` before `a` and any of many characters. With `early`, some tokens
     /// are made before one of their parts.
-    fn made(early: bool) -> (Vocabulary, Encoder) {
-        let others: Vec<char> = ('\u{4e00}'..).take(WIDE + 100).collect();
+    fn made(early: bool) -> (Vocabulary, BpeEncoder) {
+        let others: Vec<char> = ('\u{4e00}'..).take(MIN_BITMASK_INTERVAL + 100).collect();
         let mut pieces: Vec<String> = (0..=255).map(|byte| format!("<0x{byte:02X}>")).collect();
         pieces.extend(["\u{2581}", "a", "b", "c", "ba", "cb", "bac"].map(str::to_owned));
         pieces.extend(others.iter().flat_map(|c| [c.to_string(), format!("a{c}")]));
@@ -94,7 +103,7 @@ mod tests {
         );
         let vocabulary =
             Vocabulary::from_tokenizer_json(file.as_bytes(), None).expect("a vocabulary");
-        (vocabulary, Encoder::from_tokenizer_json(file.as_bytes()).expect("an encoder"))
+        (vocabulary, BpeEncoder::from_tokenizer_json(file.as_bytes()).expect("an encoder"))
     }
 
     #[test]
@@ -105,7 +114,7 @@ mod tests {
             let mut most = 0;
             for token in 256..300 {
                 for after in [true, false] {
-                    let row = encoder.beside(&vocabulary, token, after);
+                    let row = encoder.forbidden_mask(&vocabulary, token, after);
                     for other in 0..vocabulary.len() as u32 {
                         let forbidden = match after {
                             true => !encoder.may_follow(token, other),
@@ -117,7 +126,7 @@ mod tests {
                     most = most.max(row.iter().map(|word| word.count_ones()).sum());
                 }
             }
-            assert!(most as usize > WIDE, "{most}");
+            assert!(most as usize > MIN_BITMASK_INTERVAL, "{most}");
         }
     }
 }

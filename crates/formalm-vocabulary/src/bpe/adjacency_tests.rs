@@ -1,13 +1,14 @@
-//! The relation against merging, on random merges.
+//! Property tests: the adjacency relation against actual merging, on random merge lists.
 
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::adjacency::{Derivation, Relation};
-use super::merge_rules::{Rule, Rules};
+use super::adjacency::{Adjacency, TokenDerivation};
+use super::merge_rules::{MergeRule, MergeRules};
 
-/// Merging as slowly as it reads: the lowest rank, the leftmost of it, once, and again.
-fn merge(rules: &[(u32, u32, Rule)], symbols: &[u32]) -> Vec<u32> {
+/// The reference implementation of merging: find the lowest rank, leftmost first, merge once,
+/// repeat.
+fn merge(rules: &[(u32, u32, MergeRule)], symbols: &[u32]) -> Vec<u32> {
     let mut symbols = symbols.to_vec();
     loop {
         let mut best: Option<(u32, usize, u32)> = None;
@@ -25,16 +26,16 @@ fn merge(rules: &[(u32, u32, Rule)], symbols: &[u32]) -> Vec<u32> {
     }
 }
 
-/// Merges over three symbols as a training could make them, with every way to split a token that
-/// the list of tokens has, in any order, or with a rank for each token, some of them equal.
+/// A random merge list over three symbols, as training could produce it. It has every split of a
+/// token into listed tokens, in various orders, or a rank per token with ties.
 #[derive(Clone, Debug)]
 struct Model {
     texts: Vec<Vec<u32>>,
-    rules: Vec<(u32, u32, Rule)>,
+    rules: Vec<(u32, u32, MergeRule)>,
 }
 
-/// Numbers without an order.
-fn mixed(number: u64) -> u64 {
+/// A hash that scrambles the order of numbers.
+fn scramble(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
 }
 
@@ -58,31 +59,33 @@ fn model() -> impl Strategy<Value = Model> {
             }
         }
         match order {
-            // Shorter tokens first, as most lists are; in order of ids; in any order.
+            // Shorter tokens first, as in most lists; in order of ids; in random order.
             0 => splits.sort_by_key(|&(_, _, id)| (texts[id as usize].len(), id)),
             1 => {}
             _ => splits.sort_by_key(|&(left, right, id)| {
-                mixed(u64::from(left) << 40 ^ u64::from(right) << 20 ^ u64::from(id) ^ seed)
+                scramble(u64::from(left) << 40 ^ u64::from(right) << 20 ^ u64::from(id) ^ seed)
             }),
         }
         let rank = |at: usize, id: u32| match order {
-            // Ranks of tokens, as tiktoken has them, and scores, which may be equal.
-            3 => mixed(u64::from(id) ^ seed) as u32,
-            4 => (mixed(u64::from(id) ^ seed) % 4) as u32,
+            // Ranks of tokens as in tiktoken, and scores with ties.
+            3 => scramble(u64::from(id) ^ seed) as u32,
+            4 => (scramble(u64::from(id) ^ seed) % 4) as u32,
             _ => at as u32,
         };
         let rules = splits
             .into_iter()
             .enumerate()
-            .map(|(at, (left, right, token))| (left, right, Rule { rank: rank(at, token), token }))
+            .map(|(at, (left, right, token))| {
+                (left, right, MergeRule { rank: rank(at, token), token })
+            })
             .collect();
         Model { texts, rules }
     })
 }
 
 impl Model {
-    fn relation(&self) -> Relation {
-        let rules = Rules::new(self.rules.clone());
+    fn adjacency(&self) -> Adjacency {
+        let rules = MergeRules::new(self.rules.clone());
         let mut made = Vec::new();
         for (id, text) in self.texts.iter().enumerate() {
             let (mut parts, mut rank) = (None, 0);
@@ -92,10 +95,10 @@ impl Model {
                 rank = rule.rank;
             });
             if symbols == [id as u32] {
-                made.push((id as u32, Derivation { parts, rank }));
+                made.push((id as u32, TokenDerivation { parts, rank }));
             }
         }
-        Relation::new(&made, self.texts.len())
+        Adjacency::new(&made, self.texts.len())
     }
 }
 
@@ -104,24 +107,24 @@ proptest! {
 
     #[test]
     fn neighbours_are_what_merging_leaves(model in model()) {
-        let relation = model.relation();
+        let adjacency = model.adjacency();
         let count = model.texts.len() as u32;
-        let reachable = |id: &u32| relation.is_reachable(*id);
+        let reachable = |id: &u32| adjacency.is_reachable(*id);
         for id in 0..count {
             let made = merge(&model.rules, &model.texts[id as usize]);
-            prop_assert_eq!(made == [id], relation.is_reachable(id));
+            prop_assert_eq!(made == [id], adjacency.is_reachable(id));
         }
         for first in (0..count).filter(reachable) {
             for after in [true, false] {
                 let mut listed = vec![false; count as usize];
-                relation.forbidden(first, after, |tokens| {
+                adjacency.for_each_forbidden(first, after, |tokens| {
                     tokens.iter().for_each(|&token| listed[token as usize] = true);
                 });
                 for second in (0..count).filter(reachable) {
                     let (one, two) = if after { (first, second) } else { (second, first) };
                     let text = [&*model.texts[one as usize], &model.texts[two as usize]].concat();
                     let stays = merge(&model.rules, &text) == [one, two];
-                    prop_assert_eq!(stays, relation.crossing(one, two).is_none(), "{} {}", one, two);
+                    prop_assert_eq!(stays, adjacency.crossing_merge(one, two).is_none(), "{} {}", one, two);
                     prop_assert_eq!(stays, !listed[second as usize], "{} {} {}", one, two, after);
                 }
             }
@@ -133,13 +136,13 @@ proptest! {
         model in model(),
         ids in prop::collection::vec(0..17u32, 1..7),
     ) {
-        let relation = model.relation();
+        let adjacency = model.adjacency();
         let ids: Vec<u32> = ids
             .into_iter()
-            .filter(|&id| id < model.texts.len() as u32 && relation.is_reachable(id))
+            .filter(|&id| id < model.texts.len() as u32 && adjacency.is_reachable(id))
             .collect();
         let text: Vec<u32> = ids.iter().flat_map(|&id| model.texts[id as usize].clone()).collect();
-        let neighbours = ids.windows(2).all(|pair| relation.crossing(pair[0], pair[1]).is_none());
+        let neighbours = ids.windows(2).all(|pair| adjacency.crossing_merge(pair[0], pair[1]).is_none());
         prop_assert_eq!(merge(&model.rules, &text) == ids, neighbours);
     }
 
@@ -149,7 +152,7 @@ proptest! {
         text in prop::collection::vec(0..3u32, 0..120),
     ) {
         let mut symbols = text.clone();
-        Rules::new(model.rules.clone()).merge(&mut symbols, |_, _| ());
+        MergeRules::new(model.rules.clone()).merge(&mut symbols, |_, _| ());
         prop_assert_eq!(merge(&model.rules, &text), symbols);
     }
 }

@@ -1,4 +1,4 @@
-//! What a tokenizer merges to begin with: bytes, or characters.
+//! The alphabet that BPE merging starts from: bytes, or characters with byte fallback.
 
 use std::collections::BTreeMap;
 
@@ -8,36 +8,37 @@ use rustc_hash::FxHashMap;
 use super::adjacency::NONE;
 use super::spec::refused;
 use crate::Error;
-use crate::tokenizer_json::Spelling;
+use crate::tokenizer_json::PieceDecoding;
 
-/// What stands for a space where characters are merged.
+/// The character that stands for a space if symbols are characters.
 pub(super) const SPACE: char = '\u{2581}';
 
-/// The tokens of single bytes.
-pub(super) type Bytes = Box<[u32; 256]>;
+/// The token of every byte.
+pub(super) type ByteTokens = Box<[u32; 256]>;
 
-/// What is merged to begin with.
+/// The symbols before any merge.
 #[derive(Debug)]
 pub(super) enum Symbols {
-    /// Every byte.
-    Bytes(Bytes),
-    /// Characters; of others, their bytes, or none: no text that has them is spelled by tokens.
-    Characters(FxHashMap<char, u32>, Option<Bytes>),
+    /// Every byte is a symbol.
+    Bytes(ByteTokens),
+    /// Characters are symbols. Other characters are spelled by byte tokens; without these, strings
+    /// that contain them have no tokens.
+    Characters(FxHashMap<char, u32>, Option<ByteTokens>),
 }
 
 impl Symbols {
-    /// All bytes, given the tokens of some.
+    /// Builds byte symbols from the tokens of single bytes. Fails if a byte has none.
     pub(super) fn of_bytes(list: impl Iterator<Item = (u8, u32)>) -> Result<Symbols, Error> {
-        match every_byte(list) {
+        match byte_token_table(list) {
             Ok(bytes) => Ok(Symbols::Bytes(bytes)),
             Err(byte) => Err(refused(&format!("the byte {byte:#04x} is no piece of it"))),
         }
     }
 
-    /// All bytes, given the pieces of one byte-level character.
+    /// Builds byte symbols from the pieces of one byte-level character.
     pub(super) fn byte_level(
         pieces: &FxHashMap<char, u32>,
-        spelling: &Spelling,
+        spelling: &PieceDecoding,
     ) -> Result<Symbols, Error> {
         let byte = |(character, id): (&char, &u32)| {
             let mut spelled = Vec::new();
@@ -48,10 +49,11 @@ impl Symbols {
         Symbols::of_bytes(ordered.into_iter().filter_map(byte))
     }
 
-    /// Characters, given the pieces of one character and the tokens for the bytes of others.
+    /// Builds character symbols from the pieces of one character and the byte tokens for other
+    /// characters.
     pub(super) fn characters(
         pieces: &FxHashMap<char, u32>,
-        bytes: Option<Bytes>,
+        bytes: Option<ByteTokens>,
     ) -> Result<Symbols, Error> {
         // A space is always written as its mark.
         let text = |character| if character == SPACE { ' ' } else { character };
@@ -66,8 +68,8 @@ impl Symbols {
         }
     }
 
-    /// Characters that are symbols, where characters are.
-    pub(super) fn known(&self) -> CharSet {
+    /// Returns the characters that are symbols; empty if symbols are bytes.
+    pub(super) fn symbol_characters(&self) -> CharSet {
         match self {
             Symbols::Bytes(_) => CharSet::empty(),
             Symbols::Characters(ids, _) => {
@@ -78,18 +80,18 @@ impl Symbols {
         }
     }
 
-    /// Characters that tokens never spell. A space is turned into its mark, so that no text keeps a
-    /// mark of its own.
-    pub(super) fn never(&self) -> CharSet {
+    /// Returns the characters that tokens never spell. A space becomes its mark, so no string keeps
+    /// a mark of its own.
+    pub(super) fn unspellable(&self) -> CharSet {
         match self {
             Symbols::Bytes(_) => CharSet::empty(),
             Symbols::Characters(_, Some(_)) => CharSet::single(SPACE),
-            Symbols::Characters(_, None) => self.known().complement(),
+            Symbols::Characters(_, None) => self.symbol_characters().complement(),
         }
     }
 
-    /// Appends the symbols of a text, which may begin and end inside of characters. Characters that
-    /// have none are left out.
+    /// Appends the symbols of `text`, which may begin and end inside characters. Characters without
+    /// symbols are skipped.
     pub(super) fn read(&self, text: &[u8], out: &mut Vec<u32>) {
         let (ids, bytes) = match self {
             Symbols::Bytes(ids) => {
@@ -113,7 +115,7 @@ impl Symbols {
         }
     }
 
-    /// The token of a byte that is part of no symbol, if there is one.
+    /// Returns the token of a byte that belongs to no symbol, if there is one.
     pub(super) fn byte_token(&self, byte: u8) -> Option<u32> {
         match self {
             Symbols::Bytes(_) | Symbols::Characters(_, None) => None,
@@ -122,8 +124,8 @@ impl Symbols {
     }
 }
 
-/// A table of all bytes, or a byte that is missing.
-pub(super) fn every_byte(list: impl Iterator<Item = (u8, u32)>) -> Result<Bytes, u8> {
+/// Builds a table of all bytes, or returns a byte that is missing.
+pub(super) fn byte_token_table(list: impl Iterator<Item = (u8, u32)>) -> Result<ByteTokens, u8> {
     let mut bytes = Box::new([NONE; 256]);
     for (byte, id) in list {
         bytes[usize::from(byte)] = id;

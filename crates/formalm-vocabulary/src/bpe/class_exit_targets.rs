@@ -1,41 +1,47 @@
-//! Tokens by how they leave a set of characters: what all states that stay on it have in common.
+//! Tokens grouped by how they leave a character class: the part of reading them that all looping
+//! states share.
 //!
-//! A state that stays where it is on a set of characters reads tokens of such characters without a
-//! change. The others leave the set somewhere, and what they are up to there is no matter: all
-//! that leave it with the same bytes are led to one state, from which a walk reads the rest.
+//! ```text
+//!  looping state q ──p within the class──► q ──exit bytes──► q' ──rest of the token──►
+//!                   skipped                   once per group     read by a walk
+//! ```
+//!
+//! A state that loops on a character class reads tokens of such characters without a change. The
+//! others leave the class somewhere. All that leave it with the same bytes lead to the same state,
+//! from which a walk reads the rest.
 
 use rustc_hash::FxHashMap;
 
-use super::token_set::{DENSE, TokenSet, set};
-use super::token_transitions::Passages;
-use crate::Trie;
+use super::token_set::{MIN_BITMASK_SIZE, TokenSet, set_bit};
+use super::token_transitions::TokenTransitions;
+use crate::TokenTrie;
 
-/// A set of characters: its ASCII part, and whether it has all characters beyond.
-pub type Stay = (u128, bool);
+/// A character class: its ASCII part, and whether it has all characters beyond.
+pub type CoarseCharClass = (u128, bool);
 
-/// The tokens that begin where a character does, by how they leave a set of characters.
+/// The tokens that begin at a character boundary, grouped by how they leave a character class.
 #[derive(Debug)]
-pub struct Exits {
-    /// Tokens with a passage that have no other characters.
+pub struct ExitTargets {
+    /// Tokens with a transition and no other characters than those of the class.
     pub within: TokenSet,
-    /// The ways out.
-    pub ways: Vec<Exit>,
+    /// The groups of tokens that leave the class.
+    pub exits: Vec<ExitGroup>,
 }
 
-/// Tokens that leave the set with the same bytes: those of a character outside of it or of no
-/// character, or part of one within.
+/// The tokens that leave the class with the same bytes: those of a character outside of the class,
+/// of no character, or the first bytes of a character inside.
 #[derive(Debug)]
-pub struct Exit {
-    /// From the end of the last character within the set.
+pub struct ExitGroup {
+    /// The bytes from the end of the last character inside the class.
     pub bytes: Vec<u8>,
-    /// Tokens that end with these bytes, but for those that end at `nodes`.
+    /// Tokens that end with these bytes, except those that end at `nodes`.
     pub tokens: Vec<u32>,
-    /// Nodes of the vocabulary's tree that end with these bytes, to be read further.
+    /// Trie nodes whose path ends with these bytes; a walk continues from them.
     pub nodes: Vec<u32>,
 }
 
-/// The unfinished character at a node: its first bytes, how many are missing, and the range of the
-/// next one.
+/// An incomplete UTF-8 sequence: its bytes, the number of missing bytes, and the range of the next
+/// one.
 #[derive(Clone, Copy, Default)]
 struct Unfinished {
     bytes: [u8; 4],
@@ -45,9 +51,13 @@ struct Unfinished {
     high: u8,
 }
 
-impl Exits {
-    pub(super) fn new(trie: &Trie, passages: &Passages, (ascii, wide): Stay) -> Exits {
-        let mut ways = Ways::default();
+impl ExitTargets {
+    pub(super) fn new(
+        trie: &TokenTrie,
+        passages: &TokenTransitions,
+        (ascii, wide): CoarseCharClass,
+    ) -> ExitTargets {
+        let mut groups = Ways::default();
         let mut within = Vec::new();
         let nodes = trie.nodes();
         let mut stack = vec![Unfinished::default()];
@@ -62,14 +72,14 @@ impl Exits {
             let (next, stays) = stack[depth - 1].step(byte, wide);
             let stays = stays && (byte >= 0x80 || ascii >> byte & 1 != 0);
             if !stays {
-                ways.of(&next).nodes.push(node);
+                groups.of(&next).nodes.push(node);
                 at = here.end() as usize;
                 continue;
             }
             if next.left > 0 {
                 let tokens = trie.tokens_at(node);
                 if !tokens.is_empty() {
-                    ways.of(&next).tokens.extend_from_slice(tokens);
+                    groups.of(&next).tokens.extend_from_slice(tokens);
                 }
             } else {
                 within.extend_from_slice(trie.tokens_at(node));
@@ -84,35 +94,35 @@ impl Exits {
             at += 1;
         }
         within.retain(|&token| passages.has(token));
-        let within = match within.len() < DENSE {
+        let within = match within.len() < MIN_BITMASK_SIZE {
             true => TokenSet::List(within),
             false => {
                 let mut words = vec![0; passages.all().len()];
-                within.into_iter().for_each(|token| set(&mut words, token));
+                within.into_iter().for_each(|token| set_bit(&mut words, token));
                 TokenSet::Mask(words)
             }
         };
-        Exits { within, ways: ways.list }
+        ExitTargets { within, exits: groups.list }
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        let each = |exit: &Exit| 80 + 4 * (exit.tokens.len() + exit.nodes.len());
-        self.within.memory_bytes() + self.ways.iter().map(each).sum::<usize>()
+        let each = |exit: &ExitGroup| 80 + 4 * (exit.tokens.len() + exit.nodes.len());
+        self.within.memory_bytes() + self.exits.iter().map(each).sum::<usize>()
     }
 }
 
 #[derive(Default)]
 struct Ways {
     index: FxHashMap<([u8; 4], usize), usize>,
-    list: Vec<Exit>,
+    list: Vec<ExitGroup>,
 }
 
 impl Ways {
-    fn of(&mut self, end: &Unfinished) -> &mut Exit {
+    fn of(&mut self, end: &Unfinished) -> &mut ExitGroup {
         let at = *self.index.entry((end.bytes, end.len)).or_insert_with(|| {
             let bytes = end.bytes[..end.len].to_vec();
-            self.list.push(Exit { bytes, tokens: Vec::new(), nodes: Vec::new() });
+            self.list.push(ExitGroup { bytes, tokens: Vec::new(), nodes: Vec::new() });
             self.list.len() - 1
         });
         &mut self.list[at]
@@ -120,8 +130,8 @@ impl Ways {
 }
 
 impl Unfinished {
-    /// After one more byte, and whether it may be one of a character: of a first byte beyond ASCII
-    /// `wide` says so.
+    /// Reads one more byte. Returns the new state and whether the byte may belong to a character of
+    /// the class; for a first byte beyond ASCII, `wide` decides.
     fn step(mut self, byte: u8, wide: bool) -> (Unfinished, bool) {
         let begins = self.left == 0;
         if begins {

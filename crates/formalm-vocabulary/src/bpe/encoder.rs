@@ -1,91 +1,93 @@
-//! A merging tokenizer, taken apart into what decides which sequences of tokens are canonical.
+//! The BPE encoder: a tokenizer decomposed into the relations that decide which token sequences are
+//! canonical.
 
 use formalm_automata::SetOnce;
 use rustc_hash::FxHashMap;
 
-use super::adjacency::Relation;
-use super::adjacency_masks::Neighbours;
+use super::adjacency::Adjacency;
+use super::adjacency_masks::AdjacencyMasks;
 use super::base_symbols::Symbols;
-use super::encoder_cache::Reading;
-use super::pretoken_splitter::{Mark, Splitter};
+use super::encoder_cache::TransitionTables;
+use super::pretoken_splitter::{Boundary, Splitter};
 use super::sources::{sentencepiece, tiktoken, tokenizer_json};
 use super::spec::{Description, refused};
-use super::whole_tokens::{Path, Wholes};
-use crate::token_bytes::MOST_IDS;
+use super::whole_tokens::{PretokenState, WholeTokens};
+use crate::token_bytes::MAX_IDS;
 use crate::{Error, Vocabulary};
 
-/// Where a token comes from.
+/// The way in which a tokenizer produces a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// From merging, or it is a symbol.
+pub enum TokenOrigin {
+    /// By merging, or the token is a base symbol.
     Merged,
-    /// It is a piece that is taken whole, and merging does not make it.
+    /// As a whole pre-token, which merging would not make (`ignore_merges`).
     Whole,
-    /// A byte of a character that is no symbol.
+    /// As a byte of a character that is no symbol.
     Byte(u8),
-    /// An added token that is text.
+    /// As an added token with a string.
     Added,
-    /// The tokenizer makes it of no text.
+    /// Never: the tokenizer makes it from no string.
     Never,
 }
 
-/// Tokens by their text.
+/// Tokens by the bytes of their string.
 type ByText = FxHashMap<Vec<u8>, u32>;
 
-/// A tokenizer that merges.
+/// A BPE tokenizer prepared for canonical decoding.
 #[derive(Debug)]
-pub struct Encoder {
-    pub(super) relation: Relation,
+pub struct BpeEncoder {
+    pub(super) adjacency: Adjacency,
     pub(super) splitter: Splitter,
     pub(super) symbols: Symbols,
-    pub(super) wholes: Wholes,
-    /// Whole pieces and added tokens by their text.
+    pub(super) whole_tokens: WholeTokens,
+    /// Whole tokens and added tokens by their string.
     pub(super) by_text: ByText,
-    pub(super) kinds: Vec<Kind>,
-    /// Text gets a space in front before it is encoded.
+    pub(super) origins: Vec<TokenOrigin>,
+    /// A space is prepended to the text before encoding.
     pub(super) prepends: bool,
-    pub(super) reading: SetOnce<Reading>,
-    pub(super) neighbours: Neighbours,
+    pub(super) transition_tables: SetOnce<TransitionTables>,
+    pub(super) adjacency_masks: AdjacencyMasks,
 }
 
-impl Encoder {
-    /// Takes the tokenizer of a `tokenizer.json` apart.
+impl BpeEncoder {
+    /// Builds the encoder of a `tokenizer.json`.
     ///
     /// # Errors
     ///
-    /// It does not merge, or does something that we cannot follow exactly.
-    pub fn from_tokenizer_json(data: &[u8]) -> Result<Encoder, Error> {
-        Encoder::new(tokenizer_json::read(data)?)
+    /// The tokenizer is not BPE, or does something that we cannot reproduce exactly.
+    pub fn from_tokenizer_json(data: &[u8]) -> Result<BpeEncoder, Error> {
+        BpeEncoder::new(tokenizer_json::read(data)?)
     }
 
-    /// Takes an encoding of tiktoken apart: JSON with its `pattern`, its `ranks` by tokens in base
-    /// 64, and the `offset` of ids over ranks.
+    /// Builds the encoder of a tiktoken encoding, given as JSON with its `pattern`, its `ranks` by
+    /// base64 token, and the `offset` of ids over ranks.
     ///
     /// # Errors
     ///
-    /// It is not laid out as one, or does something that we cannot follow exactly.
-    pub fn from_tiktoken(data: &[u8]) -> Result<Encoder, Error> {
-        Encoder::new(tiktoken::read(data)?)
+    /// The data is not laid out as an encoding, or does something that we cannot reproduce exactly.
+    pub fn from_tiktoken(data: &[u8]) -> Result<BpeEncoder, Error> {
+        BpeEncoder::new(tiktoken::read(data)?)
     }
 
-    /// Takes a SentencePiece model apart.
+    /// Builds the encoder of a SentencePiece model.
     ///
     /// # Errors
     ///
-    /// It does not merge, or does something that we cannot follow exactly.
-    pub fn from_sentencepiece(data: &[u8]) -> Result<Encoder, Error> {
-        Encoder::new(sentencepiece::read(data)?)
+    /// The model is not BPE, or does something that we cannot reproduce exactly.
+    pub fn from_sentencepiece(data: &[u8]) -> Result<BpeEncoder, Error> {
+        BpeEncoder::new(sentencepiece::read(data)?)
     }
 
-    fn new(mut description: Description) -> Result<Encoder, Error> {
+    fn new(mut description: Description) -> Result<BpeEncoder, Error> {
         let added = description.added.iter().map(|(text, _)| text.as_str());
-        description.divisions.cut_out(added)?;
-        let (kinds, by_text) = kinds(&description)?;
-        let (known, never) = (description.symbols.known(), description.symbols.never());
-        let divisions = description.divisions.at_least_one()?;
-        let splitter = Splitter::new(divisions, !description.added.is_empty(), &known, &never)?;
+        description.split_steps.cut_out(added)?;
+        let (origins, by_text) = origins(&description)?;
+        let (known, never) =
+            (description.symbols.symbol_characters(), description.symbols.unspellable());
+        let split_steps = description.split_steps.at_least_one()?;
+        let splitter = Splitter::new(split_steps, !description.added.is_empty(), &known, &never)?;
         let is_piece = |text: &String| {
-            splitter.pieces(text.as_bytes()).is_some_and(|pieces| pieces.len() == 1)
+            splitter.pretokens(text.as_bytes()).is_some_and(|pieces| pieces.len() == 1)
         };
         if let Some(name) = description.reserved.iter().find(|name| is_piece(name)) {
             let message = format!("the special token {name:?} is a piece of text");
@@ -94,36 +96,39 @@ impl Encoder {
         let mut unreachable = description.merges.unreachable;
         let wholes = description.wholes.iter().map(|(_, id)| *id);
         let wholes =
-            Wholes::new(wholes.map(|id| (id, unreachable.remove(&id).flatten())).collect());
-        Ok(Encoder {
-            relation: description.merges.relation,
+            WholeTokens::new(wholes.map(|id| (id, unreachable.remove(&id).flatten())).collect());
+        Ok(BpeEncoder {
+            adjacency: description.merges.adjacency,
             splitter,
             symbols: description.symbols,
-            wholes,
+            whole_tokens: wholes,
             by_text,
-            kinds,
+            origins,
             prepends: description.prepends,
-            reading: SetOnce::new(),
-            neighbours: Neighbours::default(),
+            transition_tables: SetOnce::new(),
+            adjacency_masks: AdjacencyMasks::default(),
         })
     }
 
-    /// Checks that a vocabulary is this tokenizer's, and that all text in it is text there.
+    /// Checks that the vocabulary belongs to this tokenizer and that every token with a string has
+    /// bytes in it.
     ///
     /// # Errors
     ///
-    /// It is another's, or an end token is text to the tokenizer.
+    /// The vocabulary belongs to another tokenizer, or one of its end tokens is text to this one.
     pub fn check(&self, vocabulary: &Vocabulary) -> Result<(), Error> {
         let mut text = Vec::new();
-        for token in (0..self.kinds.len() as u32).filter(|&id| self.kind(id) != Kind::Never) {
+        for token in
+            (0..self.origins.len() as u32).filter(|&id| self.origin(id) != TokenOrigin::Never)
+        {
             let Some(bytes) = vocabulary.token_bytes(token) else {
                 return Err(Error::new(format!(
                     "token {token} is text to the tokenizer, but not here"
                 ))
                 .hint("end tokens are special tokens of the tokenizer"));
             };
-            // Symbols tell whose vocabulary it is; the rest is made of them.
-            if bytes.len() == 1 && self.kind(token) == Kind::Merged {
+            // Base symbols identify the vocabulary; all other tokens are made of them.
+            if bytes.len() == 1 && self.origin(token) == TokenOrigin::Merged {
                 text.clear();
                 self.merge(bytes, &mut text);
                 if text != [token] {
@@ -145,19 +150,19 @@ impl Encoder {
         Ok(())
     }
 
-    /// Where a token comes from.
+    /// Returns the way in which the tokenizer produces a token.
     #[inline]
-    pub fn kind(&self, token: u32) -> Kind {
-        self.kinds.get(token as usize).copied().unwrap_or(Kind::Never)
+    pub fn origin(&self, token: u32) -> TokenOrigin {
+        self.origins.get(token as usize).copied().unwrap_or(TokenOrigin::Never)
     }
 
-    /// The token of a byte that is part of no symbol; none where every byte is one, or such
-    /// bytes have no tokens.
+    /// Returns the token of a byte that belongs to no symbol. Returns `None` if every byte is a
+    /// symbol or such bytes have no tokens.
     pub fn byte_token(&self, byte: u8) -> Option<u32> {
         self.symbols.byte_token(byte)
     }
 
-    /// The token that every merging of a byte begins with; none where symbols are characters.
+    /// Returns the token from which merging of a byte begins; `None` if symbols are characters.
     pub fn symbol(&self, byte: u8) -> Option<u32> {
         match &self.symbols {
             Symbols::Bytes(ids) => Some(ids[usize::from(byte)]),
@@ -165,81 +170,95 @@ impl Encoder {
         }
     }
 
-    /// The texts of added tokens, in order.
-    pub fn added_texts(&self) -> Vec<String> {
-        let added = self.by_text.iter().filter(|(_, id)| self.kind(**id) == Kind::Added);
+    /// Returns the strings of added tokens, sorted.
+    pub fn added_token_strings(&self) -> Vec<String> {
+        let added = self.by_text.iter().filter(|(_, id)| self.origin(**id) == TokenOrigin::Added);
         let mut texts: Vec<String> =
             added.map(|(text, _)| String::from_utf8_lossy(text).into_owned()).collect();
         texts.sort_unstable();
         texts
     }
 
-    /// Where text is cut.
+    /// Returns the splitter of text into pre-tokens.
     pub fn splitter(&self) -> &Splitter {
         &self.splitter
     }
 
-    /// Whether spaces are written as a mark, which texts then cannot have themselves.
-    pub fn marks_spaces(&self) -> bool {
+    /// Returns `true` if spaces are written as a mark, which text then cannot contain itself.
+    pub fn escapes_spaces(&self) -> bool {
         matches!(self.symbols, Symbols::Characters(..))
     }
 
-    /// Whether encoding puts a space in front of a text, so that only texts that begin with one
-    /// are decoded to themselves.
+    /// Returns `true` if encoding prepends a space, so that only strings that begin with a space
+    /// decode to themselves.
     pub fn prepends_space(&self) -> bool {
         self.prepends
     }
 
-    /// Whether two tokens may be neighbours within a piece.
+    /// Returns `true` if two tokens may be adjacent inside a pre-token.
     pub fn may_follow(&self, first: u32, second: u32) -> bool {
-        let merged = |token| self.relation.is_reachable(token);
-        !merged(first) || !merged(second) || self.relation.crossing(first, second).is_none()
+        let merged = |token| self.adjacency.is_reachable(token);
+        !merged(first) || !merged(second) || self.adjacency.crossing_merge(first, second).is_none()
     }
 
-    /// The two tokens that merging would join across the border of two that are no neighbours.
-    pub fn crossing(&self, first: u32, second: u32) -> Option<(u32, u32)> {
-        let merged = |token| self.relation.is_reachable(token);
-        if merged(first) && merged(second) { self.relation.crossing(first, second) } else { None }
+    /// Returns the two tokens that merging would join across the border of two tokens that may not
+    /// be adjacent.
+    pub fn crossing_merge(&self, first: u32, second: u32) -> Option<(u32, u32)> {
+        let merged = |token| self.adjacency.is_reachable(token);
+        if merged(first) && merged(second) {
+            self.adjacency.crossing_merge(first, second)
+        } else {
+            None
+        }
     }
 
-    /// Hands out, some several times, the tokens that may not follow a token within a piece.
-    pub fn not_after(&self, token: u32, each: impl FnMut(&[u32])) {
-        self.relation.forbidden(token, true, each);
+    /// Passes to `each`, some several times, the tokens that may not follow `token` inside a
+    /// pre-token.
+    pub fn forbidden_after(&self, token: u32, each: impl FnMut(&[u32])) {
+        self.adjacency.for_each_forbidden(token, true, each);
     }
 
-    /// Hands out, some several times, the tokens that may not precede a token within a piece.
-    pub fn not_before(&self, token: u32, each: impl FnMut(&[u32])) {
-        self.relation.forbidden(token, false, each);
+    /// Passes to `each`, some several times, the tokens that may not precede `token` inside a
+    /// pre-token.
+    pub fn forbidden_before(&self, token: u32, each: impl FnMut(&[u32])) {
+        self.adjacency.for_each_forbidden(token, false, each);
     }
 
-    /// What the tokens of a piece have been after one more, which `begins` the piece or not; none
-    /// if it may not stand there.
+    /// Returns the state of a pre-token after one more token, which `begins` the pre-token or not.
+    /// Returns `None` if the token may not stand there.
     #[inline]
-    pub fn path(&self, path: Path, token: u32, begins: bool) -> Option<Path> {
-        self.wholes.step(path, token, begins)
+    pub fn pretoken_step(
+        &self,
+        path: PretokenState,
+        token: u32,
+        begins: bool,
+    ) -> Option<PretokenState> {
+        self.whole_tokens.step(path, token, begins)
     }
 
-    /// Whether a piece may end after tokens.
+    /// Returns `true` if a pre-token may end in this state.
     #[inline]
-    pub fn may_end(&self, path: Path) -> bool {
-        self.wholes.may_end(path)
+    pub fn pretoken_may_end(&self, path: PretokenState) -> bool {
+        self.whole_tokens.may_end(path)
     }
 
-    /// Whether a piece must end after its one token.
-    pub fn must_end(&self, path: Path) -> bool {
-        path == Path::WHOLE
+    /// Returns `true` if the pre-token must end, because its only token is a whole token.
+    pub fn pretoken_must_end(&self, path: PretokenState) -> bool {
+        path == PretokenState::WHOLE
     }
 
-    /// The tokens of a text that nothing is put in front of; none if no tokens spell it.
+    /// Encodes `text` without prepending a space. Returns `None` if no tokens spell it.
     pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
-        let pieces = self.splitter.pieces(text.as_bytes())?;
+        let pieces = self.splitter.pretokens(text.as_bytes())?;
         let mut tokens = Vec::new();
         for (at, &(start, mark)) in pieces.iter().enumerate() {
             let end = pieces.get(at + 1).map_or(text.len(), |next| next.0);
             let piece = &text[start..end];
             let known = self.by_text.get(piece.as_bytes()).copied();
             match known {
-                Some(token) if (self.kind(token) == Kind::Added) == (mark == Mark::Added) => {
+                Some(token)
+                    if (self.origin(token) == TokenOrigin::Added) == (mark == Boundary::Added) =>
+                {
                     tokens.push(token);
                 }
                 _ => self.merge(piece.as_bytes(), &mut tokens),
@@ -248,56 +267,57 @@ impl Encoder {
         Some(tokens)
     }
 
-    /// Appends what merging makes of a part of a piece, which may begin and end inside of
-    /// characters where symbols are bytes.
+    /// Appends the tokens that merging makes of a part of a pre-token. The part may begin and end
+    /// inside characters if symbols are bytes.
     pub fn merge(&self, piece: &[u8], out: &mut Vec<u32>) {
         let mut symbols = Vec::with_capacity(piece.len());
         self.symbols.read(piece, &mut symbols);
-        self.relation.rules().merge(&mut symbols, |_, _| ());
+        self.adjacency.rules().merge(&mut symbols, |_, _| ());
         out.append(&mut symbols);
     }
 
-    /// Number of tokens made by a rule of lower rank than one of their parts'.
+    /// Returns the number of early tokens: those made by a rule of no higher rank than that of a
+    /// part.
     pub fn early_count(&self) -> usize {
-        self.relation.early_count()
+        self.adjacency.early_count()
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the approximate memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        let own = self.relation.memory_bytes() + self.splitter.memory_bytes();
-        own + 2 * self.kinds.len() + self.shared_bytes()
+        let own = self.adjacency.memory_bytes() + self.splitter.memory_bytes();
+        own + 2 * self.origins.len() + self.shared_bytes()
     }
 }
 
-/// Where each token comes from, and those that are looked up by their text.
-fn kinds(description: &Description) -> Result<(Vec<Kind>, ByText), Error> {
-    let relation = &description.merges.relation;
+/// Returns the origin of each token, and the tokens that are looked up by their string.
+fn origins(description: &Description) -> Result<(Vec<TokenOrigin>, ByText), Error> {
+    let adjacency = &description.merges.adjacency;
     let bytes: Vec<u32> =
         (0..=255).filter_map(|byte| description.symbols.byte_token(byte)).collect();
     let added = description.added.iter().map(|(_, id)| *id);
     let ids = added.chain(bytes.iter().copied()).map(|id| id as usize + 1);
-    let len = ids.max().unwrap_or_default().max(relation.len());
-    if len > MOST_IDS {
-        return Err(Error::new(format!("ids are beyond {MOST_IDS}")).at("added_tokens"));
+    let len = ids.max().unwrap_or_default().max(adjacency.len());
+    if len > MAX_IDS {
+        return Err(Error::new(format!("ids are beyond {MAX_IDS}")).at("added_tokens"));
     }
-    let mut kinds = vec![Kind::Never; len];
-    for id in (0..relation.len() as u32).filter(|&id| relation.is_reachable(id)) {
-        kinds[id as usize] = Kind::Merged;
+    let mut origins = vec![TokenOrigin::Never; len];
+    for id in (0..adjacency.len() as u32).filter(|&id| adjacency.is_reachable(id)) {
+        origins[id as usize] = TokenOrigin::Merged;
     }
     let mut by_text: ByText = FxHashMap::default();
     for (text, id) in &description.wholes {
-        kinds[*id as usize] = Kind::Whole;
+        origins[*id as usize] = TokenOrigin::Whole;
         by_text.insert(text.clone(), *id);
     }
     for (byte, &id) in bytes.iter().enumerate() {
-        if kinds[id as usize] != Kind::Never {
+        if origins[id as usize] != TokenOrigin::Never {
             return Err(refused("its merges make one of the tokens for single bytes"));
         }
-        kinds[id as usize] = Kind::Byte(byte as u8);
+        origins[id as usize] = TokenOrigin::Byte(byte as u8);
     }
     for (text, id) in &description.added {
-        kinds[*id as usize] = Kind::Added;
+        origins[*id as usize] = TokenOrigin::Added;
         by_text.insert(text.clone().into_bytes(), *id);
     }
-    Ok((kinds, by_text))
+    Ok((origins, by_text))
 }

@@ -1,4 +1,4 @@
-//! What is found of a vocabulary's tokens as it is needed, and shared by all constraints.
+//! Lazily computed tables of an encoder over its vocabulary, shared by all constraints.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -7,32 +7,33 @@ use std::sync::Arc;
 use formalm_automata::Lock;
 use rustc_hash::FxHashMap;
 
-use super::class_exit_targets::{Exits, Stay};
-use super::encoder::{Encoder, Kind};
-use super::pretoken_splitter::{Mark, Place};
+use super::class_exit_targets::{CoarseCharClass, ExitTargets};
+use super::encoder::{BpeEncoder, TokenOrigin};
+use super::pretoken_splitter::{Boundary, SplitterState};
 use super::token_set::TokenSet;
-use super::token_transitions::{Landing, Passages};
+use super::token_transitions::{TokenTransitions, TransitionTargets};
 use crate::Vocabulary;
 
-/// Memory for each kind of what is kept, in bytes; beyond it the oldest is let go.
-const MOST_BYTES: usize = 12 << 20;
+/// Maximum size of each table, in bytes; beyond it the oldest entries are evicted. 12 MiB; chosen,
+/// not measured.
+const MAX_TABLE_BYTES: usize = 12 << 20;
 
-/// Tokens by the place they lead to.
-pub type Landed = [(Place, TokenSet)];
+/// Tokens by the splitter state they lead to.
+pub type TokensByState = [(SplitterState, TokenSet)];
 
-/// How the tokens of the vocabulary are read, made when first asked for.
+/// The tables of how the tokens of a vocabulary move the splitter, built on first use.
 #[derive(Debug)]
-pub(super) struct Reading {
-    passages: Option<Passages>,
-    /// Tokens that have no passage and are not part of a character.
-    odd: Vec<u32>,
-    landings: Kept<(Place, Mark), Landing>,
-    exits: Kept<Stay, Exits>,
-    /// Tokens within a set of characters by where they lead.
-    joined: Kept<(Stay, Place, Mark), Landed>,
+pub(super) struct TransitionTables {
+    transitions: Option<TokenTransitions>,
+    /// Tokens without a transition that do not begin inside a character.
+    untabulated: Vec<u32>,
+    targets: Kept<(SplitterState, Boundary), TransitionTargets>,
+    exits: Kept<CoarseCharClass, ExitTargets>,
+    /// Tokens within a character class, by the state they lead to.
+    targets_within_class: Kept<(CoarseCharClass, SplitterState, Boundary), TokensByState>,
 }
 
-/// What was asked for lately.
+/// A FIFO cache with a byte budget.
 #[derive(Debug)]
 pub(super) struct Kept<K, V: ?Sized>(Lock<Inner<K, V>>);
 
@@ -51,8 +52,12 @@ impl<K, V: ?Sized> Default for Kept<K, V> {
 }
 
 impl<K: Copy + Eq + Hash, V: ?Sized> Kept<K, V> {
-    /// What is kept, or what is made now, of so many bytes.
-    pub(super) fn of(&self, key: K, make: impl FnOnce() -> (Arc<V>, usize)) -> Arc<V> {
+    /// Returns the cached value, or inserts the value that `make` returns with its size in bytes.
+    pub(super) fn get_or_insert_with(
+        &self,
+        key: K,
+        make: impl FnOnce() -> (Arc<V>, usize),
+    ) -> Arc<V> {
         let inner = || self.0.lock();
         if let Some((known, _)) = inner().known.get(&key) {
             return Arc::clone(known);
@@ -63,7 +68,7 @@ impl<K: Copy + Eq + Hash, V: ?Sized> Kept<K, V> {
             inner.order.push_back(key);
             inner.bytes += bytes;
         }
-        while inner.bytes > MOST_BYTES && inner.order.len() > 1 {
+        while inner.bytes > MAX_TABLE_BYTES && inner.order.len() > 1 {
             let oldest = inner.order.pop_front().and_then(|key| inner.known.remove(&key));
             inner.bytes -= oldest.map_or(0, |oldest| oldest.1);
         }
@@ -75,100 +80,110 @@ impl<K: Copy + Eq + Hash, V: ?Sized> Kept<K, V> {
     }
 }
 
-impl Encoder {
-    /// How the tokens that merging makes pass through the splitter, given their vocabulary; none if
-    /// that is too many ways to tell them apart.
-    pub fn passages(&self, vocabulary: &Vocabulary) -> Option<&Passages> {
-        self.reading(vocabulary).passages.as_ref()
+impl BpeEncoder {
+    /// Returns the transition functions of the tokens that merging makes, given their vocabulary.
+    /// Returns `None` if there are too many distinct ones.
+    pub fn token_transitions(&self, vocabulary: &Vocabulary) -> Option<&TokenTransitions> {
+        self.transition_tables(vocabulary).transitions.as_ref()
     }
 
-    /// Tokens that have no passage, apart from those for single bytes and those that begin inside
-    /// of a character.
-    pub fn odd_tokens(&self, vocabulary: &Vocabulary) -> &[u32] {
-        &self.reading(vocabulary).odd
+    /// Returns the tokens without a transition, except byte tokens and tokens that begin inside a
+    /// character.
+    pub fn untabulated_tokens(&self, vocabulary: &Vocabulary) -> &[u32] {
+        &self.transition_tables(vocabulary).untabulated
     }
 
-    /// Where tokens with a passage lead from a place between characters, the first byte with a
-    /// mark, and not into an added token.
-    pub fn landing(
+    /// Returns the states that tokens with a transition lead to from a state between characters, if
+    /// `mark` stands before the first byte. Targets inside added tokens are left out.
+    pub fn transition_targets(
         &self,
         vocabulary: &Vocabulary,
-        passages: &Passages,
-        (place, mark): (Place, Mark),
-    ) -> Arc<Landing> {
-        self.reading(vocabulary).landings.of((place, mark), || {
-            let landing = passages.landing(self.splitter(), place, mark);
-            let bytes = landing.memory_bytes();
-            (Arc::new(landing), bytes)
+        transitions: &TokenTransitions,
+        (place, mark): (SplitterState, Boundary),
+    ) -> Arc<TransitionTargets> {
+        self.transition_tables(vocabulary).targets.get_or_insert_with((place, mark), || {
+            let targets = transitions.targets_from(self.splitter(), place, mark);
+            let bytes = targets.memory_bytes();
+            (Arc::new(targets), bytes)
         })
     }
 
-    /// How tokens leave a set of characters.
-    pub fn exits(&self, vocabulary: &Vocabulary, passages: &Passages, stay: Stay) -> Arc<Exits> {
-        self.reading(vocabulary).exits.of(stay, || {
-            let exits = Exits::new(vocabulary.trie(), passages, stay);
+    /// Returns the tokens grouped by how they leave a character class.
+    pub fn exit_targets(
+        &self,
+        vocabulary: &Vocabulary,
+        transitions: &TokenTransitions,
+        stay: CoarseCharClass,
+    ) -> Arc<ExitTargets> {
+        self.transition_tables(vocabulary).exits.get_or_insert_with(stay, || {
+            let exits = ExitTargets::new(vocabulary.trie(), transitions, stay);
             let bytes = exits.memory_bytes();
             (Arc::new(exits), bytes)
         })
     }
 
-    /// Where tokens with a passage and within a set of characters lead from a place between
-    /// characters, the first byte with a mark.
-    pub fn joined(
+    /// Returns the states that tokens with a transition and within a character class lead to from a
+    /// state between characters, if `mark` stands before the first byte.
+    pub fn targets_within_class(
         &self,
         vocabulary: &Vocabulary,
-        passages: &Passages,
-        stay: Stay,
-        (place, mark): (Place, Mark),
-    ) -> Arc<Landed> {
-        self.reading(vocabulary).joined.of((stay, place, mark), || {
-            let exits = self.exits(vocabulary, passages, stay);
-            let landing = self.landing(vocabulary, passages, (place, mark));
-            let list: Vec<(Place, TokenSet)> = match &exits.within {
-                TokenSet::Mask(within) => {
-                    let both = |(place, tokens): &(Place, TokenSet)| {
-                        let both = tokens.within(within);
-                        (!both.is_empty()).then_some((*place, both))
-                    };
-                    landing.groups().iter().filter_map(both).collect()
-                }
-                TokenSet::List(within) => passages.sort(&landing, within),
-            };
-            let bytes = list.iter().map(|(_, tokens)| 8 + tokens.memory_bytes()).sum();
-            (list.into(), bytes)
-        })
+        transitions: &TokenTransitions,
+        stay: CoarseCharClass,
+        (place, mark): (SplitterState, Boundary),
+    ) -> Arc<TokensByState> {
+        self.transition_tables(vocabulary).targets_within_class.get_or_insert_with(
+            (stay, place, mark),
+            || {
+                let exits = self.exit_targets(vocabulary, transitions, stay);
+                let targets = self.transition_targets(vocabulary, transitions, (place, mark));
+                let list: Vec<(SplitterState, TokenSet)> = match &exits.within {
+                    TokenSet::Mask(within) => {
+                        let both = |(place, tokens): &(SplitterState, TokenSet)| {
+                            let both = tokens.within(within);
+                            (!both.is_empty()).then_some((*place, both))
+                        };
+                        targets.groups().iter().filter_map(both).collect()
+                    }
+                    TokenSet::List(within) => transitions.group_by_target(&targets, within),
+                };
+                let bytes = list.iter().map(|(_, tokens)| 8 + tokens.memory_bytes()).sum();
+                (list.into(), bytes)
+            },
+        )
     }
 
-    fn reading(&self, vocabulary: &Vocabulary) -> &Reading {
-        self.reading.get_or_init(|| {
+    fn transition_tables(&self, vocabulary: &Vocabulary) -> &TransitionTables {
+        self.transition_tables.get_or_init(|| {
             let begins = |token: u32| {
                 let first = vocabulary.token_bytes(token).and_then(<[u8]>::first);
                 first.is_some_and(|byte| !(0x80..0xc0).contains(byte))
             };
-            let merged = |token: u32| self.kind(token) == Kind::Merged;
-            let plain = |token: u32| merged(token) && begins(token) && !self.wholes.notes(token);
-            let len = self.kinds.len().max(vocabulary.len());
-            let passages = Passages::new(&self.splitter, vocabulary.trie(), (len, plain));
-            let is_odd = |token: &u32| {
+            let merged = |token: u32| self.origin(token) == TokenOrigin::Merged;
+            let plain =
+                |token: u32| merged(token) && begins(token) && !self.whole_tokens.is_noted(token);
+            let len = self.origins.len().max(vocabulary.len());
+            let transitions =
+                TokenTransitions::new(&self.splitter, vocabulary.trie(), (len, plain));
+            let is_untabulated = |token: &u32| {
                 begins(*token)
-                    && !matches!(self.kind(*token), Kind::Never | Kind::Byte(_))
-                    && !passages.as_ref().is_some_and(|passages| passages.has(*token))
+                    && !matches!(self.origin(*token), TokenOrigin::Never | TokenOrigin::Byte(_))
+                    && !transitions.as_ref().is_some_and(|transitions| transitions.has(*token))
             };
-            let odd = (0..self.kinds.len() as u32).filter(is_odd).collect();
-            let (landings, exits, joined) = Default::default();
-            Reading { passages, odd, landings, exits, joined }
+            let untabulated = (0..self.origins.len() as u32).filter(is_untabulated).collect();
+            let (targets, exits, targets_within_class) = Default::default();
+            TransitionTables { transitions, untabulated, targets, exits, targets_within_class }
         })
     }
 
-    /// Memory of what was found, in bytes.
+    /// Returns the memory of the tables, in bytes.
     pub(super) fn shared_bytes(&self) -> usize {
-        let reading = self.reading.get().map_or(0, |reading| {
-            reading.passages.as_ref().map_or(0, Passages::memory_bytes)
-                + 4 * reading.odd.len()
-                + reading.landings.memory_bytes()
-                + reading.exits.memory_bytes()
-                + reading.joined.memory_bytes()
+        let tables = self.transition_tables.get().map_or(0, |tables| {
+            tables.transitions.as_ref().map_or(0, TokenTransitions::memory_bytes)
+                + 4 * tables.untabulated.len()
+                + tables.targets.memory_bytes()
+                + tables.exits.memory_bytes()
+                + tables.targets_within_class.memory_bytes()
         });
-        self.neighbours.memory_bytes() + reading
+        self.adjacency_masks.memory_bytes() + tables
     }
 }

@@ -1,42 +1,44 @@
-//! Merge rules, and the merging of symbols by them.
+//! BPE merge rules, and greedy merging by them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Up to this many symbols the smallest rank is looked for one by one.
-const FEW: usize = 48;
+/// Number of symbols up to which the lowest rank is found by a linear scan; longer inputs use a
+/// heap. Chosen, not measured.
+const MAX_SCANNED_SYMBOLS: usize = 48;
 
-/// Two neighbours become one token.
+/// A merge rule: two adjacent tokens become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rule {
-    /// Lower goes first.
+pub(crate) struct MergeRule {
+    /// Lower ranks apply first.
     pub(crate) rank: u32,
-    /// What the two become.
+    /// The resulting token.
     pub(crate) token: u32,
 }
 
-/// No rule in this slot.
+/// Marks an empty slot.
 const EMPTY: u32 = u32::MAX;
 
-/// Merge rules by the two tokens they join: a hash table of open addresses, made in one pass over
-/// the rules and at most half full.
+/// Merge rules by the pair they join: an open-addressing hash table, built in one pass over the
+/// rules and at most half full.
 #[derive(Clone, Debug)]
-pub(crate) struct Rules {
-    list: Vec<(u32, u32, Rule)>,
+pub(crate) struct MergeRules {
+    list: Vec<(u32, u32, MergeRule)>,
     slots: Vec<u32>,
 }
 
-impl Default for Rules {
-    fn default() -> Rules {
-        Rules::new(Vec::new())
+impl Default for MergeRules {
+    fn default() -> MergeRules {
+        MergeRules::new(Vec::new())
     }
 }
 
-impl Rules {
-    /// The rules `(left, right, rule)`; of two for the same pair the later counts.
-    pub(crate) fn new(list: Vec<(u32, u32, Rule)>) -> Rules {
+impl MergeRules {
+    /// Builds the table of the rules `(left, right, rule)`. If a pair occurs twice, the later rule
+    /// counts.
+    pub(crate) fn new(list: Vec<(u32, u32, MergeRule)>) -> MergeRules {
         let slots = vec![EMPTY; (2 * list.len()).next_power_of_two().max(2)];
-        let mut rules = Rules { list, slots };
+        let mut rules = MergeRules { list, slots };
         for at in 0..rules.list.len() {
             let (left, right, _) = rules.list[at];
             let slot = rules.slot(left, right);
@@ -45,7 +47,7 @@ impl Rules {
         rules
     }
 
-    /// The slot of the rule of two neighbours, or the empty one where it would be.
+    /// Returns the slot of the rule of a pair, or the empty slot where it would be.
     #[inline]
     fn slot(&self, left: u32, right: u32) -> usize {
         let mask = self.slots.len() - 1;
@@ -66,32 +68,36 @@ impl Rules {
         }
     }
 
-    /// The rule of two neighbours.
+    /// Returns the rule of a pair.
     #[inline]
-    pub(crate) fn get(&self, left: u32, right: u32) -> Option<Rule> {
+    pub(crate) fn get(&self, left: u32, right: u32) -> Option<MergeRule> {
         match self.slots[self.slot(left, right)] {
             EMPTY => None,
             at => Some(self.list[at as usize].2),
         }
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         4 * self.slots.len() + size_of_val(&self.list[..])
     }
 
-    /// Merges until no rule applies, always the lowest rank and of equal ones the leftmost. Says
-    /// for every merge, in order, which two neighbours it joined and how.
-    pub(crate) fn merge(&self, symbols: &mut Vec<u32>, mut joined: impl FnMut((u32, u32), Rule)) {
-        if symbols.len() <= FEW {
+    /// Merges in place until no rule applies: always the lowest rank, and among equal ranks the
+    /// leftmost. Calls `joined` with the pair and the rule of every merge, in order.
+    pub(crate) fn merge(
+        &self,
+        symbols: &mut Vec<u32>,
+        mut joined: impl FnMut((u32, u32), MergeRule),
+    ) {
+        if symbols.len() <= MAX_SCANNED_SYMBOLS {
             self.merge_few(symbols, &mut joined);
         } else {
             self.merge_many(symbols, &mut joined);
         }
     }
 
-    fn merge_few(&self, symbols: &mut Vec<u32>, joined: &mut impl FnMut((u32, u32), Rule)) {
-        let mut rules: Vec<Option<Rule>> =
+    fn merge_few(&self, symbols: &mut Vec<u32>, joined: &mut impl FnMut((u32, u32), MergeRule)) {
+        let mut rules: Vec<Option<MergeRule>> =
             symbols.windows(2).map(|pair| self.get(pair[0], pair[1])).collect();
         loop {
             let ranked = rules.iter().enumerate().filter_map(|(at, rule)| Some((at, (*rule)?)));
@@ -109,7 +115,7 @@ impl Rules {
         }
     }
 
-    fn merge_many(&self, symbols: &mut Vec<u32>, joined: &mut impl FnMut((u32, u32), Rule)) {
+    fn merge_many(&self, symbols: &mut Vec<u32>, joined: &mut impl FnMut((u32, u32), MergeRule)) {
         const NONE: usize = usize::MAX;
         const GONE: u32 = u32::MAX;
         let count = symbols.len();
@@ -125,12 +131,12 @@ impl Rules {
             push(&mut queue, symbols, at, at + 1);
         }
         while let Some(Reverse((rank, at, left, right, token))) = queue.pop() {
-            // An entry is out of date once either neighbour has become something else.
+            // An entry is stale once either symbol has changed.
             let after = next[at];
             if symbols[at] != left || after == NONE || symbols[after] != right {
                 continue;
             }
-            joined((left, right), Rule { rank, token });
+            joined((left, right), MergeRule { rank, token });
             symbols[at] = token;
             symbols[after] = GONE;
             next[at] = next[after];

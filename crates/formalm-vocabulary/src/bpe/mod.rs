@@ -1,8 +1,15 @@
-//! What a tokenizer makes of a text: its *canonical* tokens.
+//! Byte-pair encoding: the *canonical* tokens of a string, that is the tokens that the tokenizer
+//! itself would make of it.
 //!
-//! [`Encoder`] is a merging tokenizer (BPE) taken apart into what decides whether a sequence of
-//! tokens is canonical: where text is cut into pieces ([`Splitter`]) and which tokens may be
-//! neighbours within a piece.
+//! ```text
+//!  text ──splitter──► pre-tokens ──base symbols──► symbols ──merge rules──► tokens
+//!         where pre-tokens begin                            which tokens may be adjacent
+//!         (pretoken_splitter)                               (adjacency)
+//! ```
+//!
+//! [`BpeEncoder`] decomposes a BPE tokenizer into what decides whether a token sequence is
+//! canonical: the [`Splitter`], an automaton that locates pre-tokens, and the adjacency relation of
+//! tokens inside a pre-token.
 
 mod adjacency;
 mod adjacency_masks;
@@ -29,10 +36,10 @@ mod token_transitions;
 mod transition_kernels;
 mod whole_tokens;
 
-pub use class_exit_targets::{Exit, Exits, Stay};
-pub use encoder::{Encoder, Kind};
-pub use encoder_cache::Landed;
-pub use pretoken_splitter::{MARKS, Mark, Place, Splitter};
+pub use class_exit_targets::{CoarseCharClass, ExitGroup, ExitTargets};
+pub use encoder::{BpeEncoder, TokenOrigin};
+pub use encoder_cache::TokensByState;
+pub use pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
 pub use token_set::TokenSet;
-pub use token_transitions::{Landing, Passages};
-pub use whole_tokens::Path;
+pub use token_transitions::{TokenTransitions, TransitionTargets};
+pub use whole_tokens::PretokenState;

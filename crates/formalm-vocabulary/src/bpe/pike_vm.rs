@@ -1,82 +1,92 @@
-//! Patterns as programs of threads in order of preference, run over classes of characters.
+//! A Pike VM for pre-tokenizer patterns: threads in order of preference, run over character
+//! classes.
+//!
+//! It follows Perl-like leftmost-first semantics, which pre-tokenizers use. A thread list says
+//! which match is preferred, so the list alone decides a match one character at a time.
 
 use formalm_automata::CharSet;
 use formalm_automata::syntax::Node;
 
 use crate::Error;
 
-/// Instructions of one program; a pattern that needs more is refused.
-const MOST_INSTRUCTIONS: usize = 4096;
+/// Maximum number of instructions of one program; a pattern that needs more is rejected. Chosen,
+/// not measured.
+const MAX_INSTRUCTIONS: usize = 4096;
 
 #[derive(Clone, Debug)]
-enum Instruction {
+enum PikeInstruction {
     /// Reads a character of a set.
     Class(usize, u16),
-    /// Goes on in several ways, the preferred one first.
+    /// Forks into several threads, the preferred one first.
     Split(Vec<u16>),
-    /// Goes on if the next character is in a set, or, `true`, if it is not or there is none.
+    /// Lookahead: continues if the next character is in a set or, with `true`, if it is not or
+    /// there is none.
     Ahead(usize, bool, u16),
     Match,
 }
 
-/// A pattern's program. Sets of characters are numbered in the order of [`Program::sets`].
+/// A compiled pattern. Character sets are numbered in the order of [`PikeProgram::sets`].
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
-    instructions: Vec<Instruction>,
+pub(crate) struct PikeProgram {
+    instructions: Vec<PikeInstruction>,
     sets: Vec<CharSet>,
-    /// Per set and class of characters whether the class is in the set.
+    /// Per set and character class, whether the class is in the set.
     within: Vec<Vec<bool>>,
     start: u16,
 }
 
-/// Threads that read a character, in order of preference, and how many of them are preferred to a
-/// match that ends before it, if there is one.
+/// The epsilon closure of a thread list: the threads that read a character, in order of preference,
+/// and the number of threads preferred to a match that ends here.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Closure {
-    /// Places of the program.
+pub(crate) struct ThreadClosure {
+    /// Program counters.
     pub(crate) threads: Vec<u16>,
-    /// How many threads a match is worse than.
+    /// The number of threads that are preferred to the match, if there is a match.
     pub(crate) matched: Option<usize>,
 }
 
-impl Program {
-    /// The program of a pattern.
+impl PikeProgram {
+    /// Compiles a pattern.
     ///
     /// # Errors
     ///
-    /// The pattern matches the empty text, or looks at its surroundings in other ways than at the
-    /// next character.
-    pub(crate) fn new(node: &Node) -> Result<Program, Error> {
-        let mut program =
-            Program { instructions: Vec::new(), sets: Vec::new(), within: Vec::new(), start: 0 };
+    /// The pattern matches the empty string, or has an assertion other than a lookahead of one
+    /// character.
+    pub(crate) fn new(node: &Node) -> Result<PikeProgram, Error> {
+        let mut program = PikeProgram {
+            instructions: Vec::new(),
+            sets: Vec::new(),
+            within: Vec::new(),
+            start: 0,
+        };
         if is_nullable(node) {
             return Err(refused("it matches the empty text"));
         }
-        let end = program.push(Instruction::Match)?;
+        let end = program.push(PikeInstruction::Match)?;
         program.start = program.compile(node, end)?;
         Ok(program)
     }
 
-    /// The sets of characters it tells apart.
+    /// Returns the character sets that the program distinguishes.
     pub(crate) fn sets(&self) -> &[CharSet] {
         &self.sets
     }
 
-    /// Takes note of classes of characters, given one character of each.
+    /// Sets the character classes, given one representative of each.
     pub(crate) fn use_classes(&mut self, representatives: &[char]) {
         let within = |set: &CharSet| representatives.iter().map(|&c| set.contains(c)).collect();
         self.within = self.sets.iter().map(within).collect();
     }
 
-    fn push(&mut self, instruction: Instruction) -> Result<u16, Error> {
-        if self.instructions.len() == MOST_INSTRUCTIONS {
-            return Err(refused(&format!("it needs more than {MOST_INSTRUCTIONS} instructions")));
+    fn push(&mut self, instruction: PikeInstruction) -> Result<u16, Error> {
+        if self.instructions.len() == MAX_INSTRUCTIONS {
+            return Err(refused(&format!("it needs more than {MAX_INSTRUCTIONS} instructions")));
         }
         self.instructions.push(instruction);
         Ok((self.instructions.len() - 1) as u16)
     }
 
-    fn set(&mut self, set: &CharSet) -> usize {
+    fn intern_set(&mut self, set: &CharSet) -> usize {
         let known = self.sets.iter().position(|known| known == set);
         known.unwrap_or_else(|| {
             self.sets.push(set.clone());
@@ -84,13 +94,13 @@ impl Program {
         })
     }
 
-    /// Where to begin in order to match `node` and go on at `next`.
+    /// Compiles `node` so that it continues at `next`. Returns its entry.
     fn compile(&mut self, node: &Node, next: u16) -> Result<u16, Error> {
         match node {
             Node::Empty => Ok(next),
             Node::Class(set) => {
-                let set = self.set(set);
-                self.push(Instruction::Class(set, next))
+                let set = self.intern_set(set);
+                self.push(PikeInstruction::Class(set, next))
             }
             Node::Concat(nodes) => {
                 nodes.iter().rev().try_fold(next, |next, node| self.compile(node, next))
@@ -99,7 +109,7 @@ impl Program {
                 let ways: Result<Vec<u16>, Error> =
                     nodes.iter().map(|node| self.compile(node, next)).collect();
                 let ways = ways?;
-                self.push(Instruction::Split(ways))
+                self.push(PikeInstruction::Split(ways))
             }
             Node::Group { node, .. } => self.compile(node, next),
             Node::Repeat { node, min, max, lazy } => {
@@ -108,8 +118,8 @@ impl Program {
             Node::Atomic(inner) => self.atomic(inner, next),
             Node::Look { ahead: true, negative, node } => match plain(node) {
                 Node::Class(set) => {
-                    let set = self.set(set);
-                    self.push(Instruction::Ahead(set, *negative, next))
+                    let set = self.intern_set(set);
+                    self.push(PikeInstruction::Ahead(set, *negative, next))
                 }
                 _ => Err(refused("it looks ahead further than one character")),
             },
@@ -120,8 +130,8 @@ impl Program {
         }
     }
 
-    /// A repetition that goes on at the first of `next` when it could have gone on, and at the
-    /// second when it could not.
+    /// Compiles a repetition that continues at `stop` if it could have repeated once more, and at
+    /// `full` if it could not.
     fn repeat(
         &mut self,
         node: &Node,
@@ -136,29 +146,30 @@ impl Program {
         let mut at = full;
         match max {
             None => {
-                at = self.push(Instruction::Split(Vec::new()))?;
+                at = self.push(PikeInstruction::Split(Vec::new()))?;
                 let body = self.compile(node, at)?;
-                self.instructions[usize::from(at)] = Instruction::Split(order(body, stop));
+                self.instructions[usize::from(at)] = PikeInstruction::Split(order(body, stop));
             }
             Some(max) => {
                 for _ in min..max {
                     let body = self.compile(node, at)?;
-                    at = self.push(Instruction::Split(order(body, stop)))?;
+                    at = self.push(PikeInstruction::Split(order(body, stop)))?;
                 }
             }
         }
         (0..min).try_fold(at, |next, _| self.compile(node, next))
     }
 
-    /// A repetition of single characters that never gives one back stops only in front of another
-    /// one or of none; of anything else we would have to know more than the next character.
+    /// Compiles an atomic or possessive group. A possessive repetition of single characters stops
+    /// only before a character that it does not match, or at the end; anything longer would need
+    /// more lookahead than one character and is rejected.
     fn atomic(&mut self, node: &Node, next: u16) -> Result<u16, Error> {
         match plain(node) {
             Node::Class(_) => self.compile(node, next),
             Node::Repeat { node, min, max, lazy: false } => match plain(node) {
                 Node::Class(set) => {
-                    let index = self.set(set);
-                    let stop = self.push(Instruction::Ahead(index, true, next))?;
+                    let index = self.intern_set(set);
+                    let stop = self.push(PikeInstruction::Ahead(index, true, next))?;
                     self.repeat(&Node::Class(set.clone()), (*min, *max), false, (stop, next))
                 }
                 _ => Err(refused("it is possessive about more than single characters")),
@@ -167,20 +178,20 @@ impl Program {
         }
     }
 
-    /// The number of instructions.
+    /// Returns the number of instructions.
     pub(crate) fn len(&self) -> usize {
         self.instructions.len()
     }
 
-    /// Where a match begins.
+    /// Returns the entry of a match.
     pub(crate) fn start(&self) -> u16 {
         self.start
     }
 
-    /// Follows threads to where they read a character, in front of a character of class `next` or
-    /// the end of the text.
-    pub(crate) fn close(&self, threads: &[u16], next: Option<u16>) -> Closure {
-        let mut closure = Closure::default();
+    /// Follows threads to the instructions that read a character, where the next character has
+    /// class `next` or the text ends.
+    pub(crate) fn epsilon_closure(&self, threads: &[u16], next: Option<u16>) -> ThreadClosure {
+        let mut closure = ThreadClosure::default();
         let mut seen = vec![false; self.instructions.len()];
         let mut stack: Vec<u16> = threads.iter().rev().copied().collect();
         while let Some(at) = stack.pop() {
@@ -188,14 +199,14 @@ impl Program {
                 continue;
             }
             match &self.instructions[usize::from(at)] {
-                Instruction::Class(..) => closure.threads.push(at),
-                Instruction::Split(ways) => stack.extend(ways.iter().rev()),
-                Instruction::Ahead(set, negative, after) => {
+                PikeInstruction::Class(..) => closure.threads.push(at),
+                PikeInstruction::Split(ways) => stack.extend(ways.iter().rev()),
+                PikeInstruction::Ahead(set, negative, after) => {
                     if next.is_some_and(|class| self.has(*set, class)) != *negative {
                         stack.push(*after);
                     }
                 }
-                Instruction::Match => {
+                PikeInstruction::Match => {
                     closure.matched.get_or_insert(closure.threads.len());
                 }
             }
@@ -203,11 +214,11 @@ impl Program {
         closure
     }
 
-    /// Where threads are after a character; in order, each once.
+    /// Returns the threads after a character, in order, each once.
     pub(crate) fn step(&self, threads: &[u16], class: u16) -> Vec<u16> {
         let mut after = Vec::with_capacity(threads.len());
         for &at in threads {
-            if let Instruction::Class(set, next) = self.instructions[usize::from(at)]
+            if let PikeInstruction::Class(set, next) = self.instructions[usize::from(at)]
                 && self.has(set, class)
                 && !after.contains(&next)
             {
@@ -222,7 +233,7 @@ impl Program {
     }
 }
 
-/// The content of groups.
+/// Strips groups from a node.
 fn plain(node: &Node) -> &Node {
     match node {
         Node::Group { node, .. } => plain(node),

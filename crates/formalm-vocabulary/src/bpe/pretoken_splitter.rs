@@ -1,90 +1,97 @@
-//! Where a tokenizer cuts text before merging, as one deterministic machine over marked text.
+//! The pre-tokenizer as one deterministic automaton over text annotated with pre-token boundaries.
 //!
-//! A text with a mark in front of every character that begins a piece is read byte by byte; the
-//! machine accepts exactly one marking of every text: the tokenizer's. Divisions are done one after
-//! the other, each within the pieces of the one before.
+//! ```text
+//!  text          I   '   m     1
+//!  boundaries    P   P   -   P -        P = a pre-token begins, - = inside one, A = an added token begins
+//! ```
+//!
+//! The automaton reads bytes together with the boundary before each character. It accepts exactly
+//! one annotation of every text: the tokenizer's. Split steps are applied one after the other, each
+//! inside the pre-tokens of the one before.
 
 use formalm_automata::{CharSet, Partition, Reading};
 use rustc_hash::FxHashMap;
 
-use super::pretokenizer_dfa::explore;
-use super::pretokenizer_nfa::Division;
+use super::pretokenizer_dfa::build_dfa;
+use super::pretokenizer_nfa::SplitStep;
 use crate::Error;
 
-/// States of a machine; a tokenizer that needs more is refused.
-pub(super) const MOST_STATES: usize = 4096;
+/// Maximum number of states; a tokenizer that needs more is rejected. Chosen, not measured.
+pub(super) const MAX_STATES: usize = 4096;
 
-/// States times rows inside of characters, of what was saved.
-const MOST_INSIDE: usize = 1 << 22;
+/// Maximum of states times rows inside characters when a saved splitter is read. Bounds memory,
+/// chosen, not measured.
+const MAX_INSIDE_ROWS: usize = 1 << 22;
 
-/// Transitions to nowhere.
+/// The missing transition.
 pub(super) const DEAD: u32 = u32::MAX;
 
-/// The bits of a place below the row.
+/// Number of low bits of a state that hold flags; the row follows above them.
 const LOW_BITS: u32 = 3;
-const ALONE: u32 = 4;
-const MARK: u32 = 3;
+const BYTE_TOKEN_FLAG: u32 = 4;
+const BOUNDARY_BITS: u32 = 3;
 
-/// What begins with a character.
+/// The boundary before a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mark {
-    /// Nothing.
+pub enum Boundary {
+    /// None: the character continues a pre-token.
     Inside = 0,
-    /// A piece of text to be merged.
-    Piece = 1,
-    /// A piece that is an added token.
+    /// A pre-token that is merged.
+    Pretoken = 1,
+    /// A pre-token that is an added token.
     Added = 2,
 }
 
-/// All marks.
-pub const MARKS: [Mark; 3] = [Mark::Inside, Mark::Piece, Mark::Added];
+/// All boundaries.
+pub const BOUNDARIES: [Boundary; 3] = [Boundary::Inside, Boundary::Pretoken, Boundary::Added];
 
-/// A position in a marked text; meaningless in any other [`Splitter`].
-pub type Place = u32;
+/// A state of a [`Splitter`]; meaningless in any other one.
+pub type SplitterState = u32;
 
-/// The machine.
+/// The automaton.
 #[derive(Debug)]
 pub struct Splitter {
     partition: Partition,
-    /// A place is a state, the row inside of a character plus one, whether its bytes are tokens
-    /// each for itself, and the mark in front of it; the row has this many bits.
+    /// Width of the row in the bit layout of a [`SplitterState`]. From high to low: the DFA state,
+    /// the row inside a character plus one, whether the character's bytes are byte tokens, and the
+    /// boundary before it.
     row_bits: u32,
-    /// `[state][mark][class]`
+    /// `[state][boundary][class]`
     table: Vec<u32>,
     ends: Vec<bool>,
     added: Vec<bool>,
-    /// Per class whether its characters are symbols.
+    /// Per class, whether its characters are base symbols.
     symbols: Vec<bool>,
-    /// Per state and mark which classes of characters lead on, by number.
-    ways_on: Vec<u32>,
-    /// Per such number and row whether some character can be completed; with and without those
-    /// that are symbols.
+    /// Per state and boundary, the number of the set of character classes with a transition.
+    live_classes: Vec<u32>,
+    /// Per such number and row, whether some character can be completed: any one, and one that is
+    /// no symbol.
     completable: Vec<[bool; 2]>,
 }
 
 impl Splitter {
-    /// The machine of some divisions, at least one. Characters in `symbols` are told apart from
-    /// others, and texts with characters in `never` are not read.
+    /// Builds the automaton of one or more split steps. Distinguishes the characters in `symbols`
+    /// from others, and rejects text with characters in `never`.
     ///
     /// # Errors
     ///
-    /// It would have too many states.
+    /// The automaton would have too many states.
     pub(crate) fn new(
-        mut divisions: Vec<Division>,
+        mut split_steps: Vec<SplitStep>,
         has_added: bool,
         symbols: &CharSet,
         never: &CharSet,
     ) -> Result<Splitter, Error> {
-        let sets = divisions.iter().flat_map(|division| division.program.sets());
+        let sets = split_steps.iter().flat_map(|split_step| split_step.program.sets());
         let partition = Partition::new(sets.chain([symbols, never]))
             .ok_or_else(|| Error::new("the pre-tokenizer tells too many characters apart"))?;
-        for division in &mut divisions {
-            division.use_classes(partition.representatives());
+        for split_step in &mut split_steps {
+            split_step.use_classes(partition.representatives());
         }
         let within = |set: &CharSet| -> Vec<bool> {
             partition.representatives().iter().map(|&c| set.contains(c)).collect()
         };
-        let states = explore(&divisions, has_added, &within(never))?;
+        let states = build_dfa(&split_steps, has_added, &within(never))?;
         let flags = [states.ends, states.added, within(symbols)];
         Ok(Splitter::over(partition, states.table, flags))
     }
@@ -92,20 +99,29 @@ impl Splitter {
     fn over(partition: Partition, table: Vec<u32>, flags: [Vec<bool>; 3]) -> Splitter {
         let row_bits = (partition.row_count() + 1).next_power_of_two().trailing_zeros();
         let [ends, added, symbols] = flags;
-        let (ways_on, completable) = (Vec::new(), Vec::new());
-        let mut splitter =
-            Splitter { partition, row_bits, table, ends, added, symbols, ways_on, completable };
+        let (live_classes, completable) = (Vec::new(), Vec::new());
+        let mut splitter = Splitter {
+            partition,
+            row_bits,
+            table,
+            ends,
+            added,
+            symbols,
+            live_classes,
+            completable,
+        };
         splitter.find_completable();
         splitter
     }
 
-    /// All there is to save: the classes of characters, the transitions, and for states whether
-    /// texts end there and whether they are in an added token, for classes whether they are symbols.
+    /// Returns the tables to save: the character classes, the transitions, whether text may end in
+    /// each state and whether each state is in an added token, and whether each class is a symbol.
     pub(super) fn parts(&self) -> (Vec<u32>, &[u32], [&[bool]; 3]) {
         (self.partition.to_numbers(), &self.table, [&self.ends, &self.added, &self.symbols])
     }
 
-    /// What [`Splitter::parts`] gave; none if it contradicts itself.
+    /// Rebuilds the splitter from [`Splitter::parts`]. Returns `None` if they contradict each
+    /// other.
     pub(super) fn from_parts(
         partition: &[u32],
         table: Vec<u32>,
@@ -113,8 +129,8 @@ impl Splitter {
     ) -> Option<Splitter> {
         let partition = Partition::from_numbers(partition)?;
         let (states, classes) = (flags[0].len(), partition.len());
-        let fits = (1..=2 * MOST_STATES).contains(&states)
-            && states * partition.row_count() <= MOST_INSIDE
+        let fits = (1..=2 * MAX_STATES).contains(&states)
+            && states * partition.row_count() <= MAX_INSIDE_ROWS
             && flags[1].len() == states
             && flags[2].len() == classes
             && table.len() == 3 * states * classes
@@ -122,13 +138,13 @@ impl Splitter {
         fits.then(|| Splitter::over(partition, table, flags))
     }
 
-    /// Notes inside of which characters there is a way on.
+    /// Computes inside which characters some continuation exists.
     fn find_completable(&mut self) {
         let (rows, classes) = (self.partition.row_count(), self.partition.len());
         let chunks = classes.div_ceil(64);
-        // Classes as bits, by row.
+        // Character classes as bits, by row.
         let mut within = vec![vec![0u64; chunks]; rows];
-        // A row leads to rows that were made before it.
+        // A row leads only to rows that were created before it.
         for row in 0..rows {
             for byte in 0x80..0xc0 {
                 match self.partition.next(row as u16, byte) {
@@ -147,7 +163,7 @@ impl Splitter {
         for class in (0..classes).filter(|&class| !self.symbols[class]) {
             alone[class / 64] |= 1 << (class % 64);
         }
-        // Most states go on with the same classes as another one.
+        // Most states have transitions for the same classes as another state.
         let mut known: FxHashMap<Box<[u64]>, u32> = FxHashMap::default();
         let mut alive = vec![0u64; chunks];
         for row in self.table.chunks_exact(classes) {
@@ -166,29 +182,29 @@ impl Splitter {
                 }
                 id
             });
-            self.ways_on.push(id);
+            self.live_classes.push(id);
         }
     }
 
-    /// Before any text.
-    pub fn start(&self) -> Place {
+    /// Returns the state before any text.
+    pub fn start(&self) -> SplitterState {
         0
     }
 
-    /// The place of a state, between characters.
-    pub(crate) fn place_of(&self, state: u32) -> Place {
+    /// Returns the state between characters of a DFA state.
+    pub(crate) fn between_characters(&self, state: u32) -> SplitterState {
         state << (self.row_bits + LOW_BITS)
     }
 
-    /// Whether a place is between characters.
+    /// Returns `true` if a state is between characters.
     #[inline]
-    pub fn is_between(&self, place: Place) -> bool {
+    pub fn is_between_characters(&self, place: SplitterState) -> bool {
         place & ((1 << (self.row_bits + LOW_BITS)) - 1) == 0
     }
 
-    /// What a byte means at places that are as far inside of a character as this one: bytes of
-    /// equal meaning lead to equal places.
-    pub(crate) fn meaning(&self, place: Place, byte: u8) -> u32 {
+    /// Returns the equivalence class of `byte` at the offset of `place` inside a character.
+    /// Equivalent bytes lead to equal states.
+    pub(crate) fn byte_class(&self, place: SplitterState, byte: u8) -> u32 {
         let reading = match place >> LOW_BITS & ((1 << self.row_bits) - 1) {
             0 => self.partition.first(byte),
             row => self.partition.next((row - 1) as u16, byte),
@@ -200,31 +216,42 @@ impl Splitter {
         }
     }
 
-    /// After a byte, which has a mark if it begins a character that begins a piece.
+    /// Reads a byte. `mark` is the boundary before it if it begins a character.
     #[inline]
-    pub fn step(&self, place: Place, byte: u8, mark: Mark) -> Option<Place> {
-        self.read(place, byte, mark, place & ALONE)
+    pub fn step(&self, place: SplitterState, byte: u8, mark: Boundary) -> Option<SplitterState> {
+        self.read(place, byte, mark, place & BYTE_TOKEN_FLAG)
     }
 
-    /// After a byte that is a token for itself: its character must not be a symbol, nor belong to
-    /// an added token.
-    pub fn step_alone(&self, place: Place, byte: u8, mark: Mark) -> Option<Place> {
-        self.read(place, byte, mark, ALONE).filter(|&next| !self.is_added(next))
+    /// Reads a byte that is a token by itself: its character must not be a symbol, nor belong to an
+    /// added token.
+    pub fn step_byte_token(
+        &self,
+        place: SplitterState,
+        byte: u8,
+        mark: Boundary,
+    ) -> Option<SplitterState> {
+        self.read(place, byte, mark, BYTE_TOKEN_FLAG).filter(|&next| !self.is_in_added_token(next))
     }
 
     #[inline]
-    fn read(&self, place: Place, byte: u8, mark: Mark, alone: u32) -> Option<Place> {
+    fn read(
+        &self,
+        place: SplitterState,
+        byte: u8,
+        mark: Boundary,
+        alone: u32,
+    ) -> Option<SplitterState> {
         let state = self.state(place);
         let (reading, mark) = match place >> LOW_BITS & ((1 << self.row_bits) - 1) {
             0 => (self.partition.first(byte), mark as u32),
-            // No mark inside of a character.
-            _ if mark != Mark::Inside => return None,
-            row => (self.partition.next((row - 1) as u16, byte), place & MARK),
+            // No boundary inside a character.
+            _ if mark != Boundary::Inside => return None,
+            row => (self.partition.next((row - 1) as u16, byte), place & BOUNDARY_BITS),
         };
         match reading {
             Reading::Dead => None,
             Reading::Inside(row) => {
-                let on = self.ways_on[(state * 3 + mark) as usize] as usize;
+                let on = self.live_classes[(state * 3 + mark) as usize] as usize;
                 let at = on * self.partition.row_count() + usize::from(row);
                 if !self.completable[at][usize::from(alone != 0)] {
                     return None;
@@ -243,47 +270,48 @@ impl Splitter {
         }
     }
 
-    /// The state after the last whole character.
+    /// Returns the DFA state after the last whole character.
     #[inline]
-    fn state(&self, place: Place) -> u32 {
+    fn state(&self, place: SplitterState) -> u32 {
         place >> (self.row_bits + LOW_BITS)
     }
 
-    /// Whether a text may end here.
+    /// Returns `true` if the text may end here.
     #[inline]
-    pub fn ends(&self, place: Place) -> bool {
+    pub fn may_end(&self, place: SplitterState) -> bool {
         let state = self.state(place);
         place == state << (self.row_bits + LOW_BITS) && self.ends[state as usize]
     }
 
-    /// Whether part of an added token was read last.
+    /// Returns `true` if the byte read last belongs to an added token.
     #[inline]
-    pub fn is_added(&self, place: Place) -> bool {
-        match place & MARK {
-            // No mark, or between characters.
+    pub fn is_in_added_token(&self, place: SplitterState) -> bool {
+        match place & BOUNDARY_BITS {
+            // No boundary, or between characters.
             0 => self.added[self.state(place) as usize],
-            mark => mark == Mark::Added as u32,
+            mark => mark == Boundary::Added as u32,
         }
     }
 
-    /// Characters beside those that the machine tells apart from them.
-    pub fn borders(&self) -> &[char] {
+    /// Returns the border characters of the classes that the automaton distinguishes.
+    pub fn class_borders(&self) -> &[char] {
         self.partition.borders()
     }
 
-    /// Number of states between characters.
+    /// Returns the number of states between characters.
     pub fn state_count(&self) -> usize {
         self.ends.len()
     }
 
-    /// Where the pieces of a text begin, with their marks; none where there is no such marking,
-    /// which only text that is not UTF-8 has.
-    pub fn pieces(&self, text: &[u8]) -> Option<Vec<(usize, Mark)>> {
-        let mut layers: Vec<Vec<(Place, usize, Mark)>> = vec![vec![(0, 0, Mark::Inside)]];
+    /// Returns the starts of the pre-tokens of a text with their boundaries. Returns `None` if no
+    /// annotation exists, which happens only if the text is not UTF-8.
+    pub fn pretokens(&self, text: &[u8]) -> Option<Vec<(usize, Boundary)>> {
+        let mut layers: Vec<Vec<(SplitterState, usize, Boundary)>> =
+            vec![vec![(0, 0, Boundary::Inside)]];
         for &byte in text {
-            let mut layer: Vec<(Place, usize, Mark)> = Vec::new();
+            let mut layer: Vec<(SplitterState, usize, Boundary)> = Vec::new();
             for (from, &(place, _, _)) in layers.last()?.iter().enumerate() {
-                for mark in MARKS {
+                for mark in BOUNDARIES {
                     if let Some(next) = self.step(place, byte, mark)
                         && !layer.iter().any(|&(known, _, _)| known == next)
                     {
@@ -293,11 +321,11 @@ impl Splitter {
             }
             layers.push(layer);
         }
-        let mut at = layers.last()?.iter().position(|&(place, _, _)| self.ends(place))?;
+        let mut at = layers.last()?.iter().position(|&(place, _, _)| self.may_end(place))?;
         let mut pieces = Vec::new();
         for (position, layer) in layers.iter().enumerate().skip(1).rev() {
             let (_, from, mark) = layer[at];
-            if mark != Mark::Inside {
+            if mark != Boundary::Inside {
                 pieces.push((position - 1, mark));
             }
             at = from;
@@ -306,7 +334,7 @@ impl Splitter {
         Some(pieces)
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         4 * self.table.len() + 2 * self.completable.len() + 128 * self.partition.row_count()
     }

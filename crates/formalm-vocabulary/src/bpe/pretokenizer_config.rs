@@ -1,48 +1,50 @@
-//! From the `pre_tokenizer` of a file to divisions. What changes the text instead of dividing it,
-//! or divides it in ways that we do not know exactly, is refused by name.
+//! Translates the `pre_tokenizer` of a tokenizer file into split steps.
+//!
+//! A step that changes the text instead of splitting it, or splits it in a way that we cannot
+//! reproduce exactly, is rejected by name.
 
 use formalm_automata::CharSet;
 use formalm_automata::syntax::{Dialect, Flags, Node, parse};
 use serde_json::Value;
 
-use super::pike_vm::Program;
-use super::pretokenizer_nfa::{Behavior, Division};
+use super::pike_vm::PikeProgram;
+use super::pretokenizer_nfa::{Behavior, SplitStep};
 use crate::Error;
 use crate::tokenizer_json::{kind, steps};
 
-/// What ByteLevel divides by unless it is told not to.
+/// The pattern of ByteLevel unless `use_regex` is false.
 const BYTE_LEVEL: &str =
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
-/// The patterns of `tokenizer.json` files.
+/// The regex dialect of `tokenizer.json` files.
 const ONIGURUMA: Dialect = Dialect::Oniguruma;
 
-/// The divisions of a pre-tokenizer, and whether it turns text into byte-level characters.
-pub(crate) struct Divisions {
-    pub(crate) list: Vec<Division>,
+/// The split steps of a pre-tokenizer, and whether it maps text to byte-level characters.
+pub(crate) struct SplitSteps {
+    pub(crate) list: Vec<SplitStep>,
     pub(crate) byte_level: bool,
 }
 
-impl Divisions {
+impl SplitSteps {
     /// Reads a `pre_tokenizer`.
     ///
     /// # Errors
     ///
-    /// A step that we cannot follow.
-    pub(crate) fn read(pre_tokenizer: &Value) -> Result<Divisions, Error> {
-        let mut divisions = Divisions { list: Vec::new(), byte_level: false };
+    /// The pre-tokenizer has a step that is not supported.
+    pub(crate) fn read(pre_tokenizer: &Value) -> Result<SplitSteps, Error> {
+        let mut split_steps = SplitSteps { list: Vec::new(), byte_level: false };
         for step in steps(pre_tokenizer, "pretokenizers") {
-            let division = divisions.step(step).map_err(|error| error.at("pre_tokenizer"))?;
-            if divisions.byte_level && division.is_some() && kind(step) != "ByteLevel" {
+            let split_step = split_steps.step(step).map_err(|error| error.at("pre_tokenizer"))?;
+            if split_steps.byte_level && split_step.is_some() && kind(step) != "ByteLevel" {
                 let message = format!("it has {} after ByteLevel", kind(step));
                 return Err(refused(&message).at("pre_tokenizer"));
             }
-            divisions.list.extend(division);
+            split_steps.list.extend(split_step);
         }
-        Ok(divisions)
+        Ok(split_steps)
     }
 
-    fn step(&mut self, step: &Value) -> Result<Option<Division>, Error> {
+    fn step(&mut self, step: &Value) -> Result<Option<SplitStep>, Error> {
         let on = |name: &str, default: bool| step[name].as_bool().unwrap_or(default);
         match kind(step) {
             "ByteLevel" => {
@@ -51,9 +53,8 @@ impl Divisions {
                     return Err(refused("its ByteLevel puts a space in front of text"));
                 }
                 match on("use_regex", true) {
-                    true => {
-                        division(&read(BYTE_LEVEL, ONIGURUMA)?, Behavior::Isolated, false).map(Some)
-                    }
+                    true => split_step(&read(BYTE_LEVEL, ONIGURUMA)?, Behavior::Isolated, false)
+                        .map(Some),
                     false => Ok(None),
                 }
             }
@@ -64,22 +65,24 @@ impl Divisions {
                     _ => return Err(refused("its Split has a pattern of an unknown kind")),
                 };
                 let behavior = behavior(step)?;
-                division(&node, behavior, on("invert", false)).map(Some)
+                split_step(&node, behavior, on("invert", false)).map(Some)
             }
             "Digits" => {
                 let pattern = if on("individual_digits", false) { r"\p{N}" } else { r"\p{N}+" };
-                division(&read(pattern, ONIGURUMA)?, Behavior::Isolated, false).map(Some)
+                split_step(&read(pattern, ONIGURUMA)?, Behavior::Isolated, false).map(Some)
             }
             "Metaspace" => {
                 if step["replacement"].as_str() != Some("\u{2581}") {
                     return Err(refused("its Metaspace replaces spaces by something else than ▁"));
                 }
                 match on("split", true) {
-                    // The mark itself, where a text has it, looks like a space from then on.
-                    true => {
-                        division(&read("[ \u{2581}]", ONIGURUMA)?, Behavior::MergedWithNext, false)
-                            .map(Some)
-                    }
+                    // The mark itself, if the text contains it, looks like a space from here on.
+                    true => split_step(
+                        &read("[ \u{2581}]", ONIGURUMA)?,
+                        Behavior::MergedWithNext,
+                        false,
+                    )
+                    .map(Some),
                     false => Ok(None),
                 }
             }
@@ -87,40 +90,40 @@ impl Divisions {
         }
     }
 
-    /// What tiktoken divides by: its pieces are the matches of a pattern.
-    pub(crate) fn of_pattern(pattern: &str) -> Result<Divisions, Error> {
+    /// Builds the split of tiktoken: its pre-tokens are the matches of a pattern.
+    pub(crate) fn of_pattern(pattern: &str) -> Result<SplitSteps, Error> {
         let node = read(pattern, Dialect::Fancy).map_err(|error| error.at("pattern"))?;
-        let list = vec![division(&node, Behavior::Lossy, false)?];
-        Ok(Divisions { list, byte_level: true })
+        let list = vec![split_step(&node, Behavior::Lossy, false)?];
+        Ok(SplitSteps { list, byte_level: true })
     }
 
-    /// None: text is one piece.
-    pub(crate) fn none() -> Divisions {
-        Divisions { list: Vec::new(), byte_level: false }
+    /// Returns no steps: the text is one pre-token.
+    pub(crate) fn none() -> SplitSteps {
+        SplitSteps { list: Vec::new(), byte_level: false }
     }
 
-    /// Puts the added tokens that are text in front: they are cut out before anything else.
+    /// Inserts a first step that cuts out the added tokens with a string.
     pub(crate) fn cut_out<'a>(
         &mut self,
         added: impl Iterator<Item = &'a str>,
     ) -> Result<(), Error> {
-        // Of several that begin at one place the longest is meant.
+        // If several begin at one place, the longest one is meant.
         let mut texts: Vec<&str> = added.collect();
         if texts.is_empty() {
             return Ok(());
         }
         texts.sort_unstable_by_key(|text| std::cmp::Reverse(text.len()));
         let node = Node::Alternation(texts.into_iter().map(literal).collect());
-        self.list.insert(0, division(&node, Behavior::Isolated, false)?);
+        self.list.insert(0, split_step(&node, Behavior::Isolated, false)?);
         Ok(())
     }
 
-    /// The divisions, at least one: what divides nothing has no match.
-    pub(crate) fn at_least_one(self) -> Result<Vec<Division>, Error> {
+    /// Returns the steps, at least one: a step that splits nothing has a pattern without matches.
+    pub(crate) fn at_least_one(self) -> Result<Vec<SplitStep>, Error> {
         match self.list.is_empty() {
             true => {
                 let nothing = Node::Class(CharSet::empty());
-                Ok(vec![division(&nothing, Behavior::Isolated, false)?])
+                Ok(vec![split_step(&nothing, Behavior::Isolated, false)?])
             }
             false => Ok(self.list),
         }
@@ -149,8 +152,8 @@ fn literal(text: &str) -> Node {
     Node::Concat(text.chars().map(|c| Node::Class(CharSet::single(c))).collect())
 }
 
-fn division(node: &Node, behavior: Behavior, invert: bool) -> Result<Division, Error> {
-    Ok(Division::new(Program::new(node)?, behavior, invert))
+fn split_step(node: &Node, behavior: Behavior, invert: bool) -> Result<SplitStep, Error> {
+    Ok(SplitStep::new(PikeProgram::new(node)?, behavior, invert))
 }
 
 fn refused(reason: &str) -> Error {

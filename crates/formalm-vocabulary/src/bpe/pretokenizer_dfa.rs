@@ -1,79 +1,80 @@
-//! Guesses about all divisions of a text at once, made deterministic.
+//! Subset construction of the pre-tokenizer: determinizes the guesses of all split steps at once.
 //!
-//! A state of the machine is the set of guesses that may still be true. Guesses are numbered, and
-//! so are the segments that they are made of: few of them are met again and again.
+//! A state of the DFA is the set of guesses that may still be true. A guess is one segment per
+//! split step. Guesses and segments are interned: few of them occur again and again.
 
 use rustc_hash::FxHashMap;
 
-use super::pretoken_splitter::{DEAD, MOST_STATES, Mark};
-use super::pretokenizer_nfa::{Division, Guess, Segment};
+use super::pretoken_splitter::{Boundary, DEAD, MAX_STATES};
+use super::pretokenizer_nfa::{Guess, MatchSegment, SplitStep};
 use crate::Error;
 
-/// Steps taken while the machine is built, of sets and of instructions: bounds the time it takes.
-const MOST_WORK: usize = 2_000_000_000;
+/// Work limit of the construction, in set operations and instructions; bounds its time. Chosen, not
+/// measured.
+const MAX_WORK: usize = 2_000_000_000;
 
-/// Has read nothing of the current piece.
-const NOTHING: u32 = u32::MAX;
+/// No character of the current pre-token has been read.
+const NO_SEGMENT: u32 = u32::MAX;
 
 /// No such segment.
 const NONE: u32 = u32::MAX - 1;
 
-/// Has not been asked for.
+/// Not computed yet.
 const UNKNOWN: u32 = u32::MAX - 2;
 
-/// The states of a machine, where each leads by mark and class, and what is true of each.
-pub(super) struct States {
-    /// `[state][mark][class]`
+/// The states of the DFA: transitions by boundary and class, and the properties of each state.
+pub(super) struct SplitterDfa {
+    /// `[state][boundary][class]`
     pub(super) table: Vec<u32>,
     pub(super) ends: Vec<bool>,
     pub(super) added: Vec<bool>,
 }
 
-/// The segments of one division that were met.
-struct Segments<'a> {
-    division: &'a Division,
+/// The interned segments of one split step.
+struct SegmentInterner<'a> {
+    split_step: &'a SplitStep,
     classes: usize,
-    ids: FxHashMap<Segment, u32>,
-    list: Vec<Segment>,
+    ids: FxHashMap<MatchSegment, u32>,
+    list: Vec<MatchSegment>,
     ends: Vec<bool>,
-    /// `[segment][class][guess]`, where that was asked for.
+    /// `[segment][class][guess]`, computed on demand.
     after: Vec<u32>,
-    /// `[class][guess]`: the first character of a piece.
+    /// `[class][guess]`: the segment after the first character of a pre-token.
     first: Vec<u32>,
-    /// Steps of segments that were taken.
+    /// Number of segment transitions computed.
     steps: usize,
 }
 
-/// The guesses that were met, each a segment of every division, and where each leads.
-struct Builder<'a> {
-    divisions: Vec<Segments<'a>>,
-    /// Matches of the first division are added tokens.
+/// The interned guesses, each one segment per split step, and their transitions.
+struct DfaBuilder<'a> {
+    split_steps: Vec<SegmentInterner<'a>>,
+    /// Matches of the first step are added tokens.
     has_added: bool,
     classes: usize,
     ids: FxHashMap<Box<[u32]>, u32>,
     list: Vec<Box<[u32]>>,
-    /// Per guesses and class a part of `arena`, where that was asked for.
+    /// Per guess and class, a slice of `arena` if it was computed.
     ways: Vec<Option<(u32, u32)>>,
-    /// Guesses, and the mark in front of the character.
-    arena: Vec<(u32, Mark)>,
-    /// Guesses for which ways were found.
+    /// Successor guesses, with the boundary before the character.
+    arena: Vec<(u32, Boundary)>,
+    /// Number of guesses whose successors were computed.
     steps: usize,
 }
 
-/// The deterministic machine of some divisions; with `has_added` matches of the first one are added
-/// tokens. Texts with characters of the classes in `never` are not read.
+/// Builds the DFA of the split steps. With `has_added`, matches of the first step are added tokens.
+/// Text with characters of the classes in `never` is not accepted.
 ///
 /// # Errors
 ///
-/// It would have too many states.
-pub(super) fn explore(
-    divisions: &[Division],
+/// The DFA would have too many states.
+pub(super) fn build_dfa(
+    split_steps: &[SplitStep],
     has_added: bool,
     never: &[bool],
-) -> Result<States, Error> {
+) -> Result<SplitterDfa, Error> {
     let classes = never.len();
-    let instructions: usize = divisions.iter().map(|division| division.program.len()).sum();
-    let mut builder = Builder::new(divisions, has_added, classes);
+    let instructions: usize = split_steps.iter().map(|split_step| split_step.program.len()).sum();
+    let mut builder = DfaBuilder::new(split_steps, has_added, classes);
     let mut ids: FxHashMap<Box<[u32]>, u32> = FxHashMap::from_iter([([0].into(), 0)]);
     let mut states: Vec<Box<[u32]>> = vec![[0].into()];
     let mut table = Vec::new();
@@ -105,9 +106,9 @@ pub(super) fn explore(
             table.push(id);
             state.clear();
         }
-        if states.len() > MOST_STATES || work + builder.work(instructions) > MOST_WORK {
+        if states.len() > MAX_STATES || work + builder.work(instructions) > MAX_WORK {
             let message =
-                format!("the pre-tokenizer needs more than {MOST_STATES} states, or is too large");
+                format!("the pre-tokenizer needs more than {MAX_STATES} states, or is too large");
             return Err(Error::new(message).at("pre_tokenizer"));
         }
         at += 1;
@@ -123,14 +124,14 @@ pub(super) fn explore(
         }
     }
     trim(&mut table, &ends, 3 * classes);
-    Ok(States { table, ends, added })
+    Ok(SplitterDfa { table, ends, added })
 }
 
-impl<'a> Segments<'a> {
-    fn new(division: &'a Division, classes: usize) -> Segments<'a> {
+impl<'a> SegmentInterner<'a> {
+    fn new(split_step: &'a SplitStep, classes: usize) -> SegmentInterner<'a> {
         let (ids, list) = (FxHashMap::default(), Vec::new());
-        let mut segments = Segments {
-            division,
+        let mut segments = SegmentInterner {
+            split_step,
             classes,
             ids,
             list,
@@ -141,7 +142,7 @@ impl<'a> Segments<'a> {
         };
         for class in 0..classes as u16 {
             for guess in [Guess::Match, Guess::Gap] {
-                let first = division.begin(class, guess);
+                let first = split_step.begin(class, guess);
                 let first = segments.id(first);
                 segments.first.push(first);
             }
@@ -149,36 +150,37 @@ impl<'a> Segments<'a> {
         segments
     }
 
-    fn id(&mut self, segment: Option<Segment>) -> u32 {
+    fn id(&mut self, segment: Option<MatchSegment>) -> u32 {
         let Some(segment) = segment else { return NONE };
         if let Some(&id) = self.ids.get(&segment) {
             return id;
         }
         let id = self.list.len() as u32;
-        self.ends.push(self.division.ends(&segment));
+        self.ends.push(self.split_step.may_end(&segment));
         self.ids.insert(segment.clone(), id);
         self.list.push(segment);
         self.after.resize(self.list.len() * self.classes * 3, UNKNOWN);
         id
     }
 
-    /// A further character.
+    /// Returns the segment after one more character.
     fn step(&mut self, segment: u32, class: usize, guess: Guess) -> u32 {
         let at = (segment as usize * self.classes + class) * 3 + guess as usize;
         if self.after[at] == UNKNOWN {
             self.steps += 1;
-            let next = self.division.step(&self.list[segment as usize], class as u16, guess);
+            let next = self.split_step.step(&self.list[segment as usize], class as u16, guess);
             self.after[at] = self.id(next);
         }
         self.after[at]
     }
 }
 
-impl Builder<'_> {
-    fn new(divisions: &[Division], has_added: bool, classes: usize) -> Builder<'_> {
-        let segments = divisions.iter().map(|division| Segments::new(division, classes));
-        let mut builder = Builder {
-            divisions: segments.collect(),
+impl DfaBuilder<'_> {
+    fn new(split_steps: &[SplitStep], has_added: bool, classes: usize) -> DfaBuilder<'_> {
+        let segments =
+            split_steps.iter().map(|split_step| SegmentInterner::new(split_step, classes));
+        let mut builder = DfaBuilder {
+            split_steps: segments.collect(),
             has_added,
             classes,
             ids: FxHashMap::default(),
@@ -187,14 +189,14 @@ impl Builder<'_> {
             arena: Vec::new(),
             steps: 0,
         };
-        builder.id(&vec![NOTHING; divisions.len()]);
+        builder.id(&vec![NO_SEGMENT; split_steps.len()]);
         builder
     }
 
-    /// What was done so far, for patterns of so many instructions.
+    /// Returns the work done so far, for patterns of `instructions` instructions in all.
     fn work(&self, instructions: usize) -> usize {
-        let steps: usize = self.divisions.iter().map(|segments| segments.steps).sum();
-        self.steps * self.divisions.len() + steps * instructions
+        let steps: usize = self.split_steps.iter().map(|segments| segments.steps).sum();
+        self.steps * self.split_steps.len() + steps * instructions
     }
 
     fn id(&mut self, guesses: &[u32]) -> u32 {
@@ -208,7 +210,7 @@ impl Builder<'_> {
         id
     }
 
-    /// Every way to go on with a character: the part of `arena`.
+    /// Returns the successors of a guess under a character, as a slice of `arena`.
     fn after(&mut self, guesses: u32, class: usize) -> (usize, usize) {
         let at = guesses as usize * self.classes + class;
         let (start, end) = self.ways[at].unwrap_or_else(|| {
@@ -224,34 +226,38 @@ impl Builder<'_> {
         (start as usize, end as usize)
     }
 
-    /// Every way to go on with a character, and the mark in front of it.
-    fn step(&mut self, guesses: u32, class: usize) -> Vec<(Vec<u32>, Mark)> {
-        let mut ways: Vec<(Vec<u32>, Mark)> = vec![(Vec::new(), Mark::Inside)];
-        for level in 0..self.divisions.len() {
+    /// Computes the successors of a guess under a character, each with the boundary before the
+    /// character.
+    fn step(&mut self, guesses: u32, class: usize) -> Vec<(Vec<u32>, Boundary)> {
+        let mut ways: Vec<(Vec<u32>, Boundary)> = vec![(Vec::new(), Boundary::Inside)];
+        for level in 0..self.split_steps.len() {
             let segment = self.list[guesses as usize][level];
             let mut further = Vec::new();
             for (before, mark) in ways {
-                let begins = mark != Mark::Inside || segment == NOTHING;
-                // Where a piece begins, the one before must be complete in itself.
-                if begins && segment != NOTHING && !self.divisions[level].ends[segment as usize] {
+                let begins = mark != Boundary::Inside || segment == NO_SEGMENT;
+                // Where a pre-token begins, the one before must be complete.
+                if begins
+                    && segment != NO_SEGMENT
+                    && !self.split_steps[level].ends[segment as usize]
+                {
                     continue;
                 }
-                let mut add = |segment: u32, mark: Mark| {
+                let mut add = |segment: u32, mark: Boundary| {
                     let mut next = before.clone();
                     next.push(segment);
                     further.push((next, mark));
                 };
                 if level > 0 && self.is_added(&before) {
-                    // An added token is not divided further.
-                    add(NOTHING, mark);
+                    // An added token is not split further.
+                    add(NO_SEGMENT, mark);
                     continue;
                 }
                 let may_add = level == 0 && self.has_added;
-                let segments = &mut self.divisions[level];
+                let segments = &mut self.split_steps[level];
                 if begins {
                     for (at, guess) in [Guess::Match, Guess::Gap].into_iter().enumerate() {
                         let added = may_add && guess == Guess::Match;
-                        let mark = if added { Mark::Added } else { Mark::Piece };
+                        let mark = if added { Boundary::Added } else { Boundary::Pretoken };
                         let first = segments.first[2 * class + at];
                         if first != NONE {
                             add(first, mark);
@@ -265,13 +271,17 @@ impl Builder<'_> {
                         continue;
                     }
                     let mark = match guess {
-                        Guess::Same => Mark::Inside,
-                        Guess::Match if may_add => Mark::Added,
-                        _ => match segments.division.parts(&segments.list[segment as usize], guess)
-                        {
-                            true => Mark::Piece,
-                            false => Mark::Inside,
-                        },
+                        Guess::Same => Boundary::Inside,
+                        Guess::Match if may_add => Boundary::Added,
+                        _ => {
+                            match segments
+                                .split_step
+                                .ends_pretoken(&segments.list[segment as usize], guess)
+                            {
+                                true => Boundary::Pretoken,
+                                false => Boundary::Inside,
+                            }
+                        }
                     };
                     add(next, mark);
                 }
@@ -282,22 +292,22 @@ impl Builder<'_> {
     }
 
     fn ends(&self, guesses: u32) -> bool {
-        let segments = self.list[guesses as usize].iter().zip(&self.divisions);
-        segments
-            .into_iter()
-            .all(|(&segment, division)| segment == NOTHING || division.ends[segment as usize])
+        let segments = self.list[guesses as usize].iter().zip(&self.split_steps);
+        segments.into_iter().all(|(&segment, split_step)| {
+            segment == NO_SEGMENT || split_step.ends[segment as usize]
+        })
     }
 
-    /// Whether guesses are that an added token is read.
+    /// Returns `true` if the guess says that an added token is being read.
     fn is_added(&self, guesses: &[u32]) -> bool {
         self.has_added
             && guesses.first().is_some_and(|&first| {
-                first != NOTHING && self.divisions[0].list[first as usize].is_match()
+                first != NO_SEGMENT && self.split_steps[0].list[first as usize].is_match()
             })
     }
 }
 
-/// Removes transitions to states from which no text ends.
+/// Removes transitions to states from which no text is accepted.
 fn trim(table: &mut [u32], ends: &[bool], row: usize) {
     let mut live = ends.to_vec();
     let mut changed = true;

@@ -1,39 +1,41 @@
-//! Tokenizers that have ranks and no merges: two neighbours are joined whenever what they spell
-//! together is a token, and the rank of that token is the rank of the merge.
+//! Merge rules of tokenizers with ranks but no merge list, such as tiktoken's.
+//!
+//! Two adjacent tokens are joined whenever their concatenation is a token; the rank of that token
+//! is the rank of the merge.
 
 use formalm_automata::pool;
 use rustc_hash::FxHashMap;
 
 use super::merge_derivations::SMALL;
-use super::merge_rules::{Rule, Rules};
+use super::merge_rules::{MergeRule, MergeRules};
 use super::spec::refused;
 use crate::Error;
 
-/// Bytes looked at, at most, while tokens are taken apart: their lengths squared.
-const MOST_WORK: u64 = 1 << 32;
+/// Work limit, in squared token lengths (bytes), for splitting all tokens. Chosen, not measured.
+const MAX_WORK: u64 = 1 << 32;
 
-/// Tokens whose splits are listed at a time: some tenths of a millisecond.
-const RUN: usize = 1 << 10;
+/// Tokens per parallel task: some tenths of a millisecond.
+const TOKENS_PER_TASK: usize = 1 << 10;
 
 /// A token that merging may make.
 #[derive(Clone, Debug)]
-pub(super) struct Ranked {
+pub(super) struct RankedToken {
     pub(super) text: Vec<u8>,
     pub(super) token: u32,
-    /// Lower goes first.
+    /// Lower ranks are merged first.
     pub(super) rank: u32,
 }
 
-/// A rule for every way to split a token into two others.
+/// Returns a rule for every split of a token into two other tokens.
 ///
 /// # Errors
 ///
-/// Two tokens spell the same, or they are so long that this takes too much time.
-pub(super) fn every_split(tokens: &[Ranked]) -> Result<Rules, Error> {
+/// Two tokens have the same bytes, or tokens are so long that splitting them takes too much time.
+pub(super) fn rules_of_all_splits(tokens: &[RankedToken]) -> Result<MergeRules, Error> {
     let work: u64 = tokens.iter().map(|each| (each.text.len() as u64).pow(2)).sum();
-    if work > MOST_WORK {
+    if work > MAX_WORK {
         return Err(refused(&format!(
-            "its tokens are too long to look at every split ({work} steps, {MOST_WORK} allowed)"
+            "its tokens are too long to look at every split ({work} steps, {MAX_WORK} allowed)"
         )));
     }
     let mut ids: FxHashMap<&[u8], u32> = FxHashMap::default();
@@ -44,15 +46,15 @@ pub(super) fn every_split(tokens: &[Ranked]) -> Result<Rules, Error> {
             return Err(refused(&message));
         }
     }
-    let runs: Vec<&[Ranked]> = tokens.chunks(RUN).collect();
+    let runs: Vec<&[RankedToken]> = tokens.chunks(TOKENS_PER_TASK).collect();
     let splits = pool::map(
         &runs,
-        SMALL / RUN,
+        SMALL / TOKENS_PER_TASK,
         || (),
         |(), _, run| {
-            let mut splits: Vec<(u32, u32, Rule)> = Vec::new();
+            let mut splits: Vec<(u32, u32, MergeRule)> = Vec::new();
             for each in *run {
-                let rule = Rule { rank: each.rank, token: each.token };
+                let rule = MergeRule { rank: each.rank, token: each.token };
                 splits.extend((1..each.text.len()).filter_map(|at| {
                     let left = ids.get(&each.text[..at])?;
                     Some((*left, *ids.get(&each.text[at..])?, rule))
@@ -61,5 +63,5 @@ pub(super) fn every_split(tokens: &[Ranked]) -> Result<Rules, Error> {
             splits
         },
     );
-    Ok(Rules::new(splits.concat()))
+    Ok(MergeRules::new(splits.concat()))
 }

@@ -1,25 +1,25 @@
-//! A tokenizer that merges, whatever file it was read from.
+//! The source-independent description of a BPE tokenizer.
 
 use super::base_symbols::Symbols;
-use super::merge_derivations::Merges;
-use super::pretokenizer_config::Divisions;
+use super::merge_derivations::MergeDerivations;
+use super::pretokenizer_config::SplitSteps;
 use crate::Error;
 
-/// What every source of a tokenizer is read into, and all that an encoder is made of.
+/// The description into which every source is read, and from which the encoder is built.
 pub(super) struct Description {
-    /// What is merged to begin with.
+    /// The base symbols that merging starts from.
     pub(super) symbols: Symbols,
-    /// What is made of it.
-    pub(super) merges: Merges,
-    /// How text is cut, added tokens aside.
-    pub(super) divisions: Divisions,
-    /// Texts that are cut out before anything else, and are tokens.
+    /// The derivations of the other tokens.
+    pub(super) merges: MergeDerivations,
+    /// The split steps of the pre-tokenizer, without added tokens.
+    pub(super) split_steps: SplitSteps,
+    /// Added tokens with their strings, which are cut out before anything else.
     pub(super) added: Vec<(String, u32)>,
-    /// Texts that are one token where they are a piece, although merging does not make it.
+    /// Strings that become one token if they are a pre-token, although merging does not make it.
     pub(super) wholes: Vec<(Vec<u8>, u32)>,
-    /// Names that no piece of a text may be.
+    /// Names that no pre-token of a text may equal.
     pub(super) reserved: Vec<String>,
-    /// Whether a space is put in front of text.
+    /// `true` if encoding prepends a space.
     pub(super) prepends: bool,
 }
 

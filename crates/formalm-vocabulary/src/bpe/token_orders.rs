@@ -1,25 +1,25 @@
-//! Tokens in orders in which what one rule forbids is one interval.
+//! Orders of tokens in which the tokens that one merge rule forbids are one interval.
 
 use super::adjacency::NONE;
 
-/// A set of tokens that one rule forbids as neighbours.
+/// The tokens that one rule forbids as neighbors.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Interval {
+pub(super) struct ForbiddenInterval {
     pub(super) time: u32,
     pub(super) start: u32,
     pub(super) end: u32,
 }
 
-/// The intervals by the token that they are forbidden beside, in the order of one side.
+/// The intervals by the token next to which they are forbidden, in the order of one side.
 #[derive(Debug, Default)]
-pub(super) struct Side {
+pub(super) struct AdjacencySide {
     /// Tokens in depth-first order.
     pub(super) order: Vec<u32>,
     pub(super) offsets: Vec<u32>,
-    pub(super) intervals: Vec<Interval>,
+    pub(super) intervals: Vec<ForbiddenInterval>,
 }
 
-/// Tokens in depth-first order, the place of each, and where its descendants end.
+/// Returns the tokens in depth-first order, the position of each, and the end of its descendants.
 pub(super) fn depth_first(
     latest: &[u32],
     children: &Csr,
@@ -45,21 +45,21 @@ pub(super) fn depth_first(
     (order, position, end)
 }
 
-impl Side {
-    /// Memory in use, in bytes.
+impl AdjacencySide {
+    /// Returns the memory in use, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         4 * (self.order.len() + self.offsets.len()) + 12 * self.intervals.len()
     }
 
-    /// The intervals of a token, earliest rules first.
+    /// Returns the intervals of a token, earliest rules first.
     #[inline]
-    pub(super) fn of(&self, token: u32) -> &[Interval] {
+    pub(super) fn of(&self, token: u32) -> &[ForbiddenInterval] {
         let at = token as usize;
         &self.intervals[self.offsets[at] as usize..self.offsets[at + 1] as usize]
     }
 }
 
-/// Items grouped by a token, in the order given.
+/// Items grouped by a token (compressed sparse rows); each group keeps the given order.
 pub(super) struct Csr {
     pub(super) offsets: Vec<u32>,
     pub(super) items: Vec<u32>,

@@ -1,43 +1,43 @@
-//! Sets of tokens, small and large.
+//! A set of tokens: a list if small, a bitmask if large.
 
-use crate::Words;
+use crate::MaskWords;
 
-/// From this many tokens on a set is a bitmask.
-pub(super) const DENSE: usize = 768;
+/// Set size, in tokens, from which on a set is stored as a bitmask. Chosen, not measured.
+pub(super) const MIN_BITMASK_SIZE: usize = 768;
 
 /// A set of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenSet {
-    /// Few of them.
+    /// The tokens of a small set.
     List(Vec<u32>),
-    /// A bitmask.
+    /// The bitmask of a large set.
     Mask(Vec<u32>),
 }
 
 impl TokenSet {
-    /// The smaller form of a bitmask.
+    /// Stores a bitmask in the smaller form.
     pub fn from_words(words: Vec<u32>) -> TokenSet {
         let count: usize = words.iter().map(|word| word.count_ones() as usize).sum();
-        if count >= DENSE {
+        if count >= MIN_BITMASK_SIZE {
             return TokenSet::Mask(words);
         }
         TokenSet::List(TokenSet::Mask(words).into_list())
     }
 
-    /// The tokens, in any order.
+    /// Returns the tokens, in any order.
     pub fn into_list(self) -> Vec<u32> {
         match self {
             TokenSet::List(list) => list,
             TokenSet::Mask(words) => {
                 let mut list = Vec::new();
-                ones(&words, |token| list.push(token));
+                for_each_bit(&words, |token| list.push(token));
                 list
             }
         }
     }
 
-    /// Those of the set that are in a bitmask.
-    pub fn within(&self, words: &Words) -> TokenSet {
+    /// Returns the tokens that are also in a bitmask.
+    pub fn within(&self, words: &MaskWords) -> TokenSet {
         match self {
             TokenSet::Mask(mask) => {
                 let both = mask.iter().zip(words).map(|(one, other)| one & other);
@@ -51,16 +51,16 @@ impl TokenSet {
     }
 
     /// Adds the set to a bitmask.
-    pub fn join(&self, words: &mut Words) {
+    pub fn add_to(&self, words: &mut MaskWords) {
         match self {
-            TokenSet::List(list) => list.iter().for_each(|&token| set(words, token)),
+            TokenSet::List(list) => list.iter().for_each(|&token| set_bit(words, token)),
             TokenSet::Mask(mask) => {
                 words.iter_mut().zip(mask).for_each(|(word, more)| *word |= more);
             }
         }
     }
 
-    /// Whether no token is in it.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         match self {
             TokenSet::List(list) => list.is_empty(),
@@ -68,7 +68,7 @@ impl TokenSet {
         }
     }
 
-    /// The tokens one by one, until something is found.
+    /// Calls `look` for each token until it returns a value.
     pub fn find<R>(&self, mut look: impl FnMut(u32) -> Option<R>) -> Option<R> {
         match self {
             TokenSet::List(list) => list.iter().find_map(|&token| look(token)),
@@ -97,12 +97,12 @@ impl TokenSet {
 }
 
 #[inline]
-pub(super) fn set(words: &mut Words, token: u32) {
+pub(super) fn set_bit(words: &mut MaskWords, token: u32) {
     words[token as usize >> 5] |= 1 << (token & 31);
 }
 
 /// Hands out the tokens of a bitmask.
-fn ones(words: &Words, mut each: impl FnMut(u32)) {
+fn for_each_bit(words: &MaskWords, mut each: impl FnMut(u32)) {
     for (at, &word) in words.iter().enumerate() {
         let mut rest = word;
         while rest != 0 {

@@ -1,56 +1,63 @@
-//! What reading a token does to places of the marked text, tokens that do the same together.
+//! Tokens as transition functions of the splitter, and the partition of tokens into equal
+//! functions.
 //!
-//! A token that is read where a character begins leads from every state of the splitter, and every
-//! mark in front of the token, to one place or to none: this function is its *passage*. Most tokens
-//! share their passage with many others (a word in lower case has that of nearly every other), so
-//! that cuts tell apart a few hundred sets of tokens, whatever the size of the vocabulary. A
-//! passage is made from another one by one more byte, so all places that passages lead to from one
-//! place are found with one step each.
+//! ```text
+//!  token  the ──┐
+//!  token  cat ──┼──► transition t:  (state, boundary) ↦ state      lowercase words share one function
+//!  token  dog ──┘
+//! ```
+//!
+//! A token that begins at a character boundary maps every splitter state, and every boundary before
+//! the token, to one state or to none. This function is its *transition*. Most tokens share theirs
+//! with many others (a lowercase word with nearly every other one), so pre-token boundaries
+//! distinguish a few hundred sets of tokens, whatever the size of the vocabulary. A transition
+//! extends another one by one byte, so the targets of all transitions from one state take one step
+//! each.
 
 use rustc_hash::FxHashMap;
 
-use super::pretoken_splitter::{Mark, Place, Splitter};
-use super::token_set::{DENSE, TokenSet, set};
-use super::transition_kernels::Shapes;
-use crate::{Trie, Words};
+use super::pretoken_splitter::{Boundary, Splitter, SplitterState};
+use super::token_set::{MIN_BITMASK_SIZE, TokenSet, set_bit};
+use super::transition_kernels::TransitionKernels;
+use crate::{MaskWords, TokenTrie};
 
-/// Leads nowhere.
-pub(super) const DEAD: Place = Place::MAX;
+/// The missing target.
+pub(super) const DEAD: SplitterState = SplitterState::MAX;
 
-/// No passage.
+/// The missing transition.
 pub(super) const NONE: u16 = u16::MAX;
 
-/// The passages of all tokens that are made by merging and stand in no list of exceptions.
+/// The transitions of all tokens that merging makes and that are in no list of exceptions.
 #[derive(Debug)]
-pub struct Passages {
-    /// Per token its passage, if it has one.
+pub struct TokenTransitions {
+    /// Per token, its transition, if it has one.
     of: Vec<u16>,
-    /// Per passage the one that it goes on with, if any, and the byte it adds.
-    made: Vec<(u16, u8)>,
-    /// The tokens of each passage, and their bitmasks.
+    /// Per transition, the one that it extends, if any, and the byte it adds.
+    extends: Vec<(u16, u8)>,
+    /// The tokens of each transition, and their bitmasks.
     offsets: Vec<u32>,
     tokens: Vec<u32>,
-    masks: Vec<Option<Box<Words>>>,
-    all: Box<Words>,
+    masks: Vec<Option<Box<MaskWords>>>,
+    all: Box<MaskWords>,
 }
 
-/// Where tokens lead from one place, the first byte with one mark.
+/// The targets of all tokens from one state, with one boundary before the first byte.
 #[derive(Debug)]
-pub struct Landing {
-    /// Per passage.
-    places: Vec<Place>,
-    groups: Vec<(Place, TokenSet)>,
+pub struct TransitionTargets {
+    /// The target of each transition.
+    targets: Vec<SplitterState>,
+    groups: Vec<(SplitterState, TokenSet)>,
 }
 
-impl Passages {
-    /// The passages of the tokens of a tree for which `plain` holds; none if there are too many of
-    /// them.
+impl TokenTransitions {
+    /// Computes the transitions of the tokens in a trie for which `plain` holds. Returns `None` if
+    /// there are too many distinct ones.
     pub(crate) fn new(
         splitter: &Splitter,
-        trie: &Trie,
+        trie: &TokenTrie,
         (len, plain): (usize, impl Fn(u32) -> bool),
-    ) -> Option<Passages> {
-        let mut shapes = Shapes::new(splitter);
+    ) -> Option<TokenTransitions> {
+        let mut kernels = TransitionKernels::new(splitter);
         let mut of = vec![NONE; len];
         let nodes = trie.nodes();
         let mut path: Vec<u16> = Vec::new();
@@ -59,92 +66,97 @@ impl Passages {
             let here = nodes[at];
             let depth = here.depth();
             let before = if depth == 1 { NONE } else { path[depth - 2] };
-            let passage = shapes.step(before, here.byte())?;
-            if shapes.is_dead(passage) {
+            let transition = kernels.step(before, here.byte())?;
+            if kernels.is_dead(transition) {
                 at = here.end() as usize;
                 continue;
             }
             for &token in trie.tokens_at(at as u32).iter().filter(|&&token| plain(token)) {
-                of[token as usize] = passage;
+                of[token as usize] = transition;
             }
             path.truncate(depth - 1);
-            path.push(passage);
+            path.push(transition);
             at += 1;
         }
-        Some(Passages::sorted(of, shapes.made))
+        Some(TokenTransitions::sorted(of, kernels.extends))
     }
 
-    fn sorted(of: Vec<u16>, made: Vec<(u16, u8)>) -> Passages {
+    fn sorted(of: Vec<u16>, extends: Vec<(u16, u8)>) -> TokenTransitions {
         let words = of.len().div_ceil(32);
-        let mut offsets = vec![0u32; made.len() + 1];
+        let mut offsets = vec![0u32; extends.len() + 1];
         let mut all = vec![0; words];
-        let listed = || of.iter().enumerate().filter(|(_, passage)| **passage != NONE);
-        for (token, &passage) in listed() {
-            offsets[usize::from(passage) + 1] += 1;
+        let listed = || of.iter().enumerate().filter(|(_, transition)| **transition != NONE);
+        for (token, &transition) in listed() {
+            offsets[usize::from(transition) + 1] += 1;
             all[token >> 5] |= 1 << (token & 31);
         }
-        for at in 0..made.len() {
+        for at in 0..extends.len() {
             offsets[at + 1] += offsets[at];
         }
         let mut next = offsets.clone();
-        let mut tokens = vec![0; offsets[made.len()] as usize];
-        for (token, &passage) in listed() {
-            let place = &mut next[usize::from(passage)];
+        let mut tokens = vec![0; offsets[extends.len()] as usize];
+        for (token, &transition) in listed() {
+            let place = &mut next[usize::from(transition)];
             tokens[*place as usize] = token as u32;
             *place += 1;
         }
         let mask = |ends: &[u32]| {
             let tokens = &tokens[ends[0] as usize..ends[1] as usize];
-            (tokens.len() >= DENSE).then(|| {
+            (tokens.len() >= MIN_BITMASK_SIZE).then(|| {
                 let mut words = vec![0; words];
-                tokens.iter().for_each(|&token| set(&mut words, token));
+                tokens.iter().for_each(|&token| set_bit(&mut words, token));
                 words.into_boxed_slice()
             })
         };
         let masks = offsets.windows(2).map(mask).collect();
-        Passages { of, made, offsets, tokens, masks, all: all.into_boxed_slice() }
+        TokenTransitions { of, extends, offsets, tokens, masks, all: all.into_boxed_slice() }
     }
 
-    /// Whether a token is one of those with a passage.
+    /// Returns `true` if a token has a transition.
     #[inline]
     pub fn has(&self, token: u32) -> bool {
-        self.of.get(token as usize).is_some_and(|&passage| passage != NONE)
+        self.of.get(token as usize).is_some_and(|&transition| transition != NONE)
     }
 
-    /// The bitmask of the tokens that have a passage.
-    pub fn all(&self) -> &Words {
+    /// Returns the bitmask of the tokens that have a transition.
+    pub fn all(&self) -> &MaskWords {
         &self.all
     }
 
-    /// Where a token with a passage leads.
+    /// Returns the target of a token with a transition.
     #[inline]
-    pub fn place(&self, landing: &Landing, token: u32) -> Option<Place> {
-        let passage = usize::from(*self.of.get(token as usize)?);
-        landing.places.get(passage).copied().filter(|&place| place != DEAD)
+    pub fn target(&self, targets: &TransitionTargets, token: u32) -> Option<SplitterState> {
+        let transition = usize::from(*self.of.get(token as usize)?);
+        targets.targets.get(transition).copied().filter(|&place| place != DEAD)
     }
 
-    /// Where tokens lead from a place between characters, the first byte with a mark, and not into
-    /// an added token.
-    pub(super) fn landing(&self, splitter: &Splitter, from: Place, mark: Mark) -> Landing {
-        let mut places: Vec<Place> = Vec::with_capacity(self.made.len());
-        for &(before, byte) in &self.made {
+    /// Computes the targets of all tokens from a state between characters, if `mark` stands before
+    /// the first byte. Targets inside added tokens are left out.
+    pub(super) fn targets_from(
+        &self,
+        splitter: &Splitter,
+        from: SplitterState,
+        mark: Boundary,
+    ) -> TransitionTargets {
+        let mut places: Vec<SplitterState> = Vec::with_capacity(self.extends.len());
+        for &(before, byte) in &self.extends {
             let after = match before {
                 NONE => splitter.step(from, byte, mark),
                 _ => match places[usize::from(before)] {
                     DEAD => None,
-                    place => splitter.step(place, byte, Mark::Inside),
+                    place => splitter.step(place, byte, Boundary::Inside),
                 },
             };
             places.push(after.unwrap_or(DEAD));
         }
-        let mut index: FxHashMap<Place, usize> = FxHashMap::default();
-        let mut members: Vec<(Place, Vec<usize>, usize)> = Vec::new();
-        for (passage, place) in places.iter_mut().enumerate() {
-            let count = (self.offsets[passage + 1] - self.offsets[passage]) as usize;
+        let mut index: FxHashMap<SplitterState, usize> = FxHashMap::default();
+        let mut members: Vec<(SplitterState, Vec<usize>, usize)> = Vec::new();
+        for (transition, place) in places.iter_mut().enumerate() {
+            let count = (self.offsets[transition + 1] - self.offsets[transition]) as usize;
             if *place == DEAD || count == 0 {
                 continue;
             }
-            if splitter.is_added(*place) {
+            if splitter.is_in_added_token(*place) {
                 *place = DEAD;
                 continue;
             }
@@ -152,42 +164,59 @@ impl Passages {
                 members.push((*place, Vec::new(), 0));
                 members.len() - 1
             });
-            members[at].1.push(passage);
+            members[at].1.push(transition);
             members[at].2 += count;
         }
-        let groups = members.into_iter().map(|(place, passages, count)| {
-            (place, if count < DENSE { self.list(&passages) } else { self.mask(&passages) })
+        let groups = members.into_iter().map(|(place, transitions, count)| {
+            (
+                place,
+                if count < MIN_BITMASK_SIZE {
+                    self.list(&transitions)
+                } else {
+                    self.mask(&transitions)
+                },
+            )
         });
-        Landing { groups: groups.collect(), places }
+        TransitionTargets { groups: groups.collect(), targets: places }
     }
 
-    fn tokens_of(&self, passage: usize) -> &[u32] {
-        &self.tokens[self.offsets[passage] as usize..self.offsets[passage + 1] as usize]
+    fn tokens_of(&self, transition: usize) -> &[u32] {
+        &self.tokens[self.offsets[transition] as usize..self.offsets[transition + 1] as usize]
     }
 
-    fn list(&self, passages: &[usize]) -> TokenSet {
+    fn list(&self, transitions: &[usize]) -> TokenSet {
         TokenSet::List(
-            passages.iter().flat_map(|&passage| self.tokens_of(passage)).copied().collect(),
+            transitions
+                .iter()
+                .flat_map(|&transition| self.tokens_of(transition))
+                .copied()
+                .collect(),
         )
     }
 
-    fn mask(&self, passages: &[usize]) -> TokenSet {
+    fn mask(&self, transitions: &[usize]) -> TokenSet {
         let mut words = vec![0; self.all.len()];
-        for &passage in passages {
-            match &self.masks[passage] {
+        for &transition in transitions {
+            match &self.masks[transition] {
                 Some(mask) => words.iter_mut().zip(&**mask).for_each(|(word, more)| *word |= more),
-                None => self.tokens_of(passage).iter().for_each(|&token| set(&mut words, token)),
+                None => {
+                    self.tokens_of(transition).iter().for_each(|&token| set_bit(&mut words, token))
+                }
             }
         }
         TokenSet::Mask(words)
     }
 
-    /// Some tokens by the place they lead to.
-    pub(super) fn sort(&self, landing: &Landing, tokens: &[u32]) -> Vec<(Place, TokenSet)> {
-        let mut lists: Vec<(Place, Vec<u32>)> = Vec::new();
-        let mut index: FxHashMap<Place, usize> = FxHashMap::default();
+    /// Groups some tokens by their target.
+    pub(super) fn group_by_target(
+        &self,
+        targets: &TransitionTargets,
+        tokens: &[u32],
+    ) -> Vec<(SplitterState, TokenSet)> {
+        let mut lists: Vec<(SplitterState, Vec<u32>)> = Vec::new();
+        let mut index: FxHashMap<SplitterState, usize> = FxHashMap::default();
         for &token in tokens {
-            let Some(place) = self.place(landing, token) else { continue };
+            let Some(place) = self.target(targets, token) else { continue };
             let at = *index.entry(place).or_insert_with(|| {
                 lists.push((place, Vec::new()));
                 lists.len() - 1
@@ -197,27 +226,29 @@ impl Passages {
         lists.into_iter().map(|(place, list)| (place, TokenSet::List(list))).collect()
     }
 
-    /// Number of passages.
+    /// Returns the number of distinct transitions.
     pub fn count(&self) -> usize {
-        self.made.len()
+        self.extends.len()
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let masks = 1 + self.masks.iter().flatten().count();
-        2 * self.of.len() + 8 * self.made.len() + 4 * (self.tokens.len() + masks * self.all.len())
+        2 * self.of.len()
+            + 8 * self.extends.len()
+            + 4 * (self.tokens.len() + masks * self.all.len())
     }
 }
 
-impl Landing {
-    /// Tokens by the place they lead to.
-    pub fn groups(&self) -> &[(Place, TokenSet)] {
+impl TransitionTargets {
+    /// Returns the tokens grouped by target.
+    pub fn groups(&self) -> &[(SplitterState, TokenSet)] {
         &self.groups
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let groups = self.groups.iter().map(|(_, tokens)| 8 + tokens.memory_bytes());
-        4 * self.places.len() + groups.sum::<usize>()
+        4 * self.targets.len() + groups.sum::<usize>()
     }
 }

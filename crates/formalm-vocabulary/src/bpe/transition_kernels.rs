@@ -1,53 +1,61 @@
-//! Passages while they are told apart.
+//! Interning of token transitions by their kernel: which splitter states they map to the same
+//! state.
 //!
-//! A passage leads hundreds of places to few: after one word most of them are the same. Which
-//! places it leads to the same one is its *shape*; one more byte is read from the few alone.
+//! ```text
+//!  transition  s0 s1 s2 s3 …  ↦  p q p p …       kernel  {s0 s2 s3 …} {s1 …},  image  p q
+//! ```
+//!
+//! A transition maps hundreds of states to few; after one word most of them coincide. The *kernel*
+//! is the partition of the arguments by equal image. One more byte is then read from the few states
+//! of the image only.
 
 use rustc_hash::FxHashMap;
 
-use super::pretoken_splitter::{MARKS, Mark, Place, Splitter};
+use super::pretoken_splitter::{BOUNDARIES, Boundary, Splitter, SplitterState};
 use super::token_transitions::{DEAD, NONE};
 
-/// Passages that may be told apart.
-const MOST: usize = 1 << 15;
+/// Maximum number of transitions. Chosen, not measured.
+const MAX_TRANSITIONS: usize = 1 << 15;
 
-/// Numbers held while passages are told apart.
-const MOST_CELLS: usize = 1 << 24;
+/// Maximum number of table cells while transitions are interned. Bounds memory, chosen, not
+/// measured.
+const MAX_CELLS: usize = 1 << 24;
 
-/// What tells passages apart.
-pub(super) struct Shapes<'a> {
+/// The interner of transitions.
+pub(super) struct TransitionKernels<'a> {
     splitter: &'a Splitter,
-    /// Per state and mark in front of the token a number; numbers ascend where they are met first.
-    shapes: Vec<Box<[u32]>>,
-    shape_ids: FxHashMap<Box<[u32]>, u32>,
-    /// What became of a shape when some of its places became one.
+    /// Kernels: a number per state and boundary before the token; numbers ascend in order of first
+    /// occurrence.
+    kernels: Vec<Box<[u32]>>,
+    kernel_ids: FxHashMap<Box<[u32]>, u32>,
+    /// Cache of kernels after some of their numbers coincide.
     merged: FxHashMap<(u32, Box<[u32]>), u32>,
-    /// By shape and the place of each of its numbers.
-    ids: FxHashMap<(u32, Box<[Place]>), u16>,
-    list: Vec<(u32, Box<[Place]>)>,
-    /// Per passage and byte the passage that goes on; those of no passage first.
+    /// Transitions by kernel and image.
+    ids: FxHashMap<(u32, Box<[SplitterState]>), u16>,
+    list: Vec<(u32, Box<[SplitterState]>)>,
+    /// Per transition and byte, the extended transition; the first row extends the empty token.
     after: Vec<[u16; 256]>,
     cells: usize,
-    /// Per passage the one that it goes on with, if any, and the byte it adds.
-    pub(super) made: Vec<(u16, u8)>,
+    /// Per transition, the one that it extends, if any, and the byte it adds.
+    pub(super) extends: Vec<(u16, u8)>,
 }
 
-impl Shapes<'_> {
-    pub(super) fn new(splitter: &Splitter) -> Shapes<'_> {
-        Shapes {
+impl TransitionKernels<'_> {
+    pub(super) fn new(splitter: &Splitter) -> TransitionKernels<'_> {
+        TransitionKernels {
             splitter,
-            shapes: Vec::new(),
-            shape_ids: FxHashMap::default(),
+            kernels: Vec::new(),
+            kernel_ids: FxHashMap::default(),
             merged: FxHashMap::default(),
             ids: FxHashMap::default(),
             list: Vec::new(),
             after: vec![[NONE; 256]],
             cells: 0,
-            made: Vec::new(),
+            extends: Vec::new(),
         }
     }
 
-    /// The passage that goes on with a byte; none if there are too many.
+    /// Returns the transition extended by a byte. Returns `None` if there are too many.
     #[inline]
     pub(super) fn step(&mut self, before: u16, byte: u8) -> Option<u16> {
         let row = if before == NONE { 0 } else { usize::from(before) + 1 };
@@ -57,50 +65,50 @@ impl Shapes<'_> {
         }
     }
 
-    /// Whether a passage leads nowhere.
-    pub(super) fn is_dead(&self, passage: u16) -> bool {
-        self.list[usize::from(passage)].1.iter().all(|&place| place == DEAD)
+    /// Returns `true` if a transition has no target.
+    pub(super) fn is_dead(&self, transition: u16) -> bool {
+        self.list[usize::from(transition)].1.iter().all(|&place| place == DEAD)
     }
 
     fn find(&mut self, before: u16, byte: u8) -> Option<u16> {
         let splitter = self.splitter;
-        let (shape, places) = match before {
+        let (kernel, places) = match before {
             NONE => {
-                let width = splitter.state_count() * MARKS.len();
+                let width = splitter.state_count() * BOUNDARIES.len();
                 let cells = (0..width).map(|at| {
-                    let place = splitter.place_of((at / MARKS.len()) as u32);
-                    splitter.step(place, byte, MARKS[at % MARKS.len()]).unwrap_or(DEAD)
+                    let place = splitter.between_characters((at / BOUNDARIES.len()) as u32);
+                    splitter.step(place, byte, BOUNDARIES[at % BOUNDARIES.len()]).unwrap_or(DEAD)
                 });
-                let (shape, places) = numbered(cells);
-                (self.shape(shape), places)
+                let (kernel, places) = numbered(cells);
+                (self.kernel(kernel), places)
             }
             _ => {
-                let (shape, places) = &self.list[usize::from(before)];
+                let (kernel, places) = &self.list[usize::from(before)];
                 let after = places.iter().map(|&place| match place {
                     DEAD => DEAD,
-                    place => splitter.step(place, byte, Mark::Inside).unwrap_or(DEAD),
+                    place => splitter.step(place, byte, Boundary::Inside).unwrap_or(DEAD),
                 });
-                let (shape, (numbers, places)) = (*shape, numbered(after));
-                (self.merge(shape, numbers), places)
+                let (kernel, (numbers, places)) = (*kernel, numbered(after));
+                (self.merge(kernel, numbers), places)
             }
         };
-        let next = self.made.len();
-        let known = self.ids.get(&(shape, places.clone())).copied();
+        let next = self.extends.len();
+        let known = self.ids.get(&(kernel, places.clone())).copied();
         let id = match known {
             Some(id) => id,
             None => {
                 self.cells += places.len() + self.after[0].len() / 2;
-                if next == MOST || self.cells > MOST_CELLS {
+                if next == MAX_TRANSITIONS || self.cells > MAX_CELLS {
                     return None;
                 }
-                self.ids.insert((shape, places.clone()), next as u16);
-                self.list.push((shape, places));
+                self.ids.insert((kernel, places.clone()), next as u16);
+                self.list.push((kernel, places));
                 self.after.push([NONE; 256]);
-                self.made.push((before, byte));
+                self.extends.push((before, byte));
                 next as u16
             }
         };
-        // Bytes of equal meaning lead to equal places.
+        // Equivalent bytes lead to equal states.
         let inside = match before {
             NONE => 0,
             _ => {
@@ -108,47 +116,48 @@ impl Shapes<'_> {
                 places.iter().copied().find(|&place| place != DEAD).unwrap_or_default()
             }
         };
-        let meaning = splitter.meaning(inside, byte);
+        let meaning = splitter.byte_class(inside, byte);
         let row = if before == NONE { 0 } else { usize::from(before) + 1 };
         for other in 0..=255u8 {
-            if splitter.meaning(inside, other) == meaning {
+            if splitter.byte_class(inside, other) == meaning {
                 self.after[row][usize::from(other)] = id;
             }
         }
         Some(id)
     }
 
-    fn shape(&mut self, numbers: Box<[u32]>) -> u32 {
-        if let Some(&id) = self.shape_ids.get(&numbers) {
+    fn kernel(&mut self, numbers: Box<[u32]>) -> u32 {
+        if let Some(&id) = self.kernel_ids.get(&numbers) {
             return id;
         }
-        let id = self.shapes.len() as u32;
+        let id = self.kernels.len() as u32;
         self.cells += numbers.len();
-        self.shape_ids.insert(numbers.clone(), id);
-        self.shapes.push(numbers);
+        self.kernel_ids.insert(numbers.clone(), id);
+        self.kernels.push(numbers);
         id
     }
 
-    /// The shape whose numbers are those given of the numbers of another one.
-    fn merge(&mut self, shape: u32, numbers: Box<[u32]>) -> u32 {
+    /// Returns the kernel in which classes of `kernel` with equal `numbers` are merged.
+    fn merge(&mut self, kernel: u32, numbers: Box<[u32]>) -> u32 {
         let is_same = numbers.iter().enumerate().all(|(at, &number)| at == number as usize);
         if is_same {
-            return shape;
+            return kernel;
         }
-        let key = (shape, numbers);
+        let key = (kernel, numbers);
         if let Some(&id) = self.merged.get(&key) {
             return id;
         }
-        let merged = self.shapes[shape as usize].iter().map(|&at| key.1[at as usize]).collect();
-        let id = self.shape(merged);
+        let merged = self.kernels[kernel as usize].iter().map(|&at| key.1[at as usize]).collect();
+        let id = self.kernel(merged);
         self.merged.insert(key, id);
         id
     }
 }
 
-/// The distinct ones of some places in the order in which they are met, and the number of each.
-fn numbered(places: impl Iterator<Item = Place>) -> (Box<[u32]>, Box<[Place]>) {
-    let mut known: FxHashMap<Place, u32> = FxHashMap::default();
+/// Returns the distinct states in order of first occurrence, and the number of each argument's
+/// state.
+fn numbered(places: impl Iterator<Item = SplitterState>) -> (Box<[u32]>, Box<[SplitterState]>) {
+    let mut known: FxHashMap<SplitterState, u32> = FxHashMap::default();
     let mut distinct = Vec::new();
     let numbers = places.map(|place| {
         *known.entry(place).or_insert_with(|| {

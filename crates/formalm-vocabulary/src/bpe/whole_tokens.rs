@@ -1,36 +1,39 @@
-//! Pieces that a tokenizer takes whole although merging would make something else of them.
+//! Whole tokens: pre-tokens that become one token although merging would make something else of
+//! them (`ignore_merges`).
 //!
-//! Such a token stands alone in its piece, and what merging makes of its text is no piece.
+//! A whole token is the only token of its pre-token, and the tokens that merging would make of its
+//! string are not canonical there. A trie over those merged sequences detects them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What the tokens of the current piece have been so far.
+/// The state of a pre-token: the node that its tokens reach in the trie of merged sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Path(u32);
+pub struct PretokenState(u32);
 
-impl Path {
-    /// Nothing that any whole piece would merge to.
-    pub const PLAIN: Path = Path(0);
-    const BEGIN: Path = Path(1);
-    pub(crate) const WHOLE: Path = Path(2);
+impl PretokenState {
+    /// No prefix of any whole token's merged sequence.
+    pub const PLAIN: PretokenState = PretokenState(0);
+    const BEGIN: PretokenState = PretokenState(1);
+    pub(crate) const WHOLE: PretokenState = PretokenState(2);
 }
 
-/// Whole pieces by what merging makes of them.
+/// The whole tokens and the trie of what merging would make of them.
 #[derive(Debug)]
-pub(crate) struct Wholes {
-    steps: FxHashMap<(Path, u32), Path>,
-    complete: FxHashSet<Path>,
+pub(crate) struct WholeTokens {
+    steps: FxHashMap<(PretokenState, u32), PretokenState>,
+    complete: FxHashSet<PretokenState>,
     tokens: FxHashSet<u32>,
-    /// Per token whether any of the above is about it.
+    /// Per token, whether it occurs in any of the tables above.
     noted: Vec<bool>,
-    /// What it was made from.
+    /// The list that the tables were built from.
     list: Vec<(u32, Option<Vec<u32>>)>,
 }
 
-impl Wholes {
-    /// Whole pieces, each with what merging makes of its text if that is known.
-    pub(crate) fn new(list: Vec<(u32, Option<Vec<u32>>)>) -> Wholes {
-        let mut wholes = Wholes {
+impl WholeTokens {
+    /// Builds the tables of whole tokens, each with the tokens that merging makes of its string, if
+    /// known.
+    pub(crate) fn new(list: Vec<(u32, Option<Vec<u32>>)>) -> WholeTokens {
+        let mut wholes = WholeTokens {
             steps: FxHashMap::default(),
             complete: FxHashSet::default(),
             tokens: FxHashSet::default(),
@@ -45,11 +48,11 @@ impl Wholes {
                 wholes.noted.resize(len, false);
                 wholes.noted[noted as usize] = true;
             }
-            let mut path = Path::BEGIN;
+            let mut path = PretokenState::BEGIN;
             for &token in merged.as_deref().unwrap_or_default() {
                 path = *wholes.steps.entry((path, token)).or_insert_with(|| {
                     count += 1;
-                    Path(count)
+                    PretokenState(count)
                 });
             }
             wholes.complete.insert(path);
@@ -58,39 +61,45 @@ impl Wholes {
         wholes
     }
 
-    /// What it was made from.
+    /// Returns the list that the tables were built from.
     pub(crate) fn list(&self) -> &[(u32, Option<Vec<u32>>)] {
         &self.list
     }
 
-    /// Whether a token is a whole piece that merging does not make.
+    /// Returns `true` if a token is a whole token.
     fn is_whole(&self, token: u32) -> bool {
         self.tokens.contains(&token)
     }
 
-    /// Whether anything is to be said of a token.
+    /// Returns `true` if a token occurs in the tables.
     #[inline]
-    pub(crate) fn notes(&self, token: u32) -> bool {
+    pub(crate) fn is_noted(&self, token: u32) -> bool {
         self.noted.get(token as usize).is_some_and(|&noted| noted)
     }
 
-    /// After a token, which begins a piece or not; none if it may not stand here.
-    pub(crate) fn step(&self, path: Path, token: u32, begins: bool) -> Option<Path> {
-        if !self.notes(token) {
-            return (path != Path::WHOLE || begins).then_some(Path::PLAIN);
+    /// Returns the state after a token, which begins a pre-token or not. Returns `None` if the
+    /// token may not stand here.
+    pub(crate) fn step(
+        &self,
+        path: PretokenState,
+        token: u32,
+        begins: bool,
+    ) -> Option<PretokenState> {
+        if !self.is_noted(token) {
+            return (path != PretokenState::WHOLE || begins).then_some(PretokenState::PLAIN);
         }
         match begins {
-            true if self.is_whole(token) => Some(Path::WHOLE),
-            false if self.is_whole(token) || path == Path::WHOLE => None,
+            true if self.is_whole(token) => Some(PretokenState::WHOLE),
+            false if self.is_whole(token) || path == PretokenState::WHOLE => None,
             _ => {
-                let from = if begins { Path::BEGIN } else { path };
-                Some(self.steps.get(&(from, token)).copied().unwrap_or(Path::PLAIN))
+                let from = if begins { PretokenState::BEGIN } else { path };
+                Some(self.steps.get(&(from, token)).copied().unwrap_or(PretokenState::PLAIN))
             }
         }
     }
 
-    /// Whether the piece may end here.
-    pub(crate) fn may_end(&self, path: Path) -> bool {
-        path == Path::PLAIN || !self.complete.contains(&path)
+    /// Returns `true` if the pre-token may end here.
+    pub(crate) fn may_end(&self, path: PretokenState) -> bool {
+        path == PretokenState::PLAIN || !self.complete.contains(&path)
     }
 }

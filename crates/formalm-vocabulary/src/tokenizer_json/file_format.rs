@@ -1,4 +1,4 @@
-//! The parts of `tokenizer.json` as they are written.
+//! Serde types of `tokenizer.json`, field by field as the file spells them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,19 +9,19 @@ use serde_json::value::RawValue;
 
 use crate::Error;
 
-/// A parsed file; its text is borrowed.
+/// A parsed file that borrows its text.
 #[derive(Debug, serde::Deserialize)]
 pub struct TokenizerFile<'a> {
-    /// Tokens beside the model's: special ones and plain additions.
+    /// Tokens in addition to the model's: special ones and plain additions.
     #[serde(default, deserialize_with = "or_default")]
     pub added_tokens: Vec<AddedToken>,
-    /// What happens to text before everything else.
+    /// Steps that change the text before anything else.
     #[serde(default)]
     pub normalizer: Value,
-    /// How text is cut before the model sees it.
+    /// Steps that split the text before the model sees it.
     #[serde(default)]
     pub pre_tokenizer: Value,
-    /// How pieces become text again.
+    /// Steps that turn pieces back into text.
     #[serde(default)]
     pub decoder: Value,
     /// Pieces and merges.
@@ -34,52 +34,52 @@ pub struct TokenizerFile<'a> {
 pub struct AddedToken {
     /// The token id.
     pub id: u32,
-    /// Its text.
+    /// The string of the token.
     pub content: String,
-    /// Whether it is no text but a mark.
+    /// `true` for a control token that is no text.
     #[serde(default, deserialize_with = "or_default")]
     pub special: bool,
-    /// Whether it is found in normalised text.
+    /// `true` if encoding searches for it in normalized text.
     #[serde(default, deserialize_with = "or_default")]
     pub normalized: bool,
-    /// Whether encoding drops white space before it.
+    /// `true` if encoding drops whitespace before it.
     #[serde(default, deserialize_with = "or_default")]
     pub lstrip: bool,
-    /// Whether encoding drops white space after it.
+    /// `true` if encoding drops whitespace after it.
     #[serde(default, deserialize_with = "or_default")]
     pub rstrip: bool,
-    /// Whether it is found only between word boundaries.
+    /// `true` if encoding finds it only between word boundaries.
     #[serde(default, deserialize_with = "or_default")]
     pub single_word: bool,
 }
 
-/// The `model` of a file; fields of other models than BPE are not read.
+/// The `model` of a file. Fields of models other than BPE are not read.
 #[derive(Debug, serde::Deserialize)]
 pub struct Model<'a> {
-    /// `BPE`, `Unigram`, `WordPiece` or `WordLevel`; missing in old files.
+    /// `BPE`, `Unigram`, `WordPiece` or `WordLevel`; absent in old files.
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// Pieces and their ids.
     #[serde(borrow, default)]
     pub vocab: Pieces<'a>,
-    /// The merges, unread: a list of pairs, or of strings with one space between two pieces.
+    /// The merges, unparsed: a list of pairs, or of strings with a space between two pieces.
     #[serde(borrow)]
     pub merges: Option<&'a RawValue>,
-    /// The piece of what no piece covers.
+    /// The piece for characters that no piece covers.
     pub unk_token: Option<String>,
-    /// A mark of pieces within a word.
+    /// A prefix that marks pieces inside a word.
     pub continuing_subword_prefix: Option<String>,
-    /// A mark of pieces at the end of a word.
+    /// A suffix that marks pieces at the end of a word.
     pub end_of_word_suffix: Option<String>,
-    /// Whether uncovered characters are spelled in bytes, `<0x0A>`.
+    /// `true` if uncovered characters are spelled in bytes, such as `<0x0A>`.
     #[serde(default, deserialize_with = "or_default")]
     pub byte_fallback: bool,
-    /// Whether a pretoken that is a piece is taken whole.
+    /// `true` if a pre-token that is a piece becomes one token without merging.
     #[serde(default, deserialize_with = "or_default")]
     pub ignore_merges: bool,
-    /// The chance that a merge is left out, in training.
+    /// The probability that training skips a merge.
     pub dropout: Option<f64>,
-    /// Whether neighbouring uncovered characters become one unknown token.
+    /// `true` if adjacent uncovered characters become one unknown token.
     #[serde(default, deserialize_with = "or_default")]
     pub fuse_unk: bool,
 }
@@ -99,7 +99,7 @@ impl<'a> TokenizerFile<'a> {
     ///
     /// # Errors
     ///
-    /// It is not UTF-8, not JSON, or not laid out like a tokenizer.
+    /// The data is not UTF-8, not JSON, or not laid out like a tokenizer.
     pub fn parse(data: &'a [u8]) -> Result<TokenizerFile<'a>, Error> {
         let text = std::str::from_utf8(data).map_err(|error| {
             Error::new("the tokenizer file is not UTF-8")
@@ -112,7 +112,7 @@ impl<'a> TokenizerFile<'a> {
     }
 }
 
-/// `null` as the default.
+/// Deserializes `null` as the default value.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -121,25 +121,26 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// A string, borrowed where it has no escapes. `Cow` would always copy outside of a derived field.
-pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
+/// A string that is borrowed unless it has escapes. `Cow` would always copy outside of a derived
+/// field.
+pub(crate) struct PieceText<'a>(pub(crate) Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Text<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text<'de>, D::Error> {
+impl<'de> Deserialize<'de> for PieceText<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PieceText<'de>, D::Error> {
         struct Read;
         impl<'de> Visitor<'de> for Read {
-            type Value = Text<'de>;
+            type Value = PieceText<'de>;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("a piece")
             }
 
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(text)))
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<PieceText<'de>, E> {
+                Ok(PieceText(Cow::Borrowed(text)))
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
+            fn visit_str<E>(self, text: &str) -> Result<PieceText<'de>, E> {
+                Ok(PieceText(Cow::Owned(text.to_owned())))
             }
         }
         deserializer.deserialize_str(Read)
@@ -158,7 +159,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pieces<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pieces<'de>, A::Error> {
                 let mut pieces = Vec::with_capacity(1 << 17);
-                while let Some((Text(piece), id)) = map.next_entry()? {
+                while let Some((PieceText(piece), id)) = map.next_entry()? {
                     pieces.push((piece, id));
                 }
                 Ok(Pieces::Map(pieces))

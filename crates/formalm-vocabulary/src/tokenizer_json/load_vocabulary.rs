@@ -1,26 +1,28 @@
-//! From a tokenizer file to a vocabulary. Either every id gets the bytes that decoding gives it,
-//! or the file is refused: a wrong byte would let a model leave its language unseen.
+//! Loads a vocabulary from `tokenizer.json`: every id gets exactly the bytes that decoding gives
+//! it, or the file is rejected.
+//!
+//! A wrong byte would let a model leave its language unnoticed.
 
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
 use super::file_format::{AddedToken, Model, Pieces, TokenizerFile};
-use super::piece_decoding::{Spelling, UnknownCharacter, fuses_first};
-use crate::token_bytes::{MOST_IDS, Tokens};
+use super::piece_decoding::{PieceDecoding, UnmappedCharacter, fuses_before_decoding};
+use crate::token_bytes::{MAX_IDS, TokenBytes};
 use crate::{Error, Vocabulary};
 
 impl Vocabulary {
     /// Reads a `tokenizer.json`. The file does not say which token ends a text; without
     /// `end_token_ids` there is none, see [`Vocabulary::with_end_token_ids`].
     ///
-    /// Read are BPE models with byte-level pieces or byte fallback. Added tokens that are not
-    /// special are their text. Special tokens, the unknown token and ids that no token has get no
-    /// bytes.
+    /// BPE models with byte-level pieces or byte fallback are supported. Added tokens that are not
+    /// special get the bytes of their string. Special tokens, the unknown token and ids that no
+    /// token has get no bytes.
     ///
     /// # Errors
     ///
-    /// The file is not a tokenizer, contradicts itself, or is of a kind whose bytes we do not know
+    /// The file is not a tokenizer, contradicts itself, or is of a kind whose bytes are not known
     /// exactly.
     pub fn from_tokenizer_json(
         data: &[u8],
@@ -31,9 +33,9 @@ impl Vocabulary {
     }
 }
 
-/// What an id is.
+/// The origin of an id.
 #[derive(Clone, Copy)]
-enum Source {
+enum TokenSource {
     Nothing,
     /// Index into the model's pieces.
     Piece(u32),
@@ -41,21 +43,21 @@ enum Source {
     Added(u32),
 }
 
-/// The tokens of a file.
-fn tokens(file: &TokenizerFile<'_>) -> Result<Tokens, Error> {
+/// Returns the token bytes of a file.
+fn tokens(file: &TokenizerFile<'_>) -> Result<TokenBytes, Error> {
     let pieces = pieces(&file.model)?;
-    let (spelling, notes) = Spelling::of(file)?;
-    let fuses = fuses_first(file);
+    let (spelling, notes) = PieceDecoding::of(file)?;
+    let fuses = fuses_before_decoding(file);
     let sources = sources(pieces, &file.added_tokens)?;
-    let mut tokens = Tokens { offsets: vec![0], notes, ..Tokens::default() };
-    let mut kept = Notable::default();
+    let mut tokens = TokenBytes { offsets: vec![0], notes, ..TokenBytes::default() };
+    let mut kept = TokenRemarks::default();
     let mut bytes = Vec::new();
     for (id, source) in sources.iter().enumerate() {
         let id = id as u32;
         bytes.clear();
         match *source {
-            Source::Nothing => kept.holes.push(id),
-            Source::Piece(at) => {
+            TokenSource::Nothing => kept.holes.push(id),
+            TokenSource::Piece(at) => {
                 let piece = &*pieces[at as usize].0;
                 if file.model.unk_token.as_deref() == Some(piece) {
                     tokens.names.push((piece.to_owned(), id));
@@ -73,7 +75,7 @@ fn tokens(file: &TokenizerFile<'_>) -> Result<Tokens, Error> {
                     }
                 }
             }
-            Source::Added(at) => {
+            TokenSource::Added(at) => {
                 let added = &file.added_tokens[at as usize];
                 if added.special {
                     tokens.names.push((added.content.clone(), id));
@@ -89,20 +91,20 @@ fn tokens(file: &TokenizerFile<'_>) -> Result<Tokens, Error> {
     Ok(tokens)
 }
 
-/// Ids about which there is something to say.
+/// Ids that deserve a remark to the user.
 #[derive(Default)]
-struct Notable {
+struct TokenRemarks {
     holes: Vec<u32>,
     empty: Vec<u32>,
     changed: Vec<u32>,
-    /// Byte-level pieces that have characters which stand for no byte.
+    /// Byte-level pieces with characters that stand for no byte.
     literal: Vec<u32>,
     stripping: Vec<u32>,
     normalized: Vec<u32>,
 }
 
-impl Notable {
-    /// Looks at an added token that is not special.
+impl TokenRemarks {
+    /// Records the remarks about an added token that is not special.
     fn look_at(&mut self, added: &AddedToken, bytes: &[u8]) {
         if bytes.is_empty() {
             self.empty.push(added.id);
@@ -118,7 +120,7 @@ impl Notable {
         }
     }
 
-    fn report(&self, tokens: &mut Tokens) {
+    fn report(&self, tokens: &mut TokenBytes) {
         tokens.note(&self.holes, "missing from the file, never allowed");
         tokens.note(&self.empty, "without bytes, never allowed");
         tokens
@@ -132,7 +134,7 @@ impl Notable {
     }
 }
 
-/// The pieces of a model that we know how to read.
+/// Returns the pieces of a model that we can decode, or the reason why we cannot.
 fn pieces<'m>(model: &'m Model<'_>) -> Result<&'m [(Cow<'m, str>, u32)], Error> {
     let hint = "pass the bytes of each token to `Vocabulary.from_tokens` if you know them";
     let old_bpe = model.merges.is_some();
@@ -163,41 +165,44 @@ fn pieces<'m>(model: &'m Model<'_>) -> Result<&'m [(Cow<'m, str>, u32)], Error> 
     }
 }
 
-/// What each id is; every id once, every piece once.
-fn sources(pieces: &[(Cow<'_, str>, u32)], added: &[AddedToken]) -> Result<Vec<Source>, Error> {
+/// Returns the origin of each id. Fails if an id or a piece occurs twice.
+fn sources(
+    pieces: &[(Cow<'_, str>, u32)],
+    added: &[AddedToken],
+) -> Result<Vec<TokenSource>, Error> {
     let ids = pieces.iter().map(|(_, id)| *id).chain(added.iter().map(|added| added.id));
     let len = ids.max().map_or(0, |id| id as usize + 1);
     if len == 0 {
         return Err(Error::new("there are no tokens").at("model.vocab"));
     }
-    if len > MOST_IDS {
-        return Err(Error::new(format!("id {} is beyond {MOST_IDS}, our limit", len - 1)));
+    if len > MAX_IDS {
+        return Err(Error::new(format!("id {} is beyond {MAX_IDS}, our limit", len - 1)));
     }
-    let mut sources = vec![Source::Nothing; len];
+    let mut sources = vec![TokenSource::Nothing; len];
     let mut known: FxHashMap<&str, u32> = FxHashMap::default();
     known.reserve(pieces.len());
     for (at, (piece, id)) in pieces.iter().enumerate() {
-        if let Source::Piece(other) = sources[*id as usize] {
+        if let TokenSource::Piece(other) = sources[*id as usize] {
             let other = quoted(&pieces[other as usize].0);
             return Err(Error::new(format!("id {id} belongs to {other} already")).at(place(piece)));
         }
         if let Some(other) = known.insert(piece, *id) {
             return Err(Error::new(format!("this piece has id {other} already")).at(place(piece)));
         }
-        sources[*id as usize] = Source::Piece(at as u32);
+        sources[*id as usize] = TokenSource::Piece(at as u32);
     }
     for (at, token) in added.iter().enumerate() {
         let id = token.id;
         let conflict = match (known.insert(&token.content, id), sources[id as usize]) {
             (Some(other), _) if other != id => format!("this text has id {other} already"),
-            (None, Source::Piece(other)) => {
+            (None, TokenSource::Piece(other)) => {
                 format!("id {id} belongs to {} already", quoted(&pieces[other as usize].0))
             }
-            (_, Source::Added(other)) => {
+            (_, TokenSource::Added(other)) => {
                 format!("id {id} belongs to added_tokens[{other}] already")
             }
             _ => {
-                sources[id as usize] = Source::Added(at as u32);
+                sources[id as usize] = TokenSource::Added(at as u32);
                 continue;
             }
         };
@@ -206,7 +211,7 @@ fn sources(pieces: &[(Cow<'_, str>, u32)], added: &[AddedToken]) -> Result<Vec<S
     Ok(sources)
 }
 
-fn unknown_character(piece: &str, id: u32, unknown: &UnknownCharacter) -> Error {
+fn unknown_character(piece: &str, id: u32, unknown: &UnmappedCharacter) -> Error {
     Error::new(format!(
         "the piece of id {id} has the character {:?}, which stands for no byte, and the decoder joins all pieces of a text before it reads them",
         unknown.0
@@ -219,7 +224,7 @@ fn place(piece: &str) -> String {
     format!("model.vocab[{}]", quoted(piece))
 }
 
-/// A piece as JSON writes it.
+/// Formats a piece as a JSON string.
 fn quoted(piece: &str) -> String {
     serde_json::to_string(piece).unwrap_or_else(|_| format!("{piece:?}"))
 }

@@ -1,13 +1,15 @@
-//! Reads `tokenizer.json`, the file of the Hugging Face `tokenizers` library.
+//! `tokenizer.json`, the file format of the Hugging Face `tokenizers` library.
 //!
-//! [`TokenizerFile`] is the file as far as we use it; text is borrowed, and merges stay unread
-//! until something needs them. What a piece means in bytes is in `spelling`, the way from a
-//! file to a vocabulary in `load`.
+//! [`TokenizerFile`] is the part of the file that we use. Its text is borrowed, and merges stay
+//! unparsed until something needs them. `piece_decoding` turns pieces into bytes, `load_vocabulary`
+//! the file into a vocabulary.
 
 mod file_format;
 mod load_vocabulary;
 mod piece_decoding;
 
-pub(crate) use file_format::Text;
+pub(crate) use file_format::PieceText;
 pub use file_format::{AddedToken, Model, Pieces, TokenizerFile};
-pub(crate) use piece_decoding::{Spelling, fallback_byte, is_byte_character, kind, steps};
+pub(crate) use piece_decoding::{
+    PieceDecoding, fallback_byte, is_byte_level_character, kind, steps,
+};

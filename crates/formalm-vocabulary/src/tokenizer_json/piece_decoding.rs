@@ -1,46 +1,47 @@
-//! How pieces spell bytes. The decoder decides: it makes the text that a model's output is.
+//! Decoding of tokenizer pieces to bytes, as the file's `decoder` defines it: byte-level alphabet
+//! or byte fallback.
 
 use serde_json::Value;
 
 use super::file_format::TokenizerFile;
 use crate::Error;
 
-/// How the pieces of a file spell bytes.
+/// The rule by which pieces of a file decode to bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Spelling {
-    /// GPT-2's: each of 256 characters is a byte.
+pub(crate) enum PieceDecoding {
+    /// GPT-2's byte-level alphabet: each of 256 characters stands for a byte.
     ByteLevel,
-    /// SentencePiece's: characters with replacements, such as `▁` for a space, and `<0x0A>` for
-    /// single bytes.
+    /// SentencePiece's rule: characters with replacements, such as `▁` for a space, and `<0x0A>`
+    /// for single bytes.
     Fallback {
-        /// What the decoder replaces in a piece, in order.
+        /// Replacements of the decoder inside a piece, in order.
         replacements: Vec<(String, String)>,
     },
 }
 
-/// Why a piece cannot be read.
+/// The character because of which a piece cannot be decoded.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct UnknownCharacter(pub(crate) char);
+pub(crate) struct UnmappedCharacter(pub(crate) char);
 
-impl Spelling {
-    /// The spelling of a file, and what a user should know about it.
-    pub(crate) fn of(file: &TokenizerFile<'_>) -> Result<(Spelling, Vec<String>), Error> {
+impl PieceDecoding {
+    /// Determines the rule of a file. Returns it with remarks for the user.
+    pub(crate) fn of(file: &TokenizerFile<'_>) -> Result<(PieceDecoding, Vec<String>), Error> {
         let steps = steps(&file.decoder, "decoders");
         let kinds: Vec<&str> = steps.iter().map(|step| kind(step)).collect();
         if kinds.contains(&"ByteLevel") {
-            let others: Vec<&str> = kinds
+            let non_printable_bytes: Vec<&str> = kinds
                 .iter()
                 .copied()
                 .filter(|kind| !matches!(*kind, "ByteLevel" | "Fuse"))
                 .collect();
-            return match others.first() {
-                None => Ok((Spelling::ByteLevel, Vec::new())),
+            return match non_printable_bytes.first() {
+                None => Ok((PieceDecoding::ByteLevel, Vec::new())),
                 Some(other) => Err(refused(&format!("the decoder has {other} beside ByteLevel"))),
             };
         }
         if steps.is_empty() && is_byte_level(file) {
             let note = "there is no decoder; pieces are read as ByteLevel, like the pre-tokenizer";
-            return Ok((Spelling::ByteLevel, vec![note.to_owned()]));
+            return Ok((PieceDecoding::ByteLevel, vec![note.to_owned()]));
         }
         if !file.model.byte_fallback {
             return Err(refused("it has neither byte-level pieces nor byte fallback"));
@@ -53,18 +54,18 @@ impl Spelling {
     /// # Errors
     ///
     /// A character of a byte-level piece stands for no byte. The decoder then takes the piece's own
-    /// UTF-8 for its bytes.
-    pub(crate) fn spell(&self, piece: &str, out: &mut Vec<u8>) -> Result<(), UnknownCharacter> {
+    /// UTF-8 as its bytes.
+    pub(crate) fn spell(&self, piece: &str, out: &mut Vec<u8>) -> Result<(), UnmappedCharacter> {
         match self {
-            Spelling::ByteLevel => {
+            PieceDecoding::ByteLevel => {
                 for character in piece.chars() {
                     match byte_of(character) {
                         Some(byte) => out.push(byte),
-                        None => return Err(UnknownCharacter(character)),
+                        None => return Err(UnmappedCharacter(character)),
                     }
                 }
             }
-            Spelling::Fallback { replacements } => {
+            PieceDecoding::Fallback { replacements } => {
                 let mut text = std::borrow::Cow::Borrowed(piece);
                 for (pattern, content) in replacements {
                     if text.contains(&**pattern) {
@@ -80,8 +81,8 @@ impl Spelling {
         Ok(())
     }
 
-    /// Appends the bytes that an added token decodes to: a decoder knows no added tokens, but
-    /// leaves a byte-level piece with unknown characters as it is.
+    /// Appends the bytes that an added token decodes to. A decoder does not know added tokens, but
+    /// it leaves a byte-level piece with unknown characters as it is.
     pub(crate) fn spell_added(&self, content: &str, out: &mut Vec<u8>) {
         let start = out.len();
         if self.spell(content, out).is_err() {
@@ -91,9 +92,9 @@ impl Spelling {
     }
 }
 
-/// The spelling of a decoder for byte fallback: replacements in single pieces, then bytes, then
-/// whatever concerns the text as a whole.
-fn fallback(steps: &[&Value]) -> Result<(Spelling, Vec<String>), Error> {
+/// Returns the rule of a decoder with byte fallback: replacements inside single pieces, then bytes,
+/// then steps that concern the text as a whole.
+fn fallback(steps: &[&Value]) -> Result<(PieceDecoding, Vec<String>), Error> {
     let mut replacements = Vec::new();
     let mut notes = Vec::new();
     let mut order = 0;
@@ -129,15 +130,15 @@ fn fallback(steps: &[&Value]) -> Result<(Spelling, Vec<String>), Error> {
     if !steps.iter().any(|step| kind(step) == "ByteFallback") {
         return Err(refused("the model has byte fallback, the decoder has not"));
     }
-    Ok((Spelling::Fallback { replacements }, notes))
+    Ok((PieceDecoding::Fallback { replacements }, notes))
 }
 
-fn strips(does: bool) -> Option<String> {
+fn strips(string_effect: bool) -> Option<String> {
     let note = "decoding drops a space at the start of a text; the bytes of the token keep it";
-    does.then(|| note.to_owned())
+    string_effect.then(|| note.to_owned())
 }
 
-/// Pattern and content of a `Replace` step.
+/// Returns pattern and content of a `Replace` step.
 fn replacement(step: &Value) -> Result<(String, String), Error> {
     match (step["pattern"]["String"].as_str(), step["content"].as_str()) {
         (Some(pattern), Some(content)) if !pattern.is_empty() => {
@@ -153,27 +154,27 @@ fn refused(reason: &str) -> Error {
         .hint("pass the bytes of each token to `Vocabulary.from_tokens` if you know them")
 }
 
-/// Returns `true` if the decoder joins all pieces before it reads them as byte-level characters. One
-/// character that stands for no byte then changes the bytes of all pieces beside it.
-pub(crate) fn fuses_first(file: &TokenizerFile<'_>) -> bool {
+/// Returns `true` if the decoder joins all pieces before it reads them as byte-level characters.
+/// One character that stands for no byte then changes the bytes of all pieces around it.
+pub(crate) fn fuses_before_decoding(file: &TokenizerFile<'_>) -> bool {
     let steps = steps(&file.decoder, "decoders");
     let place = |name| steps.iter().position(|step| kind(step) == name);
     matches!((place("Fuse"), place("ByteLevel")), (Some(fuse), Some(bytes)) if fuse < bytes)
 }
 
 /// Returns `true` if a character is one of the 256 that stand for bytes.
-pub(crate) fn is_byte_character(character: char) -> bool {
+pub(crate) fn is_byte_level_character(character: char) -> bool {
     byte_of(character).is_some()
 }
 
-/// Whether text is turned into byte-level characters before the model sees it.
+/// Returns `true` if encoding maps text to byte-level characters before the model sees it.
 fn is_byte_level(file: &TokenizerFile<'_>) -> bool {
     let before = steps(&file.pre_tokenizer, "pretokenizers");
     let first = steps(&file.normalizer, "normalizers");
     before.into_iter().chain(first).any(|step| kind(step) == "ByteLevel")
 }
 
-/// The steps of a possibly nested `Sequence`; none of `null`.
+/// Flattens a possibly nested `Sequence` into its steps; `null` has none.
 pub(crate) fn steps<'a>(value: &'a Value, list: &str) -> Vec<&'a Value> {
     match value[list].as_array() {
         Some(parts) if kind(value) == "Sequence" => {
@@ -188,30 +189,30 @@ pub(crate) fn kind(step: &Value) -> &str {
     step["type"].as_str().unwrap_or("without a type")
 }
 
-/// The byte of a byte-level character. Printable Latin-1 characters are their own bytes, the other
-/// 68 bytes are the characters from U+0100 on.
+/// Returns the byte of a byte-level character. Printable Latin-1 characters stand for themselves;
+/// the other 68 bytes are the characters from U+0100 on.
 fn byte_of(character: char) -> Option<u8> {
-    const OTHERS: [u8; 68] = others();
+    const NON_PRINTABLE: [u8; 68] = non_printable_bytes();
     match character {
         '!'..='~' | '¡'..='¬' | '®'..='ÿ' => u8::try_from(character).ok(),
-        _ => OTHERS.get((character as usize).checked_sub(0x100)?).copied(),
+        _ => NON_PRINTABLE.get((character as usize).checked_sub(0x100)?).copied(),
     }
 }
 
-const fn others() -> [u8; 68] {
-    let mut others = [0; 68];
+const fn non_printable_bytes() -> [u8; 68] {
+    let mut non_printable_bytes = [0; 68];
     let (mut byte, mut at) = (0, 0);
     while byte < 256 {
         if !matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF) {
-            others[at] = byte as u8;
+            non_printable_bytes[at] = byte as u8;
             at += 1;
         }
         byte += 1;
     }
-    others
+    non_printable_bytes
 }
 
-/// The byte of a piece such as `<0x0A>`, read as leniently as `tokenizers` does.
+/// Returns the byte of a piece such as `<0x0A>`, parsed as leniently as `tokenizers` does.
 pub(crate) fn fallback_byte(piece: &str) -> Option<u8> {
     let digits = piece.strip_prefix("<0x")?.strip_suffix('>')?;
     if digits.len() == 2 { u8::from_str_radix(digits, 16).ok() } else { None }

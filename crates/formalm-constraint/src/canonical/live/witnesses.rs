@@ -18,7 +18,7 @@ pub(super) fn first_clean<K: Keys>(
     last: u32,
 ) -> Result<Option<(Member, u32)>, Error> {
     for (next, tokens) in groups {
-        if context.encoder.may_end(next.path) && pairs.is_clean(context, next.pair)? {
+        if context.encoder.pretoken_may_end(next.path) && pairs.is_clean(context, next.pair)? {
             let fits = |token| context.encoder.may_follow(last, token).then_some(token);
             if let Some(token) = tokens.find(fits) {
                 return Ok(Some((*next, token)));

@@ -2,7 +2,7 @@
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, SPECIAL, StateId};
-use formalm_vocabulary::bpe::{MARKS, Mark};
+use formalm_vocabulary::bpe::{BOUNDARIES, Boundary};
 use rustc_hash::FxHashSet;
 
 use super::super::Context;
@@ -13,7 +13,7 @@ struct Way {
     pair: Pair,
     /// The entry of the layer before.
     from: usize,
-    step: (u8, Mark),
+    step: (u8, Boundary),
     /// A piece has ended on the way.
     parted: bool,
 }
@@ -35,7 +35,7 @@ impl Pairs {
             steps.push(layer[at].step);
             at = layer[at].from;
         }
-        let inside = steps.iter().rev().take_while(|(_, mark)| *mark == Mark::Inside);
+        let inside = steps.iter().rev().take_while(|(_, mark)| *mark == Boundary::Inside);
         Ok(Some(inside.map(|(byte, _)| *byte).collect()))
     }
 
@@ -58,7 +58,8 @@ impl Pairs {
         parted: bool,
     ) -> Result<Option<Vec<Vec<Way>>>, Error> {
         let mut state = self.parts(pair).0;
-        let mut layers = vec![vec![Way { pair, from: 0, step: (0, Mark::Inside), parted: false }]];
+        let mut layers =
+            vec![vec![Way { pair, from: 0, step: (0, Boundary::Inside), parted: false }]];
         loop {
             check_deadline()?;
             let last = layers.len() - 1;
@@ -105,7 +106,7 @@ impl Pairs {
     ) -> Result<Vec<Way>, Error> {
         let mut layer: Vec<Way> = Vec::new();
         for (from, way) in before.iter().enumerate() {
-            for mark in MARKS {
+            for mark in BOUNDARIES {
                 let place = self.parts(way.pair).1;
                 let Some(place) = context.encoder.splitter().step(place, byte, mark) else {
                     continue;
@@ -114,7 +115,7 @@ impl Pairs {
                 if self.productive[pair as usize] != Known::No
                     && !layer.iter().any(|known| known.pair == pair)
                 {
-                    let parted = way.parted || mark != Mark::Inside;
+                    let parted = way.parted || mark != Boundary::Inside;
                     layer.push(Way { pair, from, step: (byte, mark), parted });
                 }
             }
@@ -145,13 +146,13 @@ impl Pairs {
         state: StateId,
     ) -> Result<Vec<Way>, Error> {
         let splitter = context.encoder.splitter();
-        let ends = |way: &Way| splitter.ends(self.parts(way.pair).1);
+        let ends = |way: &Way| splitter.may_end(self.parts(way.pair).1);
         let Some(from) = before.iter().position(ends) else { return Ok(Vec::new()) };
         let pair = self.intern(state, splitter.start())?;
         if self.productive[pair as usize] == Known::No {
             return Ok(Vec::new());
         }
-        Ok(vec![Way { pair, from, step: (SPECIAL, Mark::Piece), parted: true }])
+        Ok(vec![Way { pair, from, step: (SPECIAL, Boundary::Pretoken), parted: true }])
     }
 
     /// The first of some ways that leads to a pair known to be productive, or to a member.

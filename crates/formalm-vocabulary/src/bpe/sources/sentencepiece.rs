@@ -1,40 +1,40 @@
-//! SentencePiece models that merge: pieces with scores, the highest first, over the characters of
-//! a text in which a mark stands for each space.
+//! Reader of SentencePiece BPE models: scored pieces, merged highest score first, over characters
+//! with a mark for each space.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::protobuf::{Fields, Value};
+use super::protobuf::{FieldValue, MessageFields};
 use crate::Error;
-use crate::bpe::base_symbols::{Bytes, SPACE, Symbols, every_byte};
-use crate::bpe::merge_derivations::Merges;
-use crate::bpe::pretokenizer_config::Divisions;
-use crate::bpe::rank_merges::{Ranked, every_split};
+use crate::bpe::base_symbols::{ByteTokens, SPACE, Symbols, byte_token_table};
+use crate::bpe::merge_derivations::MergeDerivations;
+use crate::bpe::pretokenizer_config::SplitSteps;
+use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
 use crate::bpe::spec::{Description, refused};
-use crate::token_bytes::MOST_IDS;
+use crate::token_bytes::MAX_IDS;
 use crate::tokenizer_json::fallback_byte;
 
-/// Types of pieces.
+/// Types of pieces, as in `sentencepiece_model.proto`.
 const NORMAL: u64 = 1;
 const USER_DEFINED: u64 = 4;
 const UNUSED: u64 = 5;
 const BYTE: u64 = 6;
 
-/// Types of models.
+/// Types of models, as in `sentencepiece_model.proto`.
 const UNIGRAM: u64 = 1;
 const BPE: u64 = 2;
 
-struct Piece<'a> {
+struct ScoredPiece<'a> {
     text: &'a str,
     score: f32,
     kind: u64,
 }
 
-/// What of a model decides about tokens.
+/// The fields of a SentencePiece model that affect tokenization.
 struct Model<'a> {
-    pieces: Vec<Piece<'a>>,
+    pieces: Vec<ScoredPiece<'a>>,
     kind: u64,
     byte_fallback: bool,
-    spaces_behind: bool,
+    suffixes_spaces: bool,
     normalization: &'a str,
     normalizes: bool,
     dummy_prefix: bool,
@@ -46,13 +46,13 @@ struct Model<'a> {
 ///
 /// # Errors
 ///
-/// It is not one, or does something that we cannot follow exactly.
+/// The data is not a model, or the model does something that we cannot reproduce exactly.
 pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
     let model = Model::read(data)?;
     model.check()?;
     let of_kind = |kind: u64| {
         let pieces = model.pieces.iter().zip(0u32..);
-        // Text has marks instead of spaces when it is looked at.
+        // Text has marks instead of spaces when pieces are matched.
         pieces.filter(move |(piece, _)| piece.kind == kind && !piece.text.contains(' '))
     };
     let added: Vec<(&str, u32)> =
@@ -74,8 +74,8 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
     let bytes = if model.byte_fallback { Some(model.bytes()?) } else { None };
     let symbols = Symbols::characters(&characters, bytes)?;
     let tokens = ranked(of_kind(NORMAL))?;
-    let rules = every_split(&tokens)?;
-    let merges = Merges::new(&tokens, &rules, |each, out| {
+    let rules = rules_of_all_splits(&tokens)?;
+    let merges = MergeDerivations::new(&tokens, &rules, |each, out| {
         let text = std::str::from_utf8(&each.text).unwrap_or_default();
         out.extend(text.chars().map_while(|character| characters.get(&character)));
         (each.token, out.len() == text.chars().count())
@@ -84,7 +84,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
     Ok(Description {
         symbols,
         merges,
-        divisions: Divisions::none(),
+        split_steps: SplitSteps::none(),
         added,
         wholes: Vec::new(),
         reserved: Vec::new(),
@@ -92,9 +92,9 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
     })
 }
 
-/// User-defined pieces as texts have them.
+/// Returns user-defined pieces as they occur in text.
 fn spelled(added: &[(&str, u32)], symbols: &Symbols) -> Result<Vec<(String, u32)>, Error> {
-    let never = symbols.never();
+    let never = symbols.unspellable();
     let spell = |&(text, token): &(&str, u32)| {
         let spelled = text.replace(SPACE, " ");
         if spelled.chars().any(|character| never.contains(character)) {
@@ -107,16 +107,18 @@ fn spelled(added: &[(&str, u32)], symbols: &Symbols) -> Result<Vec<(String, u32)
     added.iter().map(spell).collect()
 }
 
-/// The only character of a text, if it is the only one.
+/// Returns the character of a string of exactly one character.
 fn single(text: &str) -> Option<char> {
     let mut characters = text.chars();
     let first = characters.next()?;
     characters.next().is_none().then_some(first)
 }
 
-/// Pieces by their scores: equal scores are equal ranks, which leaves it to their places.
-fn ranked<'a>(pieces: impl Iterator<Item = (&'a Piece<'a>, u32)>) -> Result<Vec<Ranked>, Error> {
-    // Zeros are equal, whatever their signs.
+/// Ranks pieces by score. Equal scores are equal ranks, so that position decides.
+fn ranked<'a>(
+    pieces: impl Iterator<Item = (&'a ScoredPiece<'a>, u32)>,
+) -> Result<Vec<RankedToken>, Error> {
+    // Zeros are equal whatever their sign.
     let mut list: Vec<(f32, &str, u32)> =
         pieces.map(|(piece, token)| (piece.score + 0.0, piece.text, token)).collect();
     if list.iter().any(|(score, _, _)| score.is_nan()) {
@@ -128,7 +130,7 @@ fn ranked<'a>(pieces: impl Iterator<Item = (&'a Piece<'a>, u32)>) -> Result<Vec<
     for (score, text, token) in list {
         rank += u32::from(last.is_some_and(|last| last != score));
         last = Some(score);
-        tokens.push(Ranked { text: text.as_bytes().to_vec(), token, rank });
+        tokens.push(RankedToken { text: text.as_bytes().to_vec(), token, rank });
     }
     Ok(tokens)
 }
@@ -139,18 +141,18 @@ impl<'a> Model<'a> {
             pieces: Vec::new(),
             kind: UNIGRAM,
             byte_fallback: false,
-            spaces_behind: false,
+            suffixes_spaces: false,
             normalization: "",
             normalizes: false,
             dummy_prefix: true,
             trims_spaces: true,
             marks_spaces: true,
         };
-        for field in Fields(data) {
+        for field in MessageFields(data) {
             match field? {
-                (1, Value::Bytes(data)) => model.pieces.push(Piece::read(data)?),
-                (2, Value::Bytes(data)) => model.read_trainer(data)?,
-                (3, Value::Bytes(data)) => model.read_normalizer(data)?,
+                (1, FieldValue::Bytes(data)) => model.pieces.push(ScoredPiece::read(data)?),
+                (2, FieldValue::Bytes(data)) => model.read_trainer(data)?,
+                (3, FieldValue::Bytes(data)) => model.read_normalizer(data)?,
                 _ => {}
             }
         }
@@ -158,11 +160,11 @@ impl<'a> Model<'a> {
     }
 
     fn read_trainer(&mut self, data: &'a [u8]) -> Result<(), Error> {
-        for field in Fields(data) {
+        for field in MessageFields(data) {
             match field? {
-                (3, Value::Number(kind)) => self.kind = kind,
-                (24, Value::Number(on)) => self.spaces_behind = on != 0,
-                (35, Value::Number(on)) => self.byte_fallback = on != 0,
+                (3, FieldValue::Number(kind)) => self.kind = kind,
+                (24, FieldValue::Number(on)) => self.suffixes_spaces = on != 0,
+                (35, FieldValue::Number(on)) => self.byte_fallback = on != 0,
                 _ => {}
             }
         }
@@ -170,20 +172,20 @@ impl<'a> Model<'a> {
     }
 
     fn read_normalizer(&mut self, data: &'a [u8]) -> Result<(), Error> {
-        for field in Fields(data) {
+        for field in MessageFields(data) {
             match field? {
-                (1, Value::Bytes(name)) => self.normalization = utf8(name)?,
-                (2, Value::Bytes(map)) => self.normalizes = !map.is_empty(),
-                (3, Value::Number(on)) => self.dummy_prefix = on != 0,
-                (4, Value::Number(on)) => self.trims_spaces = on != 0,
-                (5, Value::Number(on)) => self.marks_spaces = on != 0,
+                (1, FieldValue::Bytes(name)) => self.normalization = utf8(name)?,
+                (2, FieldValue::Bytes(map)) => self.normalizes = !map.is_empty(),
+                (3, FieldValue::Number(on)) => self.dummy_prefix = on != 0,
+                (4, FieldValue::Number(on)) => self.trims_spaces = on != 0,
+                (5, FieldValue::Number(on)) => self.marks_spaces = on != 0,
                 _ => {}
             }
         }
         Ok(())
     }
 
-    /// Refuses what is done to text beside merging, by its name.
+    /// Rejects, by name, everything that a model does to text besides merging.
     fn check(&self) -> Result<(), Error> {
         let kind = match self.kind {
             BPE => None,
@@ -206,9 +208,9 @@ impl<'a> Model<'a> {
         let reasons = [
             (self.trims_spaces, "it drops repeated spaces, and those at both ends of a text"),
             (!self.marks_spaces, "it does not mark spaces"),
-            (self.spaces_behind, "it puts spaces behind words"),
+            (self.suffixes_spaces, "it puts spaces behind words"),
             (unused, "it takes pieces marked unused apart again"),
-            (self.pieces.len() > MOST_IDS, "it has too many pieces"),
+            (self.pieces.len() > MAX_IDS, "it has too many pieces"),
         ];
         match reasons.iter().find(|(holds, _)| *holds) {
             Some((_, reason)) => Err(refused(reason)),
@@ -216,22 +218,24 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The tokens of all bytes.
-    fn bytes(&self) -> Result<Bytes, Error> {
+    /// Returns the tokens of all bytes.
+    fn bytes(&self) -> Result<ByteTokens, Error> {
         let pieces = self.pieces.iter().zip(0u32..).filter(|(piece, _)| piece.kind == BYTE);
-        every_byte(pieces.filter_map(|(piece, token)| Some((fallback_byte(piece.text)?, token))))
-            .map_err(|byte| refused(&format!("there is no piece <{byte:#04X}> for a byte")))
+        byte_token_table(
+            pieces.filter_map(|(piece, token)| Some((fallback_byte(piece.text)?, token))),
+        )
+        .map_err(|byte| refused(&format!("there is no piece <{byte:#04X}> for a byte")))
     }
 }
 
-impl<'a> Piece<'a> {
-    fn read(data: &'a [u8]) -> Result<Piece<'a>, Error> {
-        let mut piece = Piece { text: "", score: 0.0, kind: NORMAL };
-        for field in Fields(data) {
+impl<'a> ScoredPiece<'a> {
+    fn read(data: &'a [u8]) -> Result<ScoredPiece<'a>, Error> {
+        let mut piece = ScoredPiece { text: "", score: 0.0, kind: NORMAL };
+        for field in MessageFields(data) {
             match field? {
-                (1, Value::Bytes(text)) => piece.text = utf8(text)?,
-                (2, Value::Float(score)) => piece.score = score,
-                (3, Value::Number(kind)) => piece.kind = kind,
+                (1, FieldValue::Bytes(text)) => piece.text = utf8(text)?,
+                (2, FieldValue::Float(score)) => piece.score = score,
+                (3, FieldValue::Number(kind)) => piece.kind = kind,
                 _ => {}
             }
         }

@@ -1,5 +1,7 @@
-//! Tokenizers as tiktoken has them: a pattern whose matches are the pieces of text, and a rank for
-//! every token. A piece that is a token is taken whole.
+//! Reader of tiktoken encodings: a pattern whose matches are the pre-tokens, and a rank for every
+//! token.
+//!
+//! A pre-token that is a token is taken whole.
 
 use std::fmt;
 
@@ -7,43 +9,43 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
 use crate::Error;
 use crate::bpe::base_symbols::Symbols;
-use crate::bpe::merge_derivations::Merges;
-use crate::bpe::pretokenizer_config::Divisions;
-use crate::bpe::rank_merges::{Ranked, every_split};
+use crate::bpe::merge_derivations::MergeDerivations;
+use crate::bpe::pretokenizer_config::SplitSteps;
+use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
 use crate::bpe::spec::{Description, refused};
-use crate::token_bytes::MOST_IDS;
-use crate::tokenizer_json::Text;
+use crate::token_bytes::MAX_IDS;
+use crate::tokenizer_json::PieceText;
 
-/// A tiktoken encoding written as JSON; special tokens are no text.
+/// A tiktoken encoding as JSON. Special tokens are no text and left out.
 #[derive(serde::Deserialize)]
-struct Encoding {
+struct TiktokenEncoding {
     pattern: String,
-    ranks: Ranks,
-    /// Added to the rank of a token it is the id.
+    ranks: TokenRanks,
+    /// The id of a token is its rank plus this offset.
     offset: u32,
 }
 
-/// Tokens in base 64, and their ranks.
-struct Ranks(Vec<(Vec<u8>, u32)>);
+/// Tokens, decoded from base64, and their ranks.
+struct TokenRanks(Vec<(Vec<u8>, u32)>);
 
-impl<'de> Deserialize<'de> for Ranks {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ranks, D::Error> {
+impl<'de> Deserialize<'de> for TokenRanks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TokenRanks, D::Error> {
         struct Read;
         impl<'de> Visitor<'de> for Read {
-            type Value = Ranks;
+            type Value = TokenRanks;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("a map from tokens to ranks")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Ranks, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TokenRanks, A::Error> {
                 let mut ranks = Vec::with_capacity(1 << 17);
-                while let Some((Text(token), rank)) = map.next_entry()? {
+                while let Some((PieceText(token), rank)) = map.next_entry()? {
                     let token = base64(token.as_bytes())
                         .ok_or_else(|| A::Error::custom("a token that is not base 64"))?;
                     ranks.push((token, rank));
                 }
-                Ok(Ranks(ranks))
+                Ok(TokenRanks(ranks))
             }
         }
         deserializer.deserialize_map(Read)
@@ -54,17 +56,17 @@ impl<'de> Deserialize<'de> for Ranks {
 ///
 /// # Errors
 ///
-/// It is not laid out as one, or does something that we cannot follow exactly.
+/// The data is not laid out as an encoding, or does something that we cannot reproduce exactly.
 pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
-    let encoding: Encoding = serde_json::from_slice(data)
+    let encoding: TiktokenEncoding = serde_json::from_slice(data)
         .map_err(|error| Error::new(format!("the encoding cannot be read: {error}")))?;
-    let divisions = Divisions::of_pattern(&encoding.pattern)?;
+    let split_steps = SplitSteps::of_pattern(&encoding.pattern)?;
     let offset = encoding.offset;
     let mut tokens = Vec::with_capacity(encoding.ranks.0.len());
     for (text, rank) in encoding.ranks.0 {
-        let token = rank.checked_add(offset).filter(|&token| (token as usize) < MOST_IDS);
-        let token = token.ok_or_else(|| Error::new(format!("ids are beyond {MOST_IDS}")))?;
-        tokens.push(Ranked { text, token, rank });
+        let token = rank.checked_add(offset).filter(|&token| (token as usize) < MAX_IDS);
+        let token = token.ok_or_else(|| Error::new(format!("ids are beyond {MAX_IDS}")))?;
+        tokens.push(RankedToken { text, token, rank });
     }
     tokens.sort_unstable_by_key(|each| each.rank);
     if let Some(pair) = tokens.windows(2).find(|pair| pair[0].rank == pair[1].rank) {
@@ -75,17 +77,17 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
     }
     let single = tokens.iter().filter(|each| each.text.len() == 1);
     let symbols = Symbols::of_bytes(single.map(|each| (each.text[0], each.token)))?;
-    let rules = every_split(&tokens)?;
-    let merges = Merges::new(&tokens, &rules, |each, out| {
+    let rules = rules_of_all_splits(&tokens)?;
+    let merges = MergeDerivations::new(&tokens, &rules, |each, out| {
         symbols.read(&each.text, out);
         (each.token, true)
     });
-    let unreachable = |each: &Ranked| !merges.relation.is_reachable(each.token);
+    let unreachable = |each: &RankedToken| !merges.adjacency.is_reachable(each.token);
     let wholes = tokens.into_iter().filter(unreachable).map(|each| (each.text, each.token));
     Ok(Description {
         wholes: wholes.collect(),
         symbols,
-        divisions,
+        split_steps,
         added: Vec::new(),
         reserved: Vec::new(),
         prepends: false,
@@ -93,7 +95,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
     })
 }
 
-/// The bytes that are written in base 64; none if it is not.
+/// Decodes base64. Returns `None` if the text is not base64.
 fn base64(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let end = text.iter().position(|&letter| letter == b'=').unwrap_or(text.len());

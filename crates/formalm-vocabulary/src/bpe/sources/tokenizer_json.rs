@@ -1,31 +1,32 @@
-//! What a `tokenizer.json` says of a tokenizer. What is not known exactly is refused by name.
+//! Reader of BPE tokenizers in `tokenizer.json`. Whatever cannot be reproduced exactly is rejected
+//! by name.
 
 use std::borrow::Cow;
 
 use rustc_hash::FxHashSet;
 
 use crate::Error;
-use crate::bpe::base_symbols::{Bytes, Symbols, every_byte};
-use crate::bpe::merge_derivations::{Merges, characters};
-use crate::bpe::pretokenizer_config::Divisions;
+use crate::bpe::base_symbols::{ByteTokens, Symbols, byte_token_table};
+use crate::bpe::merge_derivations::{MergeDerivations, characters};
+use crate::bpe::pretokenizer_config::SplitSteps;
 use crate::bpe::spec::{Description, refused};
 use crate::tokenizer_json::{
-    AddedToken, Model, Pieces, Spelling, TokenizerFile, fallback_byte, is_byte_character, kind,
-    steps,
+    AddedToken, Model, PieceDecoding, Pieces, TokenizerFile, fallback_byte,
+    is_byte_level_character, kind, steps,
 };
 
 /// Reads a file.
 ///
 /// # Errors
 ///
-/// It does not merge, or does something that we cannot follow exactly.
+/// The tokenizer is not BPE, or does something that we cannot reproduce exactly.
 pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
     let file = TokenizerFile::parse(data)?;
     check_model(&file.model)?;
-    let (spelling, _) = Spelling::of(&file)?;
+    let (spelling, _) = PieceDecoding::of(&file)?;
     let prepends = prepends(&file, &spelling)?;
-    let divisions = Divisions::read(&file.pre_tokenizer)?;
-    if divisions.byte_level != (spelling == Spelling::ByteLevel) {
+    let split_steps = SplitSteps::read(&file.pre_tokenizer)?;
+    if split_steps.byte_level != (spelling == PieceDecoding::ByteLevel) {
         return Err(refused("its pre-tokenizer and its decoder spell bytes differently")
             .at("pre_tokenizer"));
     }
@@ -34,12 +35,12 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
         return Err(refused("it has no map of pieces").at("model.vocab"));
     };
     let mut single = characters(pieces);
-    if divisions.byte_level {
-        // Text is turned into characters that stand for bytes; the model never meets others.
-        single.retain(|&character, _| is_byte_character(character));
+    if split_steps.byte_level {
+        // Text is mapped to characters that stand for bytes; the model never sees others.
+        single.retain(|&character, _| is_byte_level_character(character));
     }
-    let merges = Merges::read(file.model.merges, pieces, &single)?;
-    let symbols = match divisions.byte_level {
+    let merges = MergeDerivations::read(file.model.merges, pieces, &single)?;
+    let symbols = match split_steps.byte_level {
         true => Symbols::byte_level(&single, &spelling)?,
         false => Symbols::characters(&single, Some(byte_pieces(pieces)?))?,
     };
@@ -48,8 +49,8 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
         file.added_tokens.iter().filter(|token| token.special).map(|token| token.id).collect();
     for (piece, id) in pieces.iter().filter(|_| file.model.ignore_merges) {
         let mut bytes = Vec::new();
-        // What is spelled in other characters is no piece of any text.
-        if merges.relation.is_reachable(*id)
+        // A piece spelled in other characters is no part of any text.
+        if merges.adjacency.is_reachable(*id)
             || spelling.spell(piece, &mut bytes).is_err()
             || bytes.is_empty()
         {
@@ -62,12 +63,12 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
         }
     }
     let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
-    Ok(Description { symbols, merges, divisions, added, wholes, reserved, prepends })
+    Ok(Description { symbols, merges, split_steps, added, wholes, reserved, prepends })
 }
 
-/// The pieces for single bytes, such as `<0x0A>`.
-fn byte_pieces(pieces: &[(Cow<'_, str>, u32)]) -> Result<Bytes, Error> {
-    every_byte(pieces.iter().filter_map(|(piece, id)| Some((fallback_byte(piece)?, *id))))
+/// Returns the pieces of single bytes, such as `<0x0A>`.
+fn byte_pieces(pieces: &[(Cow<'_, str>, u32)]) -> Result<ByteTokens, Error> {
+    byte_token_table(pieces.iter().filter_map(|(piece, id)| Some((fallback_byte(piece)?, *id))))
         .map_err(|byte| refused(&format!("there is no piece <{byte:#04X}> for a byte")))
 }
 
@@ -91,7 +92,8 @@ fn check_model(model: &Model<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Added tokens that are text. Special ones are not: their names in a text are only text.
+/// Returns the added tokens that match in text. Special ones do not: their names in a text are
+/// ordinary text.
 fn added_texts<'f>(file: &'f TokenizerFile<'_>) -> Result<Vec<&'f AddedToken>, Error> {
     let texts: Vec<&AddedToken> = file.added_tokens.iter().filter(|token| !token.special).collect();
     for token in &texts {
@@ -110,9 +112,9 @@ fn added_texts<'f>(file: &'f TokenizerFile<'_>) -> Result<Vec<&'f AddedToken>, E
     Ok(texts)
 }
 
-/// Whether a space is put in front of text, where that is all that a tokenizer changes but for the
-/// mark of spaces.
-fn prepends(file: &TokenizerFile<'_>, spelling: &Spelling) -> Result<bool, Error> {
+/// Returns whether a space is prepended to text. Fails if the normalizer does anything else besides
+/// writing the mark of spaces.
+fn prepends(file: &TokenizerFile<'_>, spelling: &PieceDecoding) -> Result<bool, Error> {
     let (mut prepends, mut replaces) = (false, false);
     for step in steps(&file.normalizer, "normalizers") {
         match kind(step) {
@@ -135,7 +137,7 @@ fn prepends(file: &TokenizerFile<'_>, spelling: &Spelling) -> Result<bool, Error
             prepends |= step["prepend_scheme"].as_str().unwrap_or("always") != "never";
         }
     }
-    if replaces == (*spelling == Spelling::ByteLevel) {
+    if replaces == (*spelling == PieceDecoding::ByteLevel) {
         return Err(
             refused("it writes spaces in one way and reads them in another").at("normalizer")
         );
