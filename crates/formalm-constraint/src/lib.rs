@@ -5,32 +5,30 @@
 //! to that definition, which [`reference`] spells out.
 
 mod canonical;
-mod completions;
-mod composed;
-mod compute;
 mod constraint;
-mod endless;
 mod epoch;
-mod explained;
-mod explicit;
-mod form;
+mod explain;
+mod finish;
+mod json_string;
+mod json_value;
 mod lexical;
 mod mask;
+mod mask_builder;
+mod mask_cache;
+mod mask_identity;
 mod matcher;
-mod memo;
-mod ordered;
+mod position_automaton_masks;
+mod prefix_sharing;
 pub mod reference;
 mod repetition;
-mod strings;
-mod values;
-mod walk;
-mod within;
-mod words;
+mod token_graph;
+mod trie_strings;
+mod trie_walk;
 
-pub use composed::ComposedKeys;
 pub use constraint::{Constraint, Stats};
 pub use epoch::{Position, Sizes, StateEpoch, Unfollowed};
-pub use explained::Explanation;
-pub use form::Form;
+pub use explain::Explanation;
 pub use mask::{Mask, MaskWords};
+pub use mask_identity::Form;
 pub use matcher::{Matcher, Read, Refusal};
+pub use position_automaton_masks::ComposedKeys;

@@ -15,8 +15,8 @@ use formalm_automata::{ByteSet, Error, Keys, Machine, Viability, outside_special
 
 use crate::constraint::Constraint;
 use crate::epoch::{Position, StateEpoch, Unfollowed};
-use crate::form::Form;
 use crate::mask::{MaskWords, patch};
+use crate::mask_identity::Form;
 
 /// Why a token or text was not read; the matcher is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]

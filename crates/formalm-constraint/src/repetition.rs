@@ -12,10 +12,10 @@
 use formalm_automata::{ByteSet, Cover, Error, KeyId, Repetition, SPECIAL, Steps, WIDE_PARTS};
 use formalm_vocabulary::{ClassExits, ProfileFilter, Vocabulary};
 
+use crate::json_string::length::{self, Rests};
 use crate::mask::Mask;
-use crate::strings::{self, Rests};
-use crate::walk::Walk;
-use crate::words;
+use crate::trie_strings;
+use crate::trie_walk::Walk;
 
 /// With fewer ASCII characters, and none beyond, few tokens stay and a walk is quicker.
 const BROAD: u32 = 12;
@@ -39,7 +39,7 @@ pub(crate) fn mask(
 ) -> Result<Option<Mask>, Error> {
     let Some(repetition) = keys.repetition(key)? else { return Ok(None) };
     if let Some(escapes) = repetition.quoted {
-        return strings::mask(keys, rests, vocabulary.json_string_tokens(escapes), &repetition)
+        return length::mask(keys, rests, vocabulary.json_string_tokens(escapes), &repetition)
             .map(Some);
     }
     let wide = repetition.wide != [Cover::None; WIDE_PARTS];
@@ -79,7 +79,7 @@ impl<K: Steps> Making<'_, K> {
         let (keys, crossings) = (self.keys, self.vocabulary.class_masks().exits());
         let mut remainders = Vec::new();
         for root in exits.iter().filter_map(|&byte| crossings.root(byte)) {
-            words::words(keys, crossings.nodes(), (root, exit), &mut |word, _| {
+            trie_strings::words(keys, crossings.nodes(), (root, exit), &mut |word, _| {
                 remainders.push(word);
             })?;
         }
@@ -169,6 +169,6 @@ impl<K: Steps> Making<'_, K> {
     }
 
     fn reads(&self, bytes: &[u8]) -> Result<bool, Error> {
-        Ok(words::read(self.keys, self.key, bytes)?.is_some())
+        Ok(trie_strings::read(self.keys, self.key, bytes)?.is_some())
     }
 }

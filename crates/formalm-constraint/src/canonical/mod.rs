@@ -7,18 +7,18 @@
 //! states nothing is a guess: what cannot be decided within limits is an error. Where a stack makes
 //! searches endless they are bounded, and what they leave open counts as possible and is counted.
 
-mod between;
-mod live;
-mod pairs;
-mod positions;
+mod joint_targets;
+mod language_targets;
+mod liveness;
+mod lookahead_search;
+mod product;
 mod prompt;
-mod reach;
-mod search;
-mod sets;
-mod sorted;
+mod special_tokens;
+mod subsets;
 #[cfg(test)]
 mod tests;
-mod walks;
+mod text_positions;
+mod tokens_by_target;
 
 use std::sync::{Arc, MutexGuard};
 
@@ -28,10 +28,10 @@ use formalm_vocabulary::bpe::BpeEncoder;
 
 use crate::epoch::Unfollowed;
 use crate::mask::{Mask, MaskWords, patch};
-use crate::memo::Memo;
-use positions::Positions;
-use search::{Here, Search};
-use sets::{Member, Numbered, Sets};
+use crate::mask_cache::Memo;
+use lookahead_search::{Here, Search};
+use subsets::{Member, Numbered, Sets};
+use text_positions::Positions;
 
 /// No token: nothing has been read.
 pub(crate) const NONE: u32 = u32::MAX;

@@ -3,7 +3,7 @@
 use formalm_automata::Keys;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, SplitterState, TokenOrigin};
 
-use super::walks::fits_kind;
+use super::joint_targets::fits_kind;
 use super::{Context, NONE};
 
 /// What may be true of a text after tokens: places with the tokens of the current piece.

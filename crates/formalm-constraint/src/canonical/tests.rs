@@ -12,8 +12,8 @@ use formalm_vocabulary::bpe::{BOUNDARIES, BpeEncoder, PretokenState};
 use proptest::prelude::*;
 
 use super::Context;
-use super::reach::Reaches;
-use super::walks::{Goal, Groups, plain_tokens, tokens};
+use super::joint_targets::{Goal, Groups, plain_tokens, tokens};
+use super::language_targets::Reaches;
 
 /// Goals that are looked at in one language.
 const MOST_GOALS: usize = 300;

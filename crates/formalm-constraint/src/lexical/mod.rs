@@ -8,10 +8,10 @@
 //! What they answer depends on the upper part of the stacks nearly always, and is remembered for
 //! all stacks that look alike from their tops ([`reach`]).
 
-mod groups;
-mod loops;
-mod members;
-mod reach;
+mod lexeme_ends;
+mod node_list;
+mod parser_filter;
+mod self_loops;
 mod summary;
 
 use std::hash::Hasher;
@@ -23,9 +23,9 @@ use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::mask::{Mask, MaskWords, has, patch};
-use groups::{Joined, Tokens};
-use members::Members;
-use reach::{Reach, Way};
+use lexeme_ends::{Joined, Tokens};
+use node_list::Members;
+use parser_filter::{Reach, Way};
 use summary::Summary;
 
 /// What all tables may take; when they have more they begin anew.
@@ -49,7 +49,7 @@ struct Tables {
     list: Vec<Summary>,
     /// Numbers of summaries by their hash.
     numbers: FxHashMap<u64, u32>,
-    loops: FxHashMap<u32, loops::Loops>,
+    loops: FxHashMap<u32, self_loops::Loops>,
     /// Nodes with what was left, by group.
     groups: Vec<Arc<Members>>,
     group_ids: FxHashMap<Arc<Members>, u32>,

@@ -8,7 +8,7 @@ use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxBuildHasher;
 
 use super::Tables;
-use crate::walk::CHECKED;
+use crate::trie_walk::CHECKED;
 
 /// The root of the trie, which is no node of it.
 pub(super) const ROOT: u32 = u32::MAX;

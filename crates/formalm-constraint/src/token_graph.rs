@@ -5,7 +5,7 @@ use formalm_automata::{Error, Keys, Machine, exact_only};
 
 use crate::epoch::{Position, StateEpoch};
 use crate::matcher::Refusal;
-use crate::walk;
+use crate::trie_walk;
 
 impl<K: Keys> StateEpoch<K> {
     /// The minimal graph of all token sequences that spell a member, end tokens aside: where one
@@ -26,7 +26,7 @@ impl<K: Keys> StateEpoch<K> {
         let hint = "search() and mass() need no automaton";
         exact_only(machine, "all token sequences of members", hint)?;
         let successors = |state, row: &mut Vec<_>| {
-            walk::tokens(machine, self.vocabulary().trie(), state, Ok, |next, tokens| {
+            trie_walk::tokens(machine, self.vocabulary().trie(), state, Ok, |next, tokens| {
                 row.extend(tokens.iter().map(|&token| (token, next)));
             })
         };

@@ -11,9 +11,9 @@
 //! whole, by [`crate::Constraint`], and never cleaned up: nothing that a reader without a lock holds
 //! can go away.
 
-mod completing;
+mod advance;
+mod finish_budget;
 mod growth;
-mod reading;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,14 +25,14 @@ use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::bpe::BpeEncoder;
 
 use crate::canonical::{Canonical, NONE};
-use crate::compute;
+use crate::json_string::length::Rests;
 use crate::lexical::Lexical;
 use crate::mask::{Mask, MaskWords, has, patch};
+use crate::mask_builder;
+use crate::mask_cache::Memo;
 use crate::matcher::Refusal;
-use crate::memo::Memo;
-use crate::strings::Rests;
 
-use self::completing::Completing;
+use self::finish_budget::Completing;
 use self::growth::Growth;
 
 /// Masks and steps of one language over one vocabulary; shared freely between threads.
@@ -422,7 +422,7 @@ impl<K: Keys> StateEpoch<K> {
     fn compute(&self, key: KeyId) -> Result<Mask, Error> {
         let (vocabulary, lexical) = (&self.vocabulary, &self.lexical);
         let (memo, rests) = (&self.memo, &self.rests);
-        self.keys.read(compute::MaskOf { key, vocabulary, lexical, memo, rests })
+        self.keys.read(mask_builder::MaskOf { key, vocabulary, lexical, memo, rests })
     }
 
     /// Memory in use, in bytes, by part.

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use crate::epoch::StateEpoch;
 use crate::mask::{Mask, patch};
-use crate::walk::{Walk, difference};
+use crate::trie_walk::{Walk, difference};
 
 /// Marks states of which a letter forgets something that a few tokens can tell.
 const UNSURE: u32 = 1 << 31;

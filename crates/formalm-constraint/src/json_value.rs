@@ -11,10 +11,10 @@ use formalm_automata::{Ended, Error, KeyId, Lock, SetOnce, Steps};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 use rustc_hash::FxHashMap;
 
+use crate::json_string::regular::Kept;
 use crate::mask::{Mask, MaskWords, SPARSE, patch};
-use crate::walk::Walk;
-use crate::within::Kept;
-use crate::words;
+use crate::trie_strings;
+use crate::trie_walk::Walk;
 
 /// Lists of tokens that are kept; with more they are found anew.
 const LISTS: usize = 1024;
@@ -247,7 +247,7 @@ impl Values {
                     Some(node) => vec![(node, true)],
                     None => roots.map(|root| (root, false)).collect(),
                 };
-                words::words_within(
+                trie_strings::words_within(
                     keys,
                     strings.suffix_nodes(),
                     (&roots, key),

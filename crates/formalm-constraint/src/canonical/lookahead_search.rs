@@ -10,9 +10,9 @@ use std::sync::Arc;
 use formalm_automata::{Error, Keys, Machine, StateId};
 use formalm_vocabulary::bpe::{PretokenState, SplitterState};
 
-use super::live::Liveness;
-use super::pairs::Pairs;
-use super::sets::Member;
+use super::liveness::Liveness;
+use super::product::Pairs;
+use super::subsets::Member;
 use super::{Context, prompt};
 use crate::mask::MaskWords;
 

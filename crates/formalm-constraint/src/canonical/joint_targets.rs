@@ -15,7 +15,7 @@ use formalm_vocabulary::bpe::{
 use rustc_hash::FxHashMap;
 
 use super::Context;
-use super::reach::{Reach, Reaches};
+use super::language_targets::{Reach, Reaches};
 
 /// Goals looked up without a hash, a power of two.
 const RECENT: usize = 256;

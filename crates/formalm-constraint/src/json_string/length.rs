@@ -6,9 +6,9 @@ use formalm_automata::{Error, KeyId, Lock, Repetition, Steps};
 use formalm_vocabulary::{ClosingToken, EndingToken, JsonStringTokens};
 use rustc_hash::FxHashMap;
 
+use crate::json_value::{Table, Values};
 use crate::mask::Mask;
-use crate::values::{Table, Values};
-use crate::words::{self, read};
+use crate::trie_strings::{self, read};
 
 /// Keys whose rests are kept; with more they are found anew.
 const RESTS: usize = 4096;
@@ -144,7 +144,7 @@ pub(crate) fn open(
 ) -> Result<Mask, Error> {
     let mut texts = vec![(0, key)];
     for root in (0..=255).filter_map(|byte| strings.prefix_root(byte)) {
-        words::words(keys, strings.prefix_nodes(), (root, key), &mut |text, after| {
+        trie_strings::words(keys, strings.prefix_nodes(), (root, key), &mut |text, after| {
             texts.push((text, after));
         })?;
     }

@@ -3,7 +3,7 @@
 use formalm_automata::{Error, Keys, Machine};
 
 use super::Context;
-use super::pairs::{Pair, Pairs};
+use super::product::{Pair, Pairs};
 
 impl Pairs {
     /// Special tokens that may stand here, at the end of a text, with the pairs behind them: those at

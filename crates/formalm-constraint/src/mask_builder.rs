@@ -11,15 +11,15 @@
 use formalm_automata::{Error, KeyId, Purpose, Steps, Texts};
 use formalm_vocabulary::Vocabulary;
 
+use crate::json_string::length::{self, Rests};
+use crate::json_string::regular;
+use crate::json_value::Table;
 use crate::lexical::Lexical;
 use crate::mask::{Mask, patch};
-use crate::memo::Memo;
+use crate::mask_cache::Memo;
 use crate::repetition;
-use crate::strings::{self, Rests};
-use crate::values::Table;
-use crate::walk::difference;
-use crate::within;
-use crate::words::along;
+use crate::trie_strings::along;
+use crate::trie_walk::difference;
 
 /// The mask of a key, as a purpose to read keys for.
 pub(crate) struct MaskOf<'a> {
@@ -65,10 +65,10 @@ impl MaskOf<'_> {
     fn tabulated(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
         if let Some(escapes) = keys.in_open_string(key)? {
             let strings = self.vocabulary.json_string_tokens(escapes);
-            return strings::open(keys, self.rests, strings, key).map(Some);
+            return length::open(keys, self.rests, strings, key).map(Some);
         }
         if let Some(text) = keys.in_text(key)?
-            && let Some(mask) = within::mask(keys, self.vocabulary, self.rests, (key, &text))?
+            && let Some(mask) = regular::mask(keys, self.vocabulary, self.rests, (key, &text))?
         {
             return Ok(Some(mask));
         }
@@ -122,7 +122,7 @@ impl MaskOf<'_> {
         let strings = self.vocabulary.json_string_tokens(texts.escapes);
         for text in texts.iter() {
             let Some(number) = strings.prefix_id(text) else { continue };
-            let ends = strings::Ends::of(keys, self.rests, strings, (key, text))?;
+            let ends = length::Ends::of(keys, self.rests, strings, (key, text))?;
             ids.extend(
                 strings
                     .closing_tokens(number)
@@ -141,7 +141,7 @@ impl MaskOf<'_> {
         let Some(repetition) = keys.repetition(inside)? else { return Ok(None) };
         let Some(escapes) = repetition.quoted else { return Ok(None) };
         let strings = self.vocabulary.string_opening_tokens(escapes);
-        strings::mask(keys, self.rests, strings, &repetition).map(Some)
+        length::mask(keys, self.rests, strings, &repetition).map(Some)
     }
 }
 
@@ -161,8 +161,8 @@ fn from_reference(
             let strings = vocabulary.json_string_tokens(texts.escapes);
             for text in texts.iter() {
                 let Some(number) = strings.prefix_id(text) else { continue };
-                let ends = strings::Ends::of(keys, rests, strings, (key, text))?;
-                let others = strings::Ends::of(keys, rests, strings, (reference, text))?;
+                let ends = length::Ends::of(keys, rests, strings, (key, text))?;
+                let others = length::Ends::of(keys, rests, strings, (reference, text))?;
                 for one in strings.closing_tokens(number) {
                     match (ends.has(one), others.has(one)) {
                         (true, false) => only_key.push(one.token),

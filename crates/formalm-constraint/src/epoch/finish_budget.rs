@@ -5,7 +5,7 @@ use std::sync::Arc;
 use formalm_automata::{Ahead, Error, Keys, Lock, Machine, StateId, exact_only};
 
 use super::{Position, StateEpoch};
-use crate::completions::Completions;
+use crate::finish::Completions;
 use crate::mask::MaskWords;
 
 /// What was learnt about completions, of states of a machine to look ahead with if there is one.

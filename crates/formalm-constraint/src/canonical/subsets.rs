@@ -5,7 +5,7 @@ use std::sync::Arc;
 use formalm_vocabulary::bpe::PretokenState;
 use rustc_hash::FxHashMap;
 
-use super::pairs::Pair;
+use super::product::Pair;
 
 /// One thing that may be true: a state of the language with a place in the marked text, by number, and
 /// the tokens of the current piece as far as they matter. In a state of a constraint the number is

@@ -14,14 +14,14 @@ use formalm_automata::{
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::compute::MaskOf;
+use crate::json_string::length::Rests;
+use crate::json_string::regular::spelled;
 use crate::lexical::Lexical;
 use crate::mask::{MaskWords, patch};
-use crate::memo::Memo;
-use crate::ordered::read_in_order;
-use crate::strings::Rests;
-use crate::walk::Walk;
-use crate::within::spelled;
+use crate::mask_builder::MaskOf;
+use crate::mask_cache::Memo;
+use crate::prefix_sharing::read_in_order;
+use crate::trie_walk::Walk;
 
 /// States whose tokens are kept, and sets of characters; with more they are found anew.
 const KEPT: usize = 128;

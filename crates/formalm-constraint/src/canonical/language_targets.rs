@@ -13,7 +13,7 @@ use formalm_vocabulary::bpe::{CoarseCharClass, TokenSet, TokenTransitions};
 use rustc_hash::FxHashMap;
 
 use super::Context;
-use super::sorted::{Group, KeyReach, Loops, reach};
+use super::tokens_by_target::{Group, KeyReach, Loops, reach};
 
 /// Memory for what is kept, in bytes; beyond it all is forgotten.
 const MOST_BYTES: usize = 16 << 20;

@@ -3,8 +3,8 @@
 use formalm_automata::{Error, Keys, Machine};
 
 use super::super::Context;
-use super::super::pairs::{Pair, Pairs};
-use super::super::sets::Member;
+use super::super::product::{Pair, Pairs};
+use super::super::subsets::Member;
 use super::Groups;
 
 /// First bytes that completions are tried with, to find the first witnesses of a pair.

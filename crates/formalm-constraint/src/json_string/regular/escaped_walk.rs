@@ -5,9 +5,9 @@ use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{ByteSet, Error, InText, Machine, StateId, spell};
 use formalm_vocabulary::{TrieNode, Vocabulary};
 
-use super::inside::Inside;
+use super::continuing_tokens::Inside;
 use crate::mask::Mask;
-use crate::walk::CHECKED;
+use crate::trie_walk::CHECKED;
 
 /// Steps of a walk where few bytes may come; a longer one is given up.
 const STEPS: usize = 1000;

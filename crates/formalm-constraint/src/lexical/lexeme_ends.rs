@@ -8,7 +8,7 @@ use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::Tables;
-use super::members::Members;
+use super::node_list::Members;
 use super::summary::{ROOT, Summary};
 use crate::mask::{Mask, MaskWords};
 

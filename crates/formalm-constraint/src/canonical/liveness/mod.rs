@@ -13,10 +13,10 @@ use formalm_vocabulary::bpe::{Boundary, PretokenState, TokenOrigin, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::witnesses::{first_clean, first_witnesses};
-use super::pairs::{Pair, Pairs};
-use super::reach::Reaches;
-use super::sets::Member;
-use super::walks::{self, Goal, Tokens};
+use super::joint_targets::{self, Goal, Tokens};
+use super::language_targets::Reaches;
+use super::product::{Pair, Pairs};
+use super::subsets::Member;
 use super::{Context, FEW, MOST_STEPS};
 use crate::mask::{MaskWords, patch};
 
@@ -238,7 +238,7 @@ impl Liveness {
         let (state, place) = pairs.parts(member.pair);
         let from = Goal { state, place, path: member.path };
         let mut groups = Groups::new();
-        for (goal, tokens) in walks::tokens(context, &mut self.reaches, from, mark)? {
+        for (goal, tokens) in joint_targets::tokens(context, &mut self.reaches, from, mark)? {
             let pair = pairs.intern(goal.state, goal.place)?;
             let pair = pairs.common(context, pair)?;
             if pairs.is_productive(context, pair)? {

@@ -13,7 +13,7 @@ use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Completions;
-use crate::walk;
+use crate::trie_walk;
 
 /// Bytes that are put in front of a completion that repeats something.
 const INSTEAD: &[u8] = b"aAb01_ ";
@@ -60,7 +60,7 @@ impl<M: Machine> Parts<'_, M> {
             }
             Ok(state)
         };
-        walk::tokens(self.machine, self.vocabulary.trie(), from, alike, |next, tokens| {
+        trie_walk::tokens(self.machine, self.vocabulary.trie(), from, alike, |next, tokens| {
             let at = *known.entry(next.number()).or_insert(parts.len());
             if at == parts.len() {
                 parts.push(Part { state: next, tokens: Vec::new(), fits: false });

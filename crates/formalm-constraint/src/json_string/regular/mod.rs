@@ -10,9 +10,9 @@
 //! * tokens that end the string: those whose text is a member, by what is behind the quote. Which
 //!   of these rests are viable is what the string's surroundings decide ([`Rests`]).
 
-mod inside;
-mod spelled;
-mod ways;
+mod continuing_tokens;
+mod escaped_walk;
+mod strategies;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard};
@@ -24,16 +24,16 @@ use formalm_automata::{
 use formalm_vocabulary::{JsonStringTokens, Vocabulary, VocabularyExtension};
 use rustc_hash::FxHashMap;
 
-use crate::endless::{self, Endless};
+use crate::json_string::custom::{self, Endless};
+use crate::json_string::length::Rests;
+use crate::json_value::Lists;
 use crate::lexical::Lexical;
 use crate::mask::Mask;
-use crate::memo::Memo;
-use crate::ordered::Long;
-use crate::strings::Rests;
-use crate::values::Lists;
-use inside::Inside;
-pub(crate) use spelled::spelled;
-use spelled::walked;
+use crate::mask_cache::Memo;
+use crate::prefix_sharing::Long;
+use continuing_tokens::Inside;
+pub(crate) use escaped_walk::spelled;
+use escaped_walk::walked;
 
 /// Machines kept; the one that was asked for longest ago makes room.
 const MACHINES: usize = 128;
@@ -114,7 +114,7 @@ pub(crate) fn mask(
     let strings = vocabulary.json_string_tokens(text.escapes);
     let (inside, ends) = match &text.like {
         Some(like) => {
-            let words = endless::inside(&kept.endless, vocabulary, (text, like))?;
+            let words = custom::inside(&kept.endless, vocabulary, (text, like))?;
             (Inside::of(Mask::from_words(words)), Arc::new(Ends::of(strings, text)?))
         }
         None => {

@@ -4,7 +4,7 @@
 //! piece may end there and the rest still be completed: then it does not matter which tokens the
 //! piece has, as the tokens of the next one are chosen anew.
 
-mod ways;
+mod completion_paths;
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, Resource, StateId};

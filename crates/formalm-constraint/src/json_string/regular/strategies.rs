@@ -4,12 +4,12 @@ use formalm_automata::spelling::Escape;
 use formalm_automata::{Error, InText, KeyId, Keys, Machine, Purpose, StateId, Steps, spell};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 
-use super::inside::Inside;
-use super::spelled::spelled;
+use super::continuing_tokens::Inside;
+use super::escaped_walk::spelled;
 use super::{Kept, Within};
-use crate::compute::MaskOf;
 use crate::mask::{Mask, has, patch};
-use crate::ordered::{SHORT, read_in_order};
+use crate::mask_builder::MaskOf;
+use crate::prefix_sharing::{SHORT, read_in_order};
 
 /// Alternatives that so many bytes may begin at most are read by themselves.
 const NARROW: usize = 24;

@@ -4,7 +4,7 @@
 //! the shortest text, spelled in the fewest tokens, is a completion that is known at once, and texts
 //! that are longer and take fewer tokens are looked for where that takes little.
 
-mod parts;
+mod completion_classes;
 
 use std::sync::{Arc, MutexGuard};
 
@@ -13,9 +13,9 @@ use formalm_automata::{Error, Lock, Machine, SetOnce, StateId};
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::parts::{Part, Parts};
+use self::completion_classes::{Part, Parts};
 use crate::mask::{MaskWords, has, patch};
-use crate::walk;
+use crate::trie_walk;
 
 /// The states that one token leads to, each with such a token.
 type Successors = Arc<[(StateId, u32)]>;
@@ -343,7 +343,7 @@ impl Completions {
         let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
         let unsure = self.unsure(machine, vocabulary);
         let alike = |state| machine.completes_as(state);
-        walk::tokens(machine, vocabulary.trie(), state, alike, |next, tokens| {
+        trie_walk::tokens(machine, vocabulary.trie(), state, alike, |next, tokens| {
             for tokens in tokens.split(|token| unsure.binary_search(token).is_ok()) {
                 if !tokens.is_empty() {
                     emit(next, tokens);
