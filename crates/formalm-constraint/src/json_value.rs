@@ -1,8 +1,14 @@
-//! Values read by themselves, once for all places that they stand in.
+//! Isolated JSON values: the effect of tokens inside a value, computed once for all its
+//! surroundings.
 //!
-//! What tokens do inside of a value does not depend on what is around it: those that end within it
-//! are listed once, and the nodes at which it has ended. From there on tokens belong to what is
-//! around the value, which may be a part of a value again.
+//! ```text
+//!  {"a": 12│34, "b": …       inside the value:  34        listed once per value
+//!                            exit node:         34·,      then read from the surroundings
+//! ```
+//!
+//! The effect of tokens inside a value does not depend on its surroundings. Tokens that end inside
+//! it are listed once, together with the trie nodes at which it has ended. From these nodes on,
+//! tokens belong to the surroundings, which may be part of another value.
 
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
@@ -11,114 +17,114 @@ use formalm_automata::{Ended, Error, KeyId, Lock, SetOnce, Steps};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::json_string::regular::Kept;
-use crate::mask::{Mask, MaskWords, SPARSE, patch};
+use crate::json_string::regular::SharedStringMasks;
+use crate::mask::{MAX_SPARSE_TOKENS, Mask, MaskWords, patch};
 use crate::trie_strings;
-use crate::trie_walk::Walk;
+use crate::trie_walk::TrieWalk;
 
-/// Lists of tokens that are kept; with more they are found anew.
-const LISTS: usize = 1024;
+/// Maximum number of cached lists. Chosen, not measured.
+const MAX_LISTS: usize = 1024;
 
-/// Tokens that a list has room for between one mask and the next.
-const SPARE: usize = 1 << 18;
+/// Capacity, in tokens, up to which the scratch list is kept between masks. Chosen, not measured.
+const MAX_SCRATCH_TOKENS: usize = 1 << 18;
 
 thread_local! {
-    /// The list that masks are found with.
-    static FOUND: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
+    /// The scratch list of masks.
+    static SCRATCH: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
 }
 
-/// The prefix tree that is walked, and what is listed.
+/// The prefix tree that is walked, and the items it lists.
 #[derive(Clone, Copy)]
-pub(crate) enum Table<'a> {
-    /// Tokens.
+pub(crate) enum TokenTable<'a> {
+    /// All tokens.
     Tokens(&'a Vocabulary),
-    /// Tokens but those that begin with a quote.
+    /// Tokens that do not begin with a quote.
     Unquoted(&'a Vocabulary),
-    /// Rests behind the quotes of strings.
-    Rests(&'a JsonStringTokens),
+    /// Suffixes after the closing quotes of strings.
+    Suffixes(&'a JsonStringTokens),
 }
 
-/// A list by the number of a value read by itself, the table and the node.
-type At = (u64, usize, Option<u32>);
+/// Cache key: the number of an isolated value, the table and the node.
+type ValueListKey = (u64, usize, Option<u32>);
 
-/// What is viable from a key within its value.
+/// The viable items of a table inside a value.
 #[derive(Debug, Default)]
-pub(crate) struct Inner {
-    /// Tokens or rests at whose end the value goes on or has just ended.
+pub(crate) struct ValueTokens {
+    /// Tokens or suffixes at whose end the value continues or has just ended.
     found: Vec<u32>,
-    /// Nodes, with others below them, at which the value has ended.
+    /// Inner trie nodes at which the value has ended.
     exits: Vec<u32>,
-    /// Whether it may have ended already.
+    /// `true` if the value may have ended already.
     ends: bool,
-    /// What was found as a bitmask, where that is much and machines have the value in common.
+    /// The bitmask of `found`, if it is large and several machines share the value.
     words: SetOnce<Arc<MaskWords>>,
 }
 
-impl Inner {
+impl ValueTokens {
     fn memory_bytes(&self) -> usize {
         let words = self.words.get().map_or(0, |words| words.len());
         4 * (self.found.len() + self.exits.len() + words) + 120
     }
 }
 
-/// Lists of what is viable within values.
+/// The cache of value lists.
 #[derive(Debug, Default)]
-pub(crate) struct Lists {
-    known: Lock<FxHashMap<At, Arc<Inner>>>,
+pub(crate) struct ValueLists {
+    known: Lock<FxHashMap<ValueListKey, Arc<ValueTokens>>>,
 }
 
-impl Lists {
-    fn lock(&self) -> MutexGuard<'_, FxHashMap<At, Arc<Inner>>> {
+impl ValueLists {
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<ValueListKey, Arc<ValueTokens>>> {
         self.known.lock()
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.lock().values().map(|one| one.memory_bytes()).sum()
     }
 }
 
-/// What tokens do in the values of a constraint's machine. What values are that machines have in
-/// common is kept beside the vocabulary.
+/// The value masks of a constraint's machine. Values that several machines share are cached with
+/// the vocabulary.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
-    lists: Lists,
+pub(crate) struct ValueMasks {
+    lists: ValueLists,
 }
 
-impl Values {
-    /// What is viable from a key below a node that has been read, or from the beginning.
+impl ValueMasks {
+    /// Appends the items that are viable from a mask class below a node that was read, or from the
+    /// root.
     pub(crate) fn below(
         &self,
         keys: &impl Steps,
-        table: Table<'_>,
+        table: TokenTable<'_>,
         (node, key): (Option<u32>, KeyId),
         found: &mut Vec<u32>,
     ) -> Result<(), Error> {
-        let Some(inner) = keys.apart(key)? else {
-            let mut all = Inner { found: std::mem::take(found), ..Inner::default() };
+        let Some(value_tokens) = keys.apart(key)? else {
+            let mut all = ValueTokens { found: std::mem::take(found), ..ValueTokens::default() };
             let read = self.read(keys, table, (node, key), &mut all, false);
             *found = all.found;
             return read;
         };
-        let inner = self.inner(keys, table, (node, inner))?;
-        found.extend_from_slice(&inner.found);
-        self.around(keys, table, (node, key), &inner, found)
+        let value_tokens = self.value_tokens(keys, table, (node, value_tokens))?;
+        found.extend_from_slice(&value_tokens.found);
+        self.around(keys, table, (node, key), &value_tokens, found)
     }
 
-    /// The mask of a key by the tokens of a table.
+    /// Returns the mask of a mask class over the tokens of a table.
     pub(crate) fn mask(
         &self,
         keys: &impl Steps,
-        table: Table<'_>,
+        table: TokenTable<'_>,
         (key, words): (KeyId, usize),
     ) -> Result<Mask, Error> {
-        // What most masks are found with is much, and memory that is not touched yet costs as much
-        // as the walk.
-        let mut found = FOUND.take();
+        // Most masks list many tokens, and touching fresh memory costs as much as the walk.
+        let mut found = SCRATCH.take();
         found.clear();
         let mask = self.mask_of(keys, table, (key, words), &mut found);
-        if found.capacity() <= SPARE {
-            FOUND.set(found);
+        if found.capacity() <= MAX_SCRATCH_TOKENS {
+            SCRATCH.set(found);
         }
         mask
     }
@@ -126,57 +132,57 @@ impl Values {
     fn mask_of(
         &self,
         keys: &impl Steps,
-        table: Table<'_>,
+        table: TokenTable<'_>,
         (key, words): (KeyId, usize),
         found: &mut Vec<u32>,
     ) -> Result<Mask, Error> {
         if let Some(apart) = keys.apart(key)? {
-            let inner = self.inner(keys, table, (None, apart))?;
-            self.around(keys, table, (None, key), &inner, found)?;
-            if inner.found.len() > SPARSE && keys.common(apart).is_some() {
-                let base = inner.words.get_or_init(|| {
+            let value_tokens = self.value_tokens(keys, table, (None, apart))?;
+            self.around(keys, table, (None, key), &value_tokens, found)?;
+            if value_tokens.found.len() > MAX_SPARSE_TOKENS && keys.common(apart).is_some() {
+                let base = value_tokens.words.get_or_init(|| {
                     let mut all = vec![0; words];
-                    patch(&mut all, &inner.found, &[]);
+                    patch(&mut all, &value_tokens.found, &[]);
                     all.into()
                 });
                 return Ok(Mask::patched(base, found.clone(), Vec::new()));
             }
-            found.extend_from_slice(&inner.found);
+            found.extend_from_slice(&value_tokens.found);
         } else {
             self.below(keys, table, (None, key), found)?;
         }
         Ok(Mask::from_ids(found, words))
     }
 
-    /// What is viable behind the ends of a value that was read by itself.
+    /// Appends the items that are viable after the end of an isolated value.
     fn around(
         &self,
         keys: &impl Steps,
-        table: Table<'_>,
+        table: TokenTable<'_>,
         (node, key): (Option<u32>, KeyId),
-        inner: &Inner,
+        value_tokens: &ValueTokens,
         found: &mut Vec<u32>,
     ) -> Result<(), Error> {
-        if inner.exits.is_empty() && !inner.ends {
+        if value_tokens.exits.is_empty() && !value_tokens.ends {
             return Ok(());
         }
         let Some(behind) = keys.behind(key)? else { return Ok(()) };
-        for &exit in &inner.exits {
+        for &exit in &value_tokens.exits {
             self.below(keys, table, (Some(exit), behind), found)?;
         }
-        if inner.ends {
+        if value_tokens.ends {
             self.below(keys, table, (node, behind), found)?;
         }
         Ok(())
     }
 
-    fn inner(
+    fn value_tokens(
         &self,
         keys: &impl Steps,
-        table: Table<'_>,
+        table: TokenTable<'_>,
         (node, key): (Option<u32>, KeyId),
-    ) -> Result<Arc<Inner>, Error> {
-        let shared = table.vocabulary().and_then(Vocabulary::extension::<Kept>);
+    ) -> Result<Arc<ValueTokens>, Error> {
+        let shared = table.vocabulary().and_then(Vocabulary::extension::<SharedStringMasks>);
         let (lists, value) = match (shared, keys.common(key)) {
             (Some(shared), Some(value)) => (&shared.values, Some(value)),
             _ => (&self.lists, keys.kept(key).map(|kept| kept.number().into())),
@@ -186,33 +192,33 @@ impl Values {
         if let Some(found) = lists.lock().get(&at) {
             return Ok(Arc::clone(found));
         }
-        let inner = self.read_apart(keys, table, (node, key))?;
+        let value_tokens = self.read_apart(keys, table, (node, key))?;
         let known = &mut *lists.lock();
-        if known.len() == LISTS {
+        if known.len() == MAX_LISTS {
             known.clear();
         }
-        known.insert(at, Arc::clone(&inner));
-        Ok(inner)
+        known.insert(at, Arc::clone(&value_tokens));
+        Ok(value_tokens)
     }
 
     fn read_apart(
         &self,
         keys: &impl Steps,
-        table: Table<'_>,
+        table: TokenTable<'_>,
         from: (Option<u32>, KeyId),
-    ) -> Result<Arc<Inner>, Error> {
-        let mut inner = Inner::default();
-        self.read(keys, table, from, &mut inner, true)?;
-        Ok(Arc::new(inner))
+    ) -> Result<Arc<ValueTokens>, Error> {
+        let mut value_tokens = ValueTokens::default();
+        self.read(keys, table, from, &mut value_tokens, true)?;
+        Ok(Arc::new(value_tokens))
     }
 
-    /// Reads on from a key; where it is in a value by itself, as far as that goes.
+    /// Reads on from a mask class; inside an isolated value, up to its end.
     fn read(
         &self,
         keys: &impl Steps,
-        table: Table<'_>,
+        table: TokenTable<'_>,
         (node, key): (Option<u32>, KeyId),
-        inner: &mut Inner,
+        value_tokens: &mut ValueTokens,
         is_apart: bool,
     ) -> Result<(), Error> {
         let mut first = match (node, keys.few(key)?) {
@@ -221,27 +227,30 @@ impl Values {
             (None, None) => Some(keys.live_bytes(key)?),
         };
         if is_apart && let Ended::May(bytes) = keys.ended(key)? {
-            inner.ends = true;
+            value_tokens.ends = true;
             first = first.map(|first| first.intersection(bytes));
         }
         let first = first.iter().flat_map(|first| first.iter());
-        let found = &mut inner.found;
+        let found = &mut value_tokens.found;
         match table {
-            Table::Tokens(vocabulary) | Table::Unquoted(vocabulary) => {
+            TokenTable::Tokens(vocabulary) | TokenTable::Unquoted(vocabulary) => {
                 let trie = vocabulary.trie();
-                let mut walk =
-                    if is_apart { Walk::apart(keys, trie) } else { Walk::new(keys, trie) };
+                let mut walk = if is_apart {
+                    TrieWalk::inside_value(keys, trie)
+                } else {
+                    TrieWalk::new(keys, trie)
+                };
                 let emit = &mut |tokens: &[u32]| found.extend_from_slice(tokens);
-                let quoted = matches!(table, Table::Tokens(_));
+                let quoted = matches!(table, TokenTable::Tokens(_));
                 let first = first.filter(|&byte| quoted || byte != b'"');
                 match node {
                     Some(node) => walk.below(node, key, emit)?,
                     None => walk.tokens(key, first, emit)?,
                 }
-                inner.exits = walk.into_exits();
+                value_tokens.exits = walk.into_exits();
             }
-            Table::Rests(strings) => {
-                let exits = is_apart.then_some(&mut inner.exits);
+            TokenTable::Suffixes(strings) => {
+                let exits = is_apart.then_some(&mut value_tokens.exits);
                 let roots = first.filter_map(|byte| strings.suffix_root(byte));
                 let roots: Vec<(u32, bool)> = match node {
                     Some(node) => vec![(node, true)],
@@ -261,29 +270,29 @@ impl Values {
         Ok(())
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.lists.memory_bytes()
     }
 }
 
-impl<'a> Table<'a> {
-    /// The vocabulary, where the table is one of its tokens.
+impl<'a> TokenTable<'a> {
+    /// Returns the vocabulary, if the table lists its tokens.
     fn vocabulary(self) -> Option<&'a Vocabulary> {
         match self {
-            Table::Tokens(vocabulary) | Table::Unquoted(vocabulary) => Some(vocabulary),
-            Table::Rests(_) => None,
+            TokenTable::Tokens(vocabulary) | TokenTable::Unquoted(vocabulary) => Some(vocabulary),
+            TokenTable::Suffixes(_) => None,
         }
     }
 }
 
-impl Table<'_> {
-    /// Different for different tables; lists of a constraint are of one vocabulary.
+impl TokenTable<'_> {
+    /// Returns the number of a table; the lists of a constraint are for one vocabulary.
     fn number(self) -> usize {
         match self {
-            Table::Tokens(_) => 0,
-            Table::Unquoted(_) => 1,
-            Table::Rests(strings) => std::ptr::from_ref(strings) as usize,
+            TokenTable::Tokens(_) => 0,
+            TokenTable::Unquoted(_) => 1,
+            TokenTable::Suffixes(strings) => std::ptr::from_ref(strings) as usize,
         }
     }
 }

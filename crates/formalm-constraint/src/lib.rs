@@ -1,8 +1,8 @@
-//! Machines over bytes lifted to vocabularies: masks, steps and cursors.
+//! A language machine lifted to a vocabulary: token masks, token steps, matchers.
 //!
-//! A token is allowed iff some member of the language starts with the text followed by the
-//! token's bytes; an end token is allowed iff the text is a member. Everything here is a fast way
-//! to that definition, which [`reference`] spells out.
+//! A token is allowed iff some string in the language starts with the input followed by the token's
+//! bytes. An end token is allowed iff the input is in the language. Everything in this crate is a
+//! fast implementation of that definition, which [`reference`] spells out.
 
 mod canonical;
 mod constraint;
@@ -25,10 +25,10 @@ mod token_graph;
 mod trie_strings;
 mod trie_walk;
 
-pub use constraint::{Constraint, Stats};
-pub use epoch::{Position, Sizes, StateEpoch, Unfollowed};
-pub use explain::Explanation;
+pub use constraint::{Constraint, ConstraintStats};
+pub use epoch::{ConstraintState, MemorySizes, NoContinuation, StateEpoch};
+pub use explain::TokenExplanation;
 pub use mask::{Mask, MaskWords};
-pub use mask_identity::Form;
-pub use matcher::{Matcher, Read, Refusal};
-pub use position_automaton_masks::ComposedKeys;
+pub use mask_identity::MaskIdentity;
+pub use matcher::{AdvanceError, Matcher, StepInput};
+pub use position_automaton_masks::PositionMaskClasses;

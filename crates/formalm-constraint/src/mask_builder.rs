@@ -1,37 +1,39 @@
-//! The mask of a key, by the cheapest way that is exact; unless the machine has a way of its own.
+//! Computes the mask of a mask class by the cheapest exact method.
 //!
-//! 0. A machine that reads lexemes: what tokens do within them, and the stacks for what follows
-//!    ([`crate::lexical`]).
-//! 1. A key that repeats a class ([`crate::repetition`]): most tokens stay inside the repetition
-//!    and are a bitmask that every language over the vocabulary shares.
-//! 2. A key most of whose letters lead to such a key (the start of `x+`), or to one whose mask is
-//!    known: that one's mask, changed where a walk of both keys together finds them to differ.
-//! 3. Any other key: a walk along the trie from the bytes that are viable.
+//! 0. A machine with a lexer: token summaries within lexemes, and the parser for what follows
+//!   ([`crate::lexical`]).
+//! 1. A class that repeats a character class ([`crate::repetition`]): most tokens stay inside the
+//!   repetition; their bitmask is shared by every language over the vocabulary.
+//! 2. A class most of whose letters lead to such a class (the start of `x+`), or to one with a
+//!   known mask: that mask, patched where a walk of both classes together finds a difference.
+//! 3. Any other class: a walk along the trie from the viable bytes.
+//!
+//! A machine may also provide the mask itself.
 
 use formalm_automata::{Error, KeyId, Purpose, Steps, Texts};
 use formalm_vocabulary::Vocabulary;
 
-use crate::json_string::length::{self, Rests};
+use crate::json_string::length::{self, QuoteContinuations};
 use crate::json_string::regular;
-use crate::json_value::Table;
-use crate::lexical::Lexical;
+use crate::json_value::TokenTable;
+use crate::lexical::LexicalMasks;
 use crate::mask::{Mask, patch};
-use crate::mask_cache::Memo;
+use crate::mask_cache::MaskCache;
 use crate::repetition;
 use crate::trie_strings::along;
 use crate::trie_walk::difference;
 
-/// The mask of a key, as a purpose to read keys for.
-pub(crate) struct MaskOf<'a> {
+/// The computation of one mask.
+pub(crate) struct MaskBuilder<'a> {
     pub(crate) key: KeyId,
     pub(crate) vocabulary: &'a Vocabulary,
-    pub(crate) lexical: &'a Lexical,
-    /// Masks of other keys.
-    pub(crate) memo: &'a Memo,
-    pub(crate) rests: &'a Rests,
+    pub(crate) lexical: &'a LexicalMasks,
+    /// Masks of other classes.
+    pub(crate) memo: &'a MaskCache,
+    pub(crate) continuations: &'a QuoteContinuations,
 }
 
-impl Purpose for MaskOf<'_> {
+impl Purpose for MaskBuilder<'_> {
     type Result = Result<Mask, Error>;
 
     fn read(self, steps: &impl Steps) -> Result<Mask, Error> {
@@ -47,7 +49,7 @@ impl Purpose for MaskOf<'_> {
     }
 }
 
-impl MaskOf<'_> {
+impl MaskBuilder<'_> {
     fn mask(&self, keys: &impl Steps, key: KeyId) -> Result<Mask, Error> {
         if let Some(mask) = self.tabulated(keys, key)? {
             return Ok(mask);
@@ -55,28 +57,29 @@ impl MaskOf<'_> {
         if let Some(reference) = keys.reference(key)?
             && let Some(mask) = self.reference(keys, reference)?
         {
-            let tables = (self.vocabulary, self.rests);
+            let tables = (self.vocabulary, self.continuations);
             return from_reference(keys, tables, (key, reference), mask);
         }
         self.plain(keys, key)
     }
 
-    /// The mask of a key for which tables say what most tokens do.
+    /// Returns the mask of a class for which precomputed tables classify most tokens.
     fn tabulated(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
         if let Some(escapes) = keys.in_open_string(key)? {
             let strings = self.vocabulary.json_string_tokens(escapes);
-            return length::open(keys, self.rests, strings, key).map(Some);
+            return length::open(keys, self.continuations, strings, key).map(Some);
         }
         if let Some(text) = keys.in_text(key)?
-            && let Some(mask) = regular::mask(keys, self.vocabulary, self.rests, (key, &text))?
+            && let Some(mask) =
+                regular::mask(keys, self.vocabulary, self.continuations, (key, &text))?
         {
             return Ok(Some(mask));
         }
-        repetition::mask(keys, self.rests, self.vocabulary, key)
+        repetition::mask(keys, self.continuations, self.vocabulary, key)
     }
 
-    /// The mask of a key that others are changed from, if tables give it. Many are changed
-    /// from the same one.
+    /// Returns the mask that others are derived from, if tables give it. Many are derived from the
+    /// same one.
     fn reference(&self, keys: &impl Steps, reference: KeyId) -> Result<Option<Mask>, Error> {
         let kept = keys.kept(reference);
         if let Some(known) = kept.and_then(|kept| self.memo.with(kept.number(), Mask::clone)) {
@@ -91,7 +94,7 @@ impl MaskOf<'_> {
         Ok(Some(mask))
     }
 
-    /// The mask of a key by a walk along the vocabulary.
+    /// Computes the mask by a walk along the vocabulary.
     fn plain(&self, keys: &impl Steps, key: KeyId) -> Result<Mask, Error> {
         let vocabulary = self.vocabulary;
         let words = vocabulary.len().div_ceil(32);
@@ -104,25 +107,26 @@ impl MaskOf<'_> {
             None => true,
         };
         let opened = if quoted { self.opened(keys, key)? } else { None };
-        let values = &self.rests.values;
+        let values = &self.continuations.values;
         match opened {
-            None => values.mask(keys, Table::Tokens(vocabulary), (key, words)),
+            None => values.mask(keys, TokenTable::Tokens(vocabulary), (key, words)),
             Some(opened) => {
                 let mut ids = Vec::new();
-                values.below(keys, Table::Unquoted(vocabulary), (None, key), &mut ids)?;
+                values.below(keys, TokenTable::Unquoted(vocabulary), (None, key), &mut ids)?;
                 Ok(opened.with(ids))
             }
         }
     }
 
-    /// Tokens along texts that a key reads up to a quote, and behind that.
+    /// Returns the tokens along literals that a class reads up to a quote, and after it.
     fn along_texts(&self, keys: &impl Steps, key: KeyId, texts: &Texts) -> Result<Vec<u32>, Error> {
         let (mut ids, trie) = (Vec::new(), self.vocabulary.trie());
         along(trie, texts, |node| ids.extend_from_slice(trie.tokens_at(node)));
         let strings = self.vocabulary.json_string_tokens(texts.escapes);
         for text in texts.iter() {
             let Some(number) = strings.prefix_id(text) else { continue };
-            let ends = length::Ends::of(keys, self.rests, strings, (key, text))?;
+            let ends =
+                length::ClosingAfterPrefix::of(keys, self.continuations, strings, (key, text))?;
             ids.extend(
                 strings
                     .closing_tokens(number)
@@ -134,20 +138,20 @@ impl MaskOf<'_> {
         Ok(ids)
     }
 
-    /// The tokens that begin with a quote, where it opens a string of JSON of which at most the
-    /// number of characters matters.
+    /// Returns the tokens that begin with a quote, if it opens a JSON string of which at most the
+    /// length is constrained.
     fn opened(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
         let Some(inside) = keys.step(key, b'"')? else { return Ok(None) };
         let Some(repetition) = keys.repetition(inside)? else { return Ok(None) };
         let Some(escapes) = repetition.quoted else { return Ok(None) };
         let strings = self.vocabulary.string_opening_tokens(escapes);
-        length::mask(keys, self.rests, strings, &repetition).map(Some)
+        length::mask(keys, self.continuations, strings, &repetition).map(Some)
     }
 }
 
 fn from_reference(
     keys: &impl Steps,
-    (vocabulary, rests): (&Vocabulary, &Rests),
+    (vocabulary, continuations): (&Vocabulary, &QuoteContinuations),
     (key, reference): (KeyId, KeyId),
     mask: Mask,
 ) -> Result<Mask, Error> {
@@ -161,8 +165,14 @@ fn from_reference(
             let strings = vocabulary.json_string_tokens(texts.escapes);
             for text in texts.iter() {
                 let Some(number) = strings.prefix_id(text) else { continue };
-                let ends = length::Ends::of(keys, rests, strings, (key, text))?;
-                let others = length::Ends::of(keys, rests, strings, (reference, text))?;
+                let ends =
+                    length::ClosingAfterPrefix::of(keys, continuations, strings, (key, text))?;
+                let others = length::ClosingAfterPrefix::of(
+                    keys,
+                    continuations,
+                    strings,
+                    (reference, text),
+                )?;
                 for one in strings.closing_tokens(number) {
                     match (ends.has(one), others.has(one)) {
                         (true, false) => only_key.push(one.token),

@@ -1,39 +1,38 @@
-//! How a mask is kept, as something to find it by: masks of one form have the same tokens, which
-//! is found out without reading them.
+//! The identity of a cached mask: equal identities prove equal masks without reading them.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use formalm_automata::{Error, Keys};
 
-use crate::epoch::{Position, StateEpoch};
+use crate::epoch::{ConstraintState, StateEpoch};
 use crate::mask::{Mask, MaskWords};
 
-/// A stored mask with or without the end tokens. What it shares with others lives as long as it.
+/// A cached mask with or without the end tokens. It keeps the shared bitmask alive.
 #[derive(Clone, Debug)]
-pub struct Form {
+pub struct MaskIdentity {
     mask: Mask,
     accepting: bool,
 }
 
-impl Form {
-    /// Memory of its own, in bytes.
+impl MaskIdentity {
+    /// Returns the memory of its own, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Form>() + self.mask.memory_bytes()
+        size_of::<MaskIdentity>() + self.mask.memory_bytes()
     }
 
-    /// Memory of the bitmask that it keeps alive and others share, in bytes.
+    /// Returns the memory of the shared bitmask that it keeps alive, in bytes.
     pub fn shared_bytes(&self) -> usize {
         self.base().map_or(0, |base| 4 * base.len())
     }
 
-    /// How many masks, forms and tables keep that bitmask alive.
+    /// Returns the number of owners of that bitmask.
     pub fn owners(&self) -> usize {
         self.base().map_or(0, Arc::strong_count)
     }
 
-    /// Whether both share a bitmask.
-    pub fn shares(&self, other: &Form) -> bool {
+    /// Returns `true` if both share a bitmask.
+    pub fn shares(&self, other: &MaskIdentity) -> bool {
         self.base().zip(other.base()).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     }
 
@@ -45,8 +44,8 @@ impl Form {
     }
 }
 
-impl PartialEq for Form {
-    fn eq(&self, other: &Form) -> bool {
+impl PartialEq for MaskIdentity {
+    fn eq(&self, other: &MaskIdentity) -> bool {
         self.accepting == other.accepting
             && match (&self.mask, &other.mask) {
                 (Mask::Sparse(ids), Mask::Sparse(others)) => ids == others,
@@ -60,9 +59,9 @@ impl PartialEq for Form {
     }
 }
 
-impl Eq for Form {}
+impl Eq for MaskIdentity {}
 
-impl Hash for Form {
+impl Hash for MaskIdentity {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.accepting.hash(hasher);
         match &self.mask {
@@ -76,24 +75,23 @@ impl Hash for Form {
 }
 
 impl<K: Keys> StateEpoch<K> {
-    /// The form of a position's mask, which is computed if it was not; `None` if there is no room
-    /// for masks, or if the stored one is not all there is to it.
+    /// Returns the identity of a state's mask, computing the mask if needed. Returns `None` if the
+    /// cache has no room for masks, or if the cached mask needs corrections.
     ///
     /// # Errors
     ///
     /// As [`StateEpoch::fill`].
-    pub fn form(&self, position: Position) -> Result<Option<Form>, Error> {
+    pub fn form(&self, position: ConstraintState) -> Result<Option<MaskIdentity>, Error> {
         if self.is_canonical() || !self.keeps_masks() {
             return Ok(None);
         }
         let state = self.state(position);
-        // Stored, a mask shares its words with others that are much like it; and what its key
-        // forgets is known.
+        // A cached mask shares its words with similar ones, and its undecided tokens are known.
         self.with_mask(state, |_| ())?;
         if !self.unsure_tokens(state).is_empty() {
             return Ok(None);
         }
         let mask = self.with_mask(state, Mask::clone)?;
-        Ok(Some(Form { mask, accepting: self.is_accepting(position)? }))
+        Ok(Some(MaskIdentity { mask, accepting: self.is_accepting(position)? }))
     }
 }

@@ -1,10 +1,11 @@
-//! Keys of machines in rows, choices and repetitions.
+//! Masks of Glushkov (position) automata whose symbols are machines: concatenations, unions and
+//! repetitions of languages.
 //!
-//! A text is in some of the letters of an expression at once, and a token is allowed iff one of them
-//! allows it. Letters of regular languages are read together, state by state. Of every other letter
-//! the tokens that stay within it are a mask of its own machine, by its own means; the others end a
-//! member of the letter on their way, and are few: what follows is read state by state behind these
-//! ends. States that are met so are those of a machine to look ahead with.
+//! An input is in several positions at once, and a token is allowed iff one of them allows it.
+//! Positions with regular languages are read together, state by state. For every other position,
+//! the tokens that stay inside it are a mask of its own machine. The remaining tokens are few: they
+//! end a string of the position on their way, and a walk from the following positions reads what
+//! comes after. States visited by this walk belong to a lookahead machine.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -17,73 +18,73 @@ use rustc_hash::FxHashMap;
 
 use crate::epoch::StateEpoch;
 use crate::mask::{Mask, patch};
-use crate::trie_walk::{Walk, difference};
+use crate::trie_walk::{TrieWalk, difference};
 
-/// Marks states of which a letter forgets something that a few tokens can tell.
-const UNSURE: u32 = 1 << 31;
+/// Flag of states with a position whose mask class leaves a few tokens undecided.
+const UNDECIDED_FLAG: u32 = 1 << 31;
 
-/// So many masks of free text are kept to make others from.
-const FREE: usize = 64;
+/// Maximum number of cached masks that others are derived from. Chosen, not measured.
+const MAX_BASE_MASKS: usize = 64;
 
-/// A letter with a key of its own, or with its state if its machine is read with others.
-type Item = (u32, u32);
+/// A position with its mask class, or with its state if its machine is read together with others.
+type PositionClass = (u32, u32);
 
-/// The states of an expression of machines as keys.
+/// The mask classes of a position automaton.
 #[derive(Debug)]
-pub struct ComposedKeys<K: Keys> {
+pub struct PositionMaskClasses<K: Keys> {
     machine: Arc<K::Machine>,
     composed: Arc<Composed<K::Machine>>,
     vocabulary: Arc<Vocabulary>,
-    /// Of each letter its masks, unless it is read with others.
+    /// The masks of each position, unless it is read with others.
     letters: Vec<Option<Arc<StateEpoch<K>>>>,
-    /// Key of each state and one, where known.
+    /// Per state, its mask class plus one, where known.
     keys: Chunks,
-    known: Lock<Known<K::Machine>>,
+    known: Lock<InternedClasses<K::Machine>>,
     ahead: Lookahead<Composed<K::Machine>>,
 }
 
-/// So much is kept for letters of a machine to look ahead with: of those no masks are asked.
-const NO_MASKS: usize = 1 << 10;
+/// Memory for masks of positions of a lookahead machine, which are never queried, in bytes.
+const LOOKAHEAD_MASK_BYTES: usize = 1 << 10;
 
 #[derive(Debug)]
-struct Known<M> {
-    ids: FxHashMap<Box<[Item]>, u32>,
-    /// Of each key the first state that had it.
+struct InternedClasses<M> {
+    ids: FxHashMap<Box<[PositionClass]>, u32>,
+    /// The first state of each mask class.
     states: Vec<StateId>,
     bytes: usize,
-    /// Masks of states that texts keep coming back to, and the machine that has these states.
-    free: FxHashMap<u32, Mask>,
-    free_of: Option<Arc<Composed<M>>>,
+    /// Masks of states that inputs keep returning to, and the machine that has these states.
+    base_masks: FxHashMap<u32, Mask>,
+    base_machine: Option<Arc<Composed<M>>>,
 }
 
-impl<M> Default for Known<M> {
-    fn default() -> Known<M> {
-        let (ids, states, free) = Default::default();
-        Known { ids, states, bytes: 0, free, free_of: None }
+impl<M> Default for InternedClasses<M> {
+    fn default() -> InternedClasses<M> {
+        let (ids, states, base_masks) = Default::default();
+        InternedClasses { ids, states, bytes: 0, base_masks, base_machine: None }
     }
 }
 
-impl<M> Known<M> {
-    /// The masks of states of a machine.
-    fn free(&mut self, machine: &Arc<Composed<M>>) -> &mut FxHashMap<u32, Mask> {
-        if self.free_of.as_ref().is_none_or(|of| !Arc::ptr_eq(of, machine)) {
-            self.free.clear();
-            self.free_of = Some(Arc::clone(machine));
+impl<M> InternedClasses<M> {
+    /// Returns the cached masks of states of a machine.
+    fn base_masks(&mut self, machine: &Arc<Composed<M>>) -> &mut FxHashMap<u32, Mask> {
+        if self.base_machine.as_ref().is_none_or(|of| !Arc::ptr_eq(of, machine)) {
+            self.base_masks.clear();
+            self.base_machine = Some(Arc::clone(machine));
         }
-        &mut self.free
+        &mut self.base_masks
     }
 }
 
-impl<K: Keys> ComposedKeys<K> {
-    /// Keys of a machine that is an expression, for the tokens of a vocabulary. `parts` has keys
-    /// for machines with masks of their own; these are kept in `memory_limit_bytes`.
+impl<K: Keys> PositionMaskClasses<K> {
+    /// Creates the mask classes of a position automaton for a vocabulary. `parts` returns the mask
+    /// classes of machines with masks of their own; these are cached in `memory_limit_bytes`.
     pub fn new(
         machine: Arc<K::Machine>,
         composed: Arc<Composed<K::Machine>>,
         vocabulary: Arc<Vocabulary>,
         memory_limit_bytes: usize,
         mut parts: impl FnMut(&Arc<K::Machine>) -> Option<K>,
-    ) -> ComposedKeys<K> {
+    ) -> PositionMaskClasses<K> {
         let mut same: FxHashMap<*const K::Machine, Option<K>> = FxHashMap::default();
         for letter in composed.letters() {
             same.entry(Arc::as_ptr(&letter.machine)).or_insert_with(|| parts(&letter.machine));
@@ -94,10 +95,10 @@ impl<K: Keys> ComposedKeys<K> {
             same.into_iter().map(|(machine, keys)| (machine, keys.map(lift))).collect();
         let masks = composed.letters().iter().map(|one| same[&Arc::as_ptr(&one.machine)].clone());
         let letters = masks.collect();
-        ComposedKeys::with(machine, composed, vocabulary, letters)
+        PositionMaskClasses::with(machine, composed, vocabulary, letters)
     }
 
-    /// The letters' masks, each once.
+    /// Returns the masks of the positions, each once.
     fn parts(&self) -> impl Iterator<Item = &StateEpoch<K>> {
         let mut parts: Vec<&StateEpoch<K>> =
             self.letters.iter().flatten().map(|one| &**one).collect();
@@ -111,17 +112,17 @@ impl<K: Keys> ComposedKeys<K> {
         composed: Arc<Composed<K::Machine>>,
         vocabulary: Arc<Vocabulary>,
         letters: Vec<Option<Arc<StateEpoch<K>>>>,
-    ) -> ComposedKeys<K> {
+    ) -> PositionMaskClasses<K> {
         let (keys, known, ahead) = (Chunks::default(), Lock::default(), Lookahead::default());
-        ComposedKeys { machine, composed, vocabulary, letters, keys, known, ahead }
+        PositionMaskClasses { machine, composed, vocabulary, letters, keys, known, ahead }
     }
 
-    /// The same of a machine to look ahead with, which is an expression too.
+    /// Creates the mask classes of a lookahead machine, which is a position automaton too.
     pub fn over_composed(
         &self,
         machine: &Arc<K::Machine>,
         composed: &Arc<Composed<K::Machine>>,
-    ) -> Option<ComposedKeys<K>> {
+    ) -> Option<PositionMaskClasses<K>> {
         let mut same: FxHashMap<*const K::Machine, Arc<StateEpoch<K>>> = FxHashMap::default();
         let mut letters = Vec::with_capacity(self.letters.len());
         for (part, letter) in self.letters.iter().zip(composed.letters()) {
@@ -129,36 +130,36 @@ impl<K: Keys> ComposedKeys<K> {
                 (None, _) => None,
                 (Some(_), Some(made)) => Some(Arc::clone(made)),
                 (Some(part), None) => {
-                    // None where the machine is its own to look ahead with.
+                    // `None` if the machine is its own lookahead machine.
                     let keys = part.keys().over(&letter.machine)?;
                     let vocabulary = Arc::clone(&self.vocabulary);
-                    let made = Arc::new(StateEpoch::over(keys, vocabulary, NO_MASKS));
+                    let made = Arc::new(StateEpoch::over(keys, vocabulary, LOOKAHEAD_MASK_BYTES));
                     same.insert(Arc::as_ptr(&letter.machine), Arc::clone(&made));
                     Some(made)
                 }
             });
         }
         let (machine, composed) = (Arc::clone(machine), Arc::clone(composed));
-        Some(ComposedKeys::with(machine, composed, Arc::clone(&self.vocabulary), letters))
+        Some(PositionMaskClasses::with(machine, composed, Arc::clone(&self.vocabulary), letters))
     }
 
-    fn known(&self) -> MutexGuard<'_, Known<K::Machine>> {
+    fn known(&self) -> MutexGuard<'_, InternedClasses<K::Machine>> {
         self.known.lock()
     }
 
     fn find(&self, state: StateId) -> Result<u32, Error> {
         let mut unsure = 0;
-        let key = self.find_by(state, &mut |keys, state| {
+        let key = self.intern_by(state, &mut |keys, state| {
             let key = keys.key(state)?;
-            unsure |= if keys.is_unsure(state) { UNSURE } else { 0 };
+            unsure |= if keys.is_unsure(state) { UNDECIDED_FLAG } else { 0 };
             Ok(key)
         })?;
         self.keys.set(state.number() as usize, (key + 1) | unsure);
         Ok(key)
     }
 
-    /// The number of a state by the keys of its parts.
-    fn find_by(
+    /// Returns the number of a state, by the mask classes of its parts.
+    fn intern_by(
         &self,
         state: StateId,
         key: &mut impl FnMut(&K, StateId) -> Result<KeyId, Error>,
@@ -184,12 +185,13 @@ impl<K: Keys> ComposedKeys<K> {
         })
     }
 
-    /// A state with a key.
+    /// Returns a state of a mask class.
     fn state(&self, key: KeyId) -> StateId {
         self.known().states[key.number() as usize]
     }
 
-    /// Tokens that end a member of a letter on their way, and go on with what may follow.
+    /// Adds the tokens that end a string of a position on their way and continue with what may
+    /// follow.
     fn add_leaving(
         &self,
         (letter, state): (u32, StateId),
@@ -201,23 +203,23 @@ impl<K: Keys> ComposedKeys<K> {
             return Ok(());
         }
         let trie = self.vocabulary.trie();
-        let Some(ends) = part.keys().read_ends(state, Ends { trie })?? else {
+        let Some(ends) = part.keys().read_ends(state, EndNodes { trie })?? else {
             return self.add_walked(&[(letter, state)], words);
         };
         match self.ahead.of(&self.composed) {
             Some(ahead) => {
                 let Some(behind) = ahead.machine.state_behind(letter)? else { return Ok(()) };
-                add_behind(&ahead.steps(), trie, (ahead.own(behind), &ends), words)
+                add_below_nodes(&ahead.steps(), trie, (ahead.own(behind), &ends), words)
             }
             None => {
                 let Some(behind) = self.composed.state_behind(letter)? else { return Ok(()) };
                 let behind = KeyId::from_number(behind.number());
-                add_behind(&Plainly::new(&*self.composed), trie, (behind, &ends), words)
+                add_below_nodes(&Plainly::new(&*self.composed), trie, (behind, &ends), words)
             }
         }
     }
 
-    /// Tokens from a state within some letters, byte by byte.
+    /// Adds the tokens from a state inside some positions, byte by byte.
     fn add_walked(&self, items: &[(u32, StateId)], words: &mut [u32]) -> Result<(), Error> {
         match self.ahead.of(&self.composed) {
             Some(ahead) => {
@@ -245,18 +247,18 @@ impl<K: Keys> ComposedKeys<K> {
             mask.join(words);
             return Ok(());
         };
-        // In the midst of a mark most tokens do what they do elsewhere in free text.
-        let known = self.known().free(machine).get(&other.number()).cloned();
+        // Inside a special token most tokens do what they do elsewhere in unconstrained text.
+        let known = self.known().base_masks(machine).get(&other.number()).cloned();
         let base = match known {
             Some(base) => base,
             None => {
                 let base = self.walked(steps, other)?;
                 let known = &mut *self.known();
-                let free = known.free(machine);
-                if free.len() == FREE {
-                    free.clear();
+                let base_masks = known.base_masks(machine);
+                if base_masks.len() == MAX_BASE_MASKS {
+                    base_masks.clear();
                 }
-                free.insert(other.number(), base.clone());
+                base_masks.insert(other.number(), base.clone());
                 base
             }
         };
@@ -272,13 +274,13 @@ impl<K: Keys> ComposedKeys<K> {
 
     fn walked(&self, steps: &impl Steps, key: KeyId) -> Result<Mask, Error> {
         let mut ids = Vec::new();
-        let mut walk = Walk::new(steps, self.vocabulary.trie());
+        let mut walk = TrieWalk::new(steps, self.vocabulary.trie());
         walk.tokens(key, 0..=255, &mut |tokens| ids.extend_from_slice(tokens))?;
         Ok(Mask::from_ids(&ids, self.vocabulary.len().div_ceil(32)))
     }
 }
 
-impl<K: Keys> Keys for ComposedKeys<K> {
+impl<K: Keys> Keys for PositionMaskClasses<K> {
     type Machine = K::Machine;
 
     fn machine(&self) -> &Arc<K::Machine> {
@@ -287,26 +289,26 @@ impl<K: Keys> Keys for ComposedKeys<K> {
 
     #[inline]
     fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        match self.keys.get(state.number() as usize) & !UNSURE {
+        match self.keys.get(state.number() as usize) & !UNDECIDED_FLAG {
             0 => self.find(state).map(KeyId::from_number),
             key => Ok(KeyId::from_number(key - 1)),
         }
     }
 
     fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
-        let key = self.find_by(state, &mut |keys, state| keys.lasting_key(state))?;
+        let key = self.intern_by(state, &mut |keys, state| keys.lasting_key(state))?;
         Ok(KeyId::from_number(key))
     }
 
     #[inline]
     fn known_key(&self, state: StateId) -> Option<KeyId> {
-        let key = self.keys.get(state.number() as usize) & !UNSURE;
+        let key = self.keys.get(state.number() as usize) & !UNDECIDED_FLAG;
         key.checked_sub(1).map(KeyId::from_number)
     }
 
     #[inline]
     fn is_unsure(&self, state: StateId) -> bool {
-        self.keys.get(state.number() as usize) & UNSURE != 0
+        self.keys.get(state.number() as usize) & UNDECIDED_FLAG != 0
     }
 
     fn forgets_items(&self) -> bool {
@@ -315,8 +317,8 @@ impl<K: Keys> Keys for ComposedKeys<K> {
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         match self.ahead.of(&self.composed) {
-            Some(ahead) => purpose.read(&Masking { keys: self, ahead: &ahead }),
-            None => purpose.read(&Onward(self)),
+            Some(ahead) => purpose.read(&MaskingClasses { keys: self, ahead: &ahead }),
+            None => purpose.read(&LookaheadClasses(self)),
         }
     }
 
@@ -343,15 +345,15 @@ impl<K: Keys> Keys for ComposedKeys<K> {
     }
 
     fn mask_bytes(&self) -> usize {
-        let free: usize = self.known().free.values().map(Mask::memory_bytes).sum();
-        free + self.parts().map(|part| part.sizes().masks).sum::<usize>()
+        let base_masks: usize = self.known().base_masks.values().map(Mask::memory_bytes).sum();
+        base_masks + self.parts().map(|part| part.sizes().masks).sum::<usize>()
     }
 }
 
-/// Keys of a machine to look ahead with, each by a state that has it.
-struct Onward<'a, K: Keys>(&'a ComposedKeys<K>);
+/// Mask classes of a lookahead machine, each represented by a state.
+struct LookaheadClasses<'a, K: Keys>(&'a PositionMaskClasses<K>);
 
-impl<K: Keys> Steps for Onward<'_, K> {
+impl<K: Keys> Steps for LookaheadClasses<'_, K> {
     type Lexemes = NoLexemes;
 
     fn lexemes(&self) -> Option<&NoLexemes> {
@@ -374,16 +376,16 @@ impl<K: Keys> Steps for Onward<'_, K> {
     }
 }
 
-/// Keys read ahead of the text, for masks: those of the text by a state that has them, the others
-/// are states of a machine to look ahead with.
-struct Masking<'a, K: Keys> {
-    keys: &'a ComposedKeys<K>,
+/// Mask classes read ahead of the input: those of the input by a representative state, the others
+/// as states of a lookahead machine.
+struct MaskingClasses<'a, K: Keys> {
+    keys: &'a PositionMaskClasses<K>,
     ahead: &'a Ahead<Composed<K::Machine>>,
 }
 
-impl<K: Keys> Masking<'_, K> {
-    /// The key to read on from with a machine to look ahead with.
-    fn onward(&self, key: KeyId) -> KeyId {
+impl<K: Keys> MaskingClasses<'_, K> {
+    /// Returns the class from which the lookahead machine continues.
+    fn lookahead_class(&self, key: KeyId) -> KeyId {
         match self.ahead.is_own(key) {
             true => key,
             false => KeyId::from_number(self.keys.state(key).number()),
@@ -391,7 +393,7 @@ impl<K: Keys> Masking<'_, K> {
     }
 }
 
-impl<K: Keys> Steps for Masking<'_, K> {
+impl<K: Keys> Steps for MaskingClasses<'_, K> {
     type Lexemes = NoLexemes;
 
     fn lexemes(&self) -> Option<&NoLexemes> {
@@ -399,11 +401,11 @@ impl<K: Keys> Steps for Masking<'_, K> {
     }
 
     fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        self.ahead.step_to_own(self.onward(key), byte)
+        self.ahead.step_to_own(self.lookahead_class(key), byte)
     }
 
     fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
-        self.ahead.steps().live_bytes(self.onward(key))
+        self.ahead.steps().live_bytes(self.lookahead_class(key))
     }
 
     fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
@@ -431,29 +433,29 @@ impl<K: Keys> Steps for Masking<'_, K> {
     }
 }
 
-/// Adds the tokens that go on from nodes with what is behind them.
-fn add_behind(
+/// Adds the tokens below nodes, read from the class `behind`.
+fn add_below_nodes(
     steps: &impl Steps,
     trie: &TokenTrie,
     (behind, nodes): (KeyId, &[u32]),
     words: &mut [u32],
 ) -> Result<(), Error> {
-    let mut walk = Walk::new(steps, trie);
+    let mut walk = TrieWalk::new(steps, trie);
     for &node in nodes {
         walk.below(node, behind, &mut |tokens| patch(words, tokens, &[]))?;
     }
     Ok(())
 }
 
-/// Nodes of a trie at which members end.
-struct Ends<'a> {
+/// The trie nodes at which a string of the language ends.
+struct EndNodes<'a> {
     trie: &'a TokenTrie,
 }
 
-impl EndPurpose for Ends<'_> {
+impl EndPurpose for EndNodes<'_> {
     type Result = Result<Option<Vec<u32>>, Error>;
 
     fn read(self, steps: &impl EndSteps, key: KeyId) -> Self::Result {
-        Walk::new(steps, self.trie).ends(key)
+        TrieWalk::new(steps, self.trie).ends(key)
     }
 }

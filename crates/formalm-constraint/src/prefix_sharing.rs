@@ -1,16 +1,16 @@
-//! Tokens read in the order of their bytes: what one has in common with the one before is not read
-//! again.
+//! Reading tokens in byte order, so that common prefixes are read once.
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::spelling::Escapes;
 use formalm_automata::{Error, SetOnce};
 use formalm_vocabulary::Vocabulary;
 
-/// Tokens of no more characters are not listed: they are most of them.
-pub(crate) const SHORT: u32 = 11;
+/// Tokens of at most this many characters, which are the most, are not listed. Chosen, not
+/// measured.
+pub(crate) const MAX_SHORT_LENGTH: u32 = 11;
 
-/// Reads tokens from a state and hands each out with whether it can be read; they come in the order
-/// of their bytes.
+/// Reads tokens, given in byte order, from a state. Passes each to `emit` with `true` if it can be
+/// read.
 pub(crate) fn read_in_order<S: Copy>(
     vocabulary: &Vocabulary,
     tokens: impl IntoIterator<Item = u32>,
@@ -18,7 +18,7 @@ pub(crate) fn read_in_order<S: Copy>(
     step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
     emit: &mut impl FnMut(u32, bool),
 ) -> Result<(), Error> {
-    // The state behind each byte that a token has in common with the one before.
+    // The state after each byte that a token has in common with the previous one.
     let (mut before, mut states): (&[u8], Vec<S>) = (&[], vec![start]);
     for token in tokens {
         check_deadline()?;
@@ -26,7 +26,7 @@ pub(crate) fn read_in_order<S: Copy>(
         let common = before.iter().zip(bytes).take_while(|(one, other)| one == other).count();
         states.truncate(common + 1);
         before = bytes;
-        // Fewer states than bytes in common: the token before ended there.
+        // Fewer states than common bytes: the previous token was rejected there.
         let mut refused = states.len() <= common;
         while let Some(&byte) = bytes.get(states.len() - 1).filter(|_| !refused) {
             match step(states[states.len() - 1], byte)? {
@@ -39,29 +39,31 @@ pub(crate) fn read_in_order<S: Copy>(
     Ok(())
 }
 
-/// Tokens with their numbers of characters, which come first.
-type Counted = Box<[(u32, u32)]>;
+/// Number of characters and id of tokens.
+type TokensWithLength = Box<[(u32, u32)]>;
 
-/// The tokens with which strings of JSON go on that are not short, in the order of their bytes, for
-/// each way of spelling strings.
+/// The tokens longer than [`MAX_SHORT_LENGTH`] that continue a JSON string, in byte order, per set of allowed
+/// escapes.
 #[derive(Debug, Default)]
-pub(crate) struct Long([SetOnce<Counted>; 3]);
+pub(crate) struct LongStringTokens([SetOnce<TokensWithLength>; 3]);
 
-impl Long {
-    /// `(characters, token)` of all of them.
+impl LongStringTokens {
+    /// Returns `(characters, token)` of all of them.
     pub(crate) fn of(&self, vocabulary: &Vocabulary, escapes: Escapes) -> &[(u32, u32)] {
         self.0[escapes as usize].get_or_init(|| {
             let mut characters = vec![0; vocabulary.len()];
-            for &(count, token) in vocabulary.json_string_tokens(escapes).continuing_longer(SHORT) {
+            for &(count, token) in
+                vocabulary.json_string_tokens(escapes).continuing_longer(MAX_SHORT_LENGTH)
+            {
                 characters[token as usize] = count;
             }
             let order = vocabulary.trie().order().iter();
             let counted = order.map(|&token| (characters[token as usize], token));
-            counted.filter(|&(count, _)| count > SHORT).collect()
+            counted.filter(|&(count, _)| count > MAX_SHORT_LENGTH).collect()
         })
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.0.iter().filter_map(SetOnce::get).map(|list| size_of_val(&**list)).sum()
     }

@@ -1,13 +1,15 @@
-//! The definition of a mask, as slowly as it reads.
+//! The reference implementation of a mask: tests every token by reading its bytes.
+//!
+//! It is the oracle of the tests.
 
 use formalm_automata::{Error, Machine, StateId};
 use formalm_vocabulary::Vocabulary;
 
-/// The ids of all tokens that are allowed after a state, ascending.
+/// Returns the ids of all tokens that are allowed in a state, ascending.
 ///
 /// # Errors
 ///
-/// [`Error::Limit`] if the machine would outgrow its limits.
+/// [`Error::Limit`] if the machine exceeds a limit.
 pub fn allowed(
     machine: &impl Machine,
     vocabulary: &Vocabulary,

@@ -1,22 +1,22 @@
-//! Constraints written out: the token sequences of all members as a graph.
+//! The minimal graph of all token sequences of a language.
 
 use formalm_automata::explicit::{Graph, Poll, Size};
 use formalm_automata::{Error, Keys, Machine, exact_only};
 
-use crate::epoch::{Position, StateEpoch};
-use crate::matcher::Refusal;
+use crate::epoch::{ConstraintState, StateEpoch};
+use crate::matcher::AdvanceError;
 use crate::trie_walk;
 
 impl<K: Keys> StateEpoch<K> {
-    /// The minimal graph of all token sequences that spell a member, end tokens aside: where one
-    /// may stand, the state is accepting.
+    /// Returns the minimal graph of all token sequences that spell a string in the language. End
+    /// tokens are left out; states before them are accepting.
     ///
-    /// A token after which no token sequence makes a member leads nowhere and is no edge, also
-    /// where the mask has it because some text would.
+    /// A token after which no token sequence completes a string is no edge, even if the mask has it
+    /// because some string would.
     ///
     /// # Errors
     ///
-    /// [`Error::Limit`] if there are more states or edges before equivalent states are joined;
+    /// [`Error::Limit`] if there are too many states or edges before minimization;
     /// [`Error::Interrupted`].
     pub fn graph(&self, size: Size, poll: &mut Poll<'_>) -> Result<Graph, Error> {
         if self.is_canonical() {
@@ -34,10 +34,10 @@ impl<K: Keys> StateEpoch<K> {
         Graph::explore(machine.start(), successors, accepting, size, poll)?.minimized(poll)
     }
 
-    /// The same where tokens must be canonical: every allowed token leads somewhere.
+    /// Returns the graph of canonical token sequences: every allowed token leads somewhere.
     fn canonical_graph(&self, size: Size, poll: &mut Poll<'_>) -> Result<Graph, Error> {
         let mut words = vec![0; self.words()];
-        let successors = |position: Position, row: &mut Vec<_>| {
+        let successors = |position: ConstraintState, row: &mut Vec<_>| {
             self.fill(position, &mut words)?;
             for token in set_bits(&words) {
                 if self.vocabulary().is_end_token(token) {
@@ -45,7 +45,7 @@ impl<K: Keys> StateEpoch<K> {
                 }
                 match self.read(position, token) {
                     Ok(next) => row.push((token, next)),
-                    Err(Refusal::Failed(error)) => return Err(error),
+                    Err(AdvanceError::Failed(error)) => return Err(error),
                     Err(_) => {}
                 }
             }

@@ -1,10 +1,10 @@
-//! Words and texts along prefix trees.
+//! Reading of words and literals along prefix trees.
 
 use formalm_automata::{ByteSet, Ended, Error, KeyId, Steps, Texts};
 use formalm_vocabulary::{TokenTrie, TrieNode};
 
-/// Words of a prefix tree at and below a node that are viable from a key, with the keys they lead
-/// to; the node is not read yet.
+/// Emits the words at and below a node that are viable from a class, with the classes they lead to.
+/// The node is not read yet.
 pub(crate) fn words<K: Steps>(
     keys: &K,
     nodes: &[TrieNode],
@@ -14,8 +14,8 @@ pub(crate) fn words<K: Steps>(
     words_within(keys, nodes, (&[(root, false)], key), None, emit)
 }
 
-/// Words of a prefix tree at and below nodes, or only below those that were read, that are viable
-/// from a key; where it is in a value that is read by itself, as far as that goes.
+/// Emits the words at and below nodes, or only below those already read, that are viable from a
+/// class. Inside an isolated value it reads up to its end.
 pub(crate) fn words_within<K: Steps>(
     keys: &K,
     nodes: &[TrieNode],
@@ -73,14 +73,14 @@ pub(crate) fn words_within<K: Steps>(
     Ok(())
 }
 
-/// Hands out the nodes along texts, each once.
+/// Emits the trie nodes along literals, each once.
 pub(crate) fn along(trie: &TokenTrie, texts: &Texts, mut emit: impl FnMut(u32)) {
     let (mut before, mut path): (&[u8], Vec<u32>) = (&[], Vec::new());
     for text in texts.iter() {
         let common = before.iter().zip(text).take_while(|(one, other)| one == other).count();
         before = text;
         if path.len() < common {
-            // No token is so long.
+            // No token is that long.
             continue;
         }
         path.truncate(common);
@@ -96,7 +96,7 @@ pub(crate) fn along(trie: &TokenTrie, texts: &Texts, mut emit: impl FnMut(u32)) 
     }
 }
 
-/// The key after a text.
+/// Returns the class after a string.
 pub(crate) fn read(keys: &impl Steps, key: KeyId, text: &[u8]) -> Result<Option<KeyId>, Error> {
     let mut key = key;
     for &byte in text {

@@ -1,4 +1,4 @@
-//! Walks of a machine along the trie of the vocabulary.
+//! Walks of a machine along the vocabulary trie.
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{
@@ -7,51 +7,52 @@ use formalm_automata::{
 use formalm_vocabulary::TokenTrie;
 use rustc_hash::FxHashMap;
 
-/// With more places where members end, walking on behind each takes longer than walking once.
-const ENDS: usize = 4096;
+/// Maximum number of end nodes: with more, walking on from each takes longer than walking once.
+/// Chosen, not measured.
+const MAX_END_NODES: usize = 4096;
 
 /// The deadline is checked at nodes whose numbers have these bits zero.
-pub(crate) const CHECKED: u32 = 63;
+pub(crate) const DEADLINE_CHECK_MASK: u32 = 63;
 
 /// ASCII digits.
 const DIGITS: u128 = 0x3FF << b'0';
 
-/// Characters over which a key comes back to itself.
+/// The characters over which a mask class loops.
 #[derive(Clone, Copy, Debug, Default)]
-struct Loops {
+struct SelfLoops {
     ascii: u128,
     wide: bool,
 }
 
-/// Walks keys along a trie. Tokens are handed out as slices of the trie's order.
-pub(crate) struct Walk<'a, K> {
+/// A walk of mask classes along a trie. Tokens are emitted as slices of the trie's order.
+pub(crate) struct TrieWalk<'a, K> {
     keys: &'a K,
     trie: &'a TokenTrie,
-    loops: FxHashMap<KeyId, Loops>,
+    loops: FxHashMap<KeyId, SelfLoops>,
     stack: Vec<KeyId>,
-    /// Where they are few, the bytes that may follow each key of the stack.
+    /// Per stack entry, the bytes that may follow, if they are few.
     few: Vec<Option<ByteSet>>,
-    /// Nodes, with others below them, at which a value that is read by itself has ended.
+    /// Inner nodes at which an isolated value has ended.
     exits: Option<Vec<u32>>,
 }
 
-impl<'a, K: Steps> Walk<'a, K> {
-    pub(crate) fn new(keys: &'a K, trie: &'a TokenTrie) -> Walk<'a, K> {
+impl<'a, K: Steps> TrieWalk<'a, K> {
+    pub(crate) fn new(keys: &'a K, trie: &'a TokenTrie) -> TrieWalk<'a, K> {
         let (loops, stack, few) = Default::default();
-        Walk { keys, trie, loops, stack, few, exits: None }
+        TrieWalk { keys, trie, loops, stack, few, exits: None }
     }
 
-    /// The same from keys in a value that is read by itself, up to its end.
-    pub(crate) fn apart(keys: &'a K, trie: &'a TokenTrie) -> Walk<'a, K> {
-        Walk { exits: Some(Vec::new()), ..Walk::new(keys, trie) }
+    /// Creates a walk inside an isolated value, up to its end.
+    pub(crate) fn inside_value(keys: &'a K, trie: &'a TokenTrie) -> TrieWalk<'a, K> {
+        TrieWalk { exits: Some(Vec::new()), ..TrieWalk::new(keys, trie) }
     }
 
-    /// Nodes, with others below them, at which a value that is read by itself has ended.
+    /// Returns the inner nodes at which the isolated value has ended.
     pub(crate) fn into_exits(self) -> Vec<u32> {
         self.exits.unwrap_or_default()
     }
 
-    /// Tokens viable from `key` whose first byte is in `first`.
+    /// Emits the tokens viable from `key` whose first byte is in `first`.
     pub(crate) fn tokens(
         &mut self,
         key: KeyId,
@@ -68,7 +69,7 @@ impl<'a, K: Steps> Walk<'a, K> {
         Ok(())
     }
 
-    /// Tokens at and below `node`, which has just been read, ending in `key`.
+    /// Emits the tokens at and below `node`, which was just read and led to `key`.
     pub(crate) fn subtree(
         &mut self,
         node: u32,
@@ -84,27 +85,32 @@ impl<'a, K: Steps> Walk<'a, K> {
             emit(trie.tokens_below(node));
             return Ok(());
         }
-        let Some(goes_on) = self.goes_on(node, key)? else { return Ok(()) };
-        if self.is_known(key) && self.skips(key, node)? {
+        let Some(continues) = self.continues(node, key)? else { return Ok(()) };
+        if self.knows_loops(key) && self.skips(key, node)? {
             emit(trie.tokens_below(node));
             return Ok(());
         }
         self.enter(node, key)?;
-        self.narrow(node, goes_on);
+        self.narrow(node, continues);
         self.rest_of_subtree(node, emit)
     }
 
-    /// Where a value that is read by itself goes on behind a node, the bytes with which it does, if
-    /// others belong to what is around it; `None` where it has ended.
+    /// Returns whether an isolated value continues below a node. `Some(Some(bytes))`: only with
+    /// `bytes`, others belong to its surroundings. `Some(None)`: with any byte. `None`: it has
+    /// ended.
     #[inline]
-    fn goes_on(&mut self, node: u32, key: KeyId) -> Result<Option<Option<ByteSet>>, Error> {
+    fn continues(&mut self, node: u32, key: KeyId) -> Result<Option<Option<ByteSet>>, Error> {
         if self.exits.is_none() {
             return Ok(Some(None));
         }
-        self.goes_on_within(node, key)
+        self.continues_in_value(node, key)
     }
 
-    fn goes_on_within(&mut self, node: u32, key: KeyId) -> Result<Option<Option<ByteSet>>, Error> {
+    fn continues_in_value(
+        &mut self,
+        node: u32,
+        key: KeyId,
+    ) -> Result<Option<Option<ByteSet>>, Error> {
         let Some(exits) = &mut self.exits else { return Ok(Some(None)) };
         if self.trie.nodes()[node as usize].end() == node + 1 {
             return Ok(Some(None));
@@ -120,7 +126,7 @@ impl<'a, K: Steps> Walk<'a, K> {
         })
     }
 
-    /// Leaves only some bytes behind a node.
+    /// Restricts the bytes that may follow a node.
     fn narrow(&mut self, node: u32, bytes: Option<ByteSet>) {
         let depth = self.trie.nodes()[node as usize].depth();
         if let (Some(bytes), Some(few)) = (bytes, self.few.get_mut(depth)) {
@@ -128,7 +134,7 @@ impl<'a, K: Steps> Walk<'a, K> {
         }
     }
 
-    /// Tokens below `node`, which has been read, ending in `key`.
+    /// Emits the tokens below `node`, which was read and led to `key`.
     pub(crate) fn below(
         &mut self,
         node: u32,
@@ -144,7 +150,7 @@ impl<'a, K: Steps> Walk<'a, K> {
         self.rest_of_subtree(node, emit)
     }
 
-    /// Notes the key behind a node.
+    /// Records the mask class after a node.
     fn enter(&mut self, node: u32, key: KeyId) -> Result<(), Error> {
         let top = self.trie.nodes()[node as usize].depth();
         self.stack.resize(self.stack.len().max(top + 1), key);
@@ -168,7 +174,7 @@ impl<'a, K: Steps> Walk<'a, K> {
                 at = here.end();
                 continue;
             }
-            if at & CHECKED == 0 {
+            if at & DEADLINE_CHECK_MASK == 0 {
                 check_deadline()?;
             }
             let before = self.stack[depth - 1];
@@ -182,12 +188,12 @@ impl<'a, K: Steps> Walk<'a, K> {
                 at = here.end();
                 continue;
             }
-            let Some(goes_on) = self.goes_on(at, next)? else {
+            let Some(continues) = self.continues(at, next)? else {
                 emit(trie.tokens_at(at));
                 at = here.end();
                 continue;
             };
-            let may_skip = here.end() > at + 1 && (next == before || self.is_known(next));
+            let may_skip = here.end() > at + 1 && (next == before || self.knows_loops(next));
             if may_skip && self.skips(next, at)? {
                 emit(trie.tokens_at(at));
                 emit(trie.tokens_below(at));
@@ -205,14 +211,15 @@ impl<'a, K: Steps> Walk<'a, K> {
             if K::KNOWS_FEW && here.end() > at + 1 {
                 self.few.resize(self.few.len().max(depth + 1), None);
                 self.few[depth] = self.keys.few(next)?;
-                self.narrow(at, goes_on);
+                self.narrow(at, continues);
             }
             at += 1;
         }
         Ok(())
     }
 
-    /// Whether there is something below a node, digits alone, and any of them may follow.
+    /// Returns `true` if the subtree below a node is not empty and has only digits, any of which
+    /// may follow.
     #[inline]
     fn is_all_digits(&self, node: u32, key: KeyId) -> Result<bool, Error> {
         let has_below = self.trie.nodes()[node as usize].end() > node + 1;
@@ -220,17 +227,17 @@ impl<'a, K: Steps> Walk<'a, K> {
         Ok(asks && self.keys.any_digits(key)?)
     }
 
-    /// Whether it is known over which characters a key comes back to itself, where steps take long.
-    fn is_known(&self, key: KeyId) -> bool {
+    /// Returns `true` if the loops of a class are known, for machines with expensive steps.
+    fn knows_loops(&self, key: KeyId) -> bool {
         K::KNOWS_FEW && self.loops.contains_key(&key)
     }
 
-    /// Whether everything below a node keeps a key where it is.
+    /// Returns `true` if the class loops over everything below a node.
     fn skips(&mut self, key: KeyId, node: u32) -> Result<bool, Error> {
         let loops = match self.loops.get(&key) {
             Some(&loops) => loops,
             None => {
-                let loops = loops_of(self.keys, key)?;
+                let loops = self_loops(self.keys, key)?;
                 self.loops.insert(key, loops);
                 loops
             }
@@ -239,9 +246,9 @@ impl<'a, K: Steps> Walk<'a, K> {
     }
 }
 
-impl<K: EndSteps> Walk<'_, K> {
-    /// Nodes, with tokens below them, at which the text read from a key is a member; `None` if they
-    /// are too many to be listed.
+impl<K: EndSteps> TrieWalk<'_, K> {
+    /// Returns the inner nodes at which the input read from a class is in the language; `None` if
+    /// there are too many.
     pub(crate) fn ends(&mut self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
         let nodes = self.trie.nodes();
         let mut found = Vec::new();
@@ -252,7 +259,7 @@ impl<K: EndSteps> Walk<'_, K> {
             let here = nodes[at as usize];
             let depth = here.depth();
             let before = self.stack[depth - 1];
-            if at & CHECKED == 0 {
+            if at & DEADLINE_CHECK_MASK == 0 {
                 check_deadline()?;
             }
             let refused =
@@ -264,7 +271,7 @@ impl<K: EndSteps> Walk<'_, K> {
                 continue;
             };
             if self.keys.is_end(next)? {
-                if found.len() == ENDS {
+                if found.len() == MAX_END_NODES {
                     return Ok(None);
                 }
                 found.push(at);
@@ -279,15 +286,15 @@ impl<K: EndSteps> Walk<'_, K> {
     }
 }
 
-fn loops_of<K: Steps>(keys: &K, key: KeyId) -> Result<Loops, Error> {
+fn self_loops<K: Steps>(keys: &K, key: KeyId) -> Result<SelfLoops, Error> {
     let repetition = keys.repetition(key)?;
     let repetition = repetition.filter(|one| one.min == 0 && one.max.is_none());
     let wide = repetition.as_ref().is_some_and(|one| one.wide == [Cover::Full; 4]);
     if let Some(Repetition { ascii, .. }) = repetition {
-        return Ok(Loops { ascii, wide });
+        return Ok(SelfLoops { ascii, wide });
     }
     let few = if K::KNOWS_FEW { keys.few(key)? } else { None };
-    let mut loops = Loops::default();
+    let mut loops = SelfLoops::default();
     for byte in (0..128u8).filter(|&byte| few.is_none_or(|few| few.contains(byte))) {
         if keys.step(key, byte)? == Some(key) {
             loops.ascii |= 1 << byte;
@@ -296,8 +303,8 @@ fn loops_of<K: Steps>(keys: &K, key: KeyId) -> Result<Loops, Error> {
     Ok(loops)
 }
 
-/// Walks two keys together: tokens that only the first or only the second allows, at and below a
-/// node that has just been read, or anywhere.
+/// Walks two classes in lockstep. Collects the tokens that only the first or only the second
+/// allows, at and below a node that was just read, or everywhere.
 pub(crate) fn difference<K: Steps>(
     keys: &K,
     trie: &TokenTrie,
@@ -337,7 +344,7 @@ pub(crate) fn difference<K: Steps>(
             at = here.end();
             continue;
         }
-        if at & CHECKED == 0 {
+        if at & DEADLINE_CHECK_MASK == 0 {
             check_deadline()?;
         }
         let first = first.map_or(Ok(None), |key| keys.step(key, here.byte()))?;
@@ -361,24 +368,24 @@ pub(crate) fn difference<K: Steps>(
     Ok(())
 }
 
-/// Hands out the viable tokens of every node of the trie, with the state they lead to; of states
-/// that are `alike` one is gone on from.
+/// Emits the viable tokens of every trie node with the state they lead to. The walk continues from
+/// `representative(state)`, the representative of equivalent states.
 pub(crate) fn tokens(
     machine: &impl Machine,
     trie: &TokenTrie,
     state: StateId,
-    alike: impl Fn(StateId) -> Result<StateId, Error>,
+    representative: impl Fn(StateId) -> Result<StateId, Error>,
     mut emit: impl FnMut(StateId, &[u32]),
 ) -> Result<(), Error> {
-    let step = |state, byte| machine.step(state, byte)?.map(&alike).transpose();
-    let mut stays: FxHashMap<u32, u128> = FxHashMap::default();
+    let step = |state, byte| machine.step(state, byte)?.map(&representative).transpose();
+    let mut loops: FxHashMap<u32, u128> = FxHashMap::default();
     let nodes = trie.nodes();
     let mut stack = vec![state];
     let mut at = 0;
     while (at as usize) < nodes.len() {
         let here = nodes[at as usize];
         let depth = here.depth();
-        if at & CHECKED == 0 {
+        if at & DEADLINE_CHECK_MASK == 0 {
             check_deadline()?;
         }
         let before = stack[depth - 1];
@@ -390,17 +397,17 @@ pub(crate) fn tokens(
             emit(next, trie.tokens_at(at));
         }
         if next == before && here.end() > at + 1 {
-            let stays = match stays.get(&next.number()) {
+            let loops = match loops.get(&next.number()) {
                 Some(&known) => known,
                 None => {
                     let mut found = 0;
                     for byte in 0..128 {
                         found |= u128::from(step(next, byte)? == Some(next)) << byte;
                     }
-                    *stays.entry(next.number()).or_insert(found)
+                    *loops.entry(next.number()).or_insert(found)
                 }
             };
-            if trie.signature(at).is_within(stays, false) {
+            if trie.signature(at).is_within(loops, false) {
                 emit(next, trie.tokens_below(at));
                 at = here.end();
                 continue;

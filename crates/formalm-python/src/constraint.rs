@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formalm_automata::Machine;
-use formalm_constraint::{Constraint as Inner, Sizes, Unfollowed};
+use formalm_constraint::{Constraint as Inner, NoContinuation, MemorySizes};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
@@ -102,9 +102,9 @@ impl Constraint {
         let constraint = Arc::clone(&self.inner);
         match py.detach(|| Cursor::after(constraint, &token_ids)) {
             Ok(cursor) => Ok((Some(Matcher::of(cursor, self.width, &self.views)), token_ids.len())),
-            Err(Unfollowed::Prompt { good }) => Ok((None, good)),
-            Err(Unfollowed::Language) => Ok((None, token_ids.len())),
-            Err(Unfollowed::Failed(error)) => Err(errors::failure(py, &error, None)),
+            Err(NoContinuation::Prompt { good }) => Ok((None, good)),
+            Err(NoContinuation::Language) => Ok((None, token_ids.len())),
+            Err(NoContinuation::Failed(error)) => Err(errors::failure(py, &error, None)),
         }
     }
 
@@ -123,7 +123,7 @@ impl Constraint {
     /// how many were replaced.
     fn stats(&self, py: Python<'_>) -> (BTreeMap<&'static str, usize>, usize, usize) {
         let stats = py.detach(|| self.inner.stats());
-        let Sizes { machine, classes, completions, canonical, masks } = stats.current;
+        let MemorySizes { machine, classes, completions, canonical, masks } = stats.current;
         let bytes = BTreeMap::from([
             ("machine", machine),
             ("classes", classes),

@@ -1,7 +1,7 @@
 //! Errors of the core as the typed exceptions of `formalm.errors`.
 
 use formalm_automata::{Error, Resource};
-use formalm_constraint::Refusal;
+use formalm_constraint::AdvanceError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
@@ -128,42 +128,42 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
 }
 
 /// A token or text that was not read.
-pub(crate) fn refusal(py: Python<'_>, refusal: &Refusal, what: Refused<'_>) -> PyErr {
+pub(crate) fn refusal(py: Python<'_>, refusal: &AdvanceError, what: Refused<'_>) -> PyErr {
     let name = what.name();
     let (message, hint) = match refusal {
-        Refusal::Failed(error) => return failure(py, error, None),
-        Refusal::OutOfRange => (
+        AdvanceError::Failed(error) => return failure(py, error, None),
+        AdvanceError::OutOfRange => (
             format!("{name} is not an id of the vocabulary"),
             Some("ids are 0 up to the size of the vocabulary"),
         ),
-        Refusal::NoBytes => (
+        AdvanceError::NoBytes => (
             format!("{name} is a special token: it has no bytes to read"),
             Some("pass it as an end token when the vocabulary is made, if it is one"),
         ),
-        Refusal::NotAccepting => (
+        AdvanceError::NotAccepting => (
             format!("{name} ends the text, which is not a member yet"),
             Some("mask() and explain() tell what may follow"),
         ),
-        Refusal::Ended => (
+        AdvanceError::Ended => (
             format!("{name} comes after an end token"),
             Some("rollback() takes the end token back"),
         ),
-        Refusal::NotViable { good } => (
+        AdvanceError::NotViable { good } => (
             format!("{name} is not allowed here: after {good} bytes no member continues so"),
             Some("mask() and explain() tell what may follow"),
         ),
-        Refusal::NotCanonical => (
+        AdvanceError::NotCanonical => (
             format!(
                 "{name} is not canonical here: the tokenizer writes such texts in other tokens"
             ),
             Some("mask() tells what may follow; tokenization=\"all\" allows any tokens"),
         ),
-        Refusal::NoTokens => (
+        AdvanceError::NoTokens => (
             format!("{name} has no tokens, and this constraint allows canonical tokens only"),
             Some("advance by the tokens that the tokenizer makes of it"),
         ),
     };
-    if matches!(refusal, Refusal::OutOfRange) {
+    if matches!(refusal, AdvanceError::OutOfRange) {
         return argument(py, &message, hint);
     }
     exception(py, "TokenError", &message, |keywords| {

@@ -9,7 +9,7 @@ use formalm_automata::{
     Front, KeyId, Keys, Look, Machine, Prefixed, PrefixedKeys, Purpose, StateId, StateKeys,
     Viability, part,
 };
-use formalm_constraint::ComposedKeys;
+use formalm_constraint::PositionMaskClasses;
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
 use formalm_schema::{SchemaAutomaton, SchemaKeys};
 use pyo3::prelude::*;
@@ -274,7 +274,7 @@ enum Plain {
     Schema(Box<SchemaKeys>),
     Parser(ParserKeys),
     /// Of machines in rows, choices and repetitions.
-    Composed(Box<ComposedKeys<AnyKeys>>),
+    Composed(Box<PositionMaskClasses<AnyKeys>>),
     /// Of machines beside regular ones.
     States(StateKeys<AnyMachine>),
 }
@@ -343,7 +343,8 @@ impl AnyKeys {
                         (!regular).then(|| AnyKeys::of(py, Arc::clone(part), lifted))
                     };
                     let (rest, one) = (Arc::clone(rest), Arc::clone(one));
-                    let keys = ComposedKeys::new(rest, one, Arc::clone(tokens), limit, parts);
+                    let keys =
+                        PositionMaskClasses::new(rest, one, Arc::clone(tokens), limit, parts);
                     Plain::Composed(Box::new(keys))
                 }
                 AnyMachine::Filtered(_) => Plain::States(StateKeys::new(Arc::clone(rest))),

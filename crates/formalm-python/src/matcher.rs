@@ -5,7 +5,7 @@ use std::sync::Arc;
 use formalm_automata::deadline::Deadline;
 use formalm_automata::explicit::Poll;
 use formalm_automata::{Error, pool};
-use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher, Read};
+use formalm_constraint::{Constraint as Generic, Matcher as GenericMatcher, StepInput};
 use numpy::{PyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -113,7 +113,7 @@ fn fill(py: Python<'_>, cursor: &Cursor, words: &mut [u32]) -> Result<(), Error>
 fn refused(
     py: Python<'_>,
     cursor: &Cursor,
-    refusal: &formalm_constraint::Refusal,
+    refusal: &formalm_constraint::AdvanceError,
     id: u32,
 ) -> PyErr {
     let bytes = cursor.epoch().vocabulary().token_bytes(id);
@@ -178,7 +178,7 @@ impl Matcher {
         let cursor = &*cursor;
         let id = self::token_id(token_id)?;
         if id as usize >= self.width {
-            return Err(refused(py, cursor, &formalm_constraint::Refusal::OutOfRange, id));
+            return Err(refused(py, cursor, &formalm_constraint::AdvanceError::OutOfRange, id));
         }
         let allows = py.detach(|| self.timeout.during(|| cursor.allows(id)));
         allows.map_err(|error| errors::failure(py, &error, None))
@@ -211,8 +211,8 @@ impl Matcher {
         }
         match refusal {
             Some(
-                refusal @ (formalm_constraint::Refusal::Failed(_)
-                | formalm_constraint::Refusal::OutOfRange),
+                refusal @ (formalm_constraint::AdvanceError::Failed(_)
+                | formalm_constraint::AdvanceError::OutOfRange),
             ) => {
                 let _ = cursor.rollback(count);
                 Err(refused(py, &cursor, &refusal, ids[count]))
@@ -292,23 +292,25 @@ impl Matcher {
         Bound<'py, PyBytes>,
         bool,
     )> {
-        use formalm_constraint::Refusal;
+        use formalm_constraint::AdvanceError;
         let cursor = self.take(py)?;
         let id = self::token_id(token_id)?;
         let explained = cursor.explain(id).map_err(|e| errors::failure(py, &e, None))?;
         let bytes = cursor.epoch().vocabulary().token_bytes(id);
         let (name, good) = match explained.refusal {
             None => (None, bytes.map_or(0, <[u8]>::len)),
-            Some(Refusal::OutOfRange) => {
-                return Err(refused(py, &cursor, &Refusal::OutOfRange, id));
+            Some(AdvanceError::OutOfRange) => {
+                return Err(refused(py, &cursor, &AdvanceError::OutOfRange, id));
             }
-            Some(Refusal::NoBytes) => (Some("special"), 0),
-            Some(Refusal::NotAccepting) => (Some("not a member"), 0),
-            Some(Refusal::Ended) => (Some("ended"), 0),
-            Some(Refusal::NotViable { good }) => (Some("not viable"), good),
-            Some(Refusal::NotCanonical) => (Some("not canonical"), bytes.map_or(0, <[u8]>::len)),
-            Some(Refusal::NoTokens) => (Some("no tokens"), 0),
-            Some(Refusal::Failed(error)) => return Err(errors::failure(py, &error, None)),
+            Some(AdvanceError::NoBytes) => (Some("special"), 0),
+            Some(AdvanceError::NotAccepting) => (Some("not a member"), 0),
+            Some(AdvanceError::Ended) => (Some("ended"), 0),
+            Some(AdvanceError::NotViable { good }) => (Some("not viable"), good),
+            Some(AdvanceError::NotCanonical) => {
+                (Some("not canonical"), bytes.map_or(0, <[u8]>::len))
+            }
+            Some(AdvanceError::NoTokens) => (Some("no tokens"), 0),
+            Some(AdvanceError::Failed(error)) => return Err(errors::failure(py, &error, None)),
         };
         let live: Vec<u8> = explained.expected.iter().collect();
         let bytes = bytes.map(|bytes| PyBytes::new(py, bytes));
@@ -325,10 +327,10 @@ impl Matcher {
         let cursor = self.take(py)?;
         let steps = cursor.history().map(|(read, bytes)| {
             let token = match read {
-                Read::Token(token) | Read::End(token) => Some(token),
-                Read::Bytes | Read::Inside => None,
+                StepInput::Token(token) | StepInput::End(token) => Some(token),
+                StepInput::Bytes | StepInput::Inside => None,
             };
-            (token, PyBytes::new(py, bytes), read == Read::Inside)
+            (token, PyBytes::new(py, bytes), read == StepInput::Inside)
         });
         Ok((cursor.after_tokens().to_vec(), steps.collect()))
     }

@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 
-use formalm_constraint::Form;
+use formalm_constraint::MaskIdentity;
 use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods, dtype};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -55,7 +55,7 @@ struct Kept {
     serial: u64,
     /// Numbers of arrays by positions, and by forms of masks: an array may be gone by now.
     positions: FxHashMap<u64, u64>,
-    forms: FxHashMap<Form, u64>,
+    forms: FxHashMap<MaskIdentity, u64>,
     /// What these take if nothing else keeps the bitmasks that they share.
     form_bytes: usize,
     questions: u64,
@@ -116,7 +116,7 @@ impl Views {
         &self,
         py: Python<'_>,
         position: Position,
-        form: &Form,
+        form: &MaskIdentity,
     ) -> Option<Py<PyAny>> {
         let kept = &mut *self.kept(py);
         let &number = kept.forms.get(form)?;
@@ -130,7 +130,7 @@ impl Views {
     pub(crate) fn of(
         &self,
         py: Python<'_>,
-        (position, form): (Position, Option<Form>),
+        (position, form): (Position, Option<MaskIdentity>),
         words: &[u32],
     ) -> PyResult<(Py<PyAny>, Option<Array>)> {
         let hash = FxBuildHasher.hash_one(words);
@@ -229,16 +229,16 @@ impl Kept {
 
     /// Memory of bitmasks that only forms keep alive: masks were let go of.
     fn forgotten_bytes(&self) -> usize {
-        let alone = |form: &&Form| {
+        let alone = |form: &&MaskIdentity| {
             let sharing = self.forms.keys().filter(|other| other.shares(form)).count();
             sharing > 0 && form.owners() == sharing
         };
         // Each of those that share it has its part.
-        let part = |form: &Form| form.shared_bytes() / form.owners();
+        let part = |form: &MaskIdentity| form.shared_bytes() / form.owners();
         self.forms.keys().filter(alone).map(part).sum()
     }
 
-    fn remember_form(&mut self, form: Form, number: u64, most_bytes: usize) {
+    fn remember_form(&mut self, form: MaskIdentity, number: u64, most_bytes: usize) {
         if let Some(known) = self.forms.get_mut(&form) {
             *known = number;
             return;

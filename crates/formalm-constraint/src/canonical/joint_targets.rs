@@ -1,8 +1,9 @@
-//! Tokens by where they lead in a language and the marked text.
+//! Tokens grouped by their joint target in the language and the splitter.
 //!
-//! Between characters what the language makes of tokens ([`Reaches`]) and what the cuts make of
-//! them ([`TransitionTargets`]) are known apart, each for many places of the other; a token leads to where
-//! both say. Inside of a character few tokens go on, and a walk along the vocabulary finds them.
+//! Between characters the two components are computed separately ([`LanguageTargets`] and
+//! [`TransitionTargets`]), each reused for many states of the other. A token leads to the pair of
+//! its targets. Inside a character few tokens can continue, and a walk over the vocabulary finds
+//! them.
 
 use std::sync::Arc;
 
@@ -14,123 +15,128 @@ use formalm_vocabulary::bpe::{
 };
 use rustc_hash::FxHashMap;
 
-use super::Context;
-use super::language_targets::{Reach, Reaches};
+use super::ProductContext;
+use super::language_targets::{LanguageTargetCache, LanguageTargets};
 
-/// Goals looked up without a hash, a power of two.
-const RECENT: usize = 256;
+/// Number of slots, a power of two, of the hash-free lookup of targets. Chosen, not measured.
+const RECENT_SLOTS: usize = 256;
 
-/// Where a token leads.
+/// The state after a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Goal {
+pub(crate) struct JointTarget {
     pub(crate) state: StateId,
     pub(crate) place: SplitterState,
     pub(crate) path: PretokenState,
 }
 
-/// Tokens by where they lead.
-pub(crate) type Groups = Vec<(Goal, Tokens)>;
+/// Tokens grouped by target.
+pub(crate) type TargetGroups = Vec<(JointTarget, GroupTokens)>;
 
-/// Tokens that lead to one goal: a set of their own, or one that others share.
+/// The tokens of one target: an own set, or a shared one.
 #[derive(Debug)]
-pub(crate) enum Tokens {
+pub(crate) enum GroupTokens {
     Own(TokenSet),
     Shared(Arc<TokensByState>, usize),
 }
 
-impl std::ops::Deref for Tokens {
+impl std::ops::Deref for GroupTokens {
     type Target = TokenSet;
 
     fn deref(&self) -> &TokenSet {
         match self {
-            Tokens::Own(tokens) => tokens,
-            Tokens::Shared(landed, at) => &landed[*at].1,
+            GroupTokens::Own(tokens) => tokens,
+            GroupTokens::Shared(landed, at) => &landed[*at].1,
         }
     }
 }
 
-/// Tokens that are looked at one by one.
-struct Walk {
-    index: FxHashMap<Goal, u32>,
-    groups: Vec<(Goal, Vec<u32>)>,
-    /// Groups by a few bits of their goal; most tokens lead to one of few.
-    recent: [u32; RECENT],
+/// Collects tokens that are read one by one.
+struct JointWalk {
+    index: FxHashMap<JointTarget, u32>,
+    groups: Vec<(JointTarget, Vec<u32>)>,
+    /// Groups by a few bits of their target; most tokens lead to one of few.
+    recent: [u32; RECENT_SLOTS],
 }
 
-/// The tokens that may be read from somewhere, the first byte with a mark, by where they lead; none
-/// is in several groups.
+/// Returns the tokens that may be read from a state, grouped by target, if `mark` stands before the
+/// first byte. Each token is in one group.
 pub(crate) fn tokens<K: Keys>(
-    context: Context<'_, K>,
-    reaches: &mut Reaches,
-    from: Goal,
+    context: ProductContext<'_, K>,
+    language_targets: &mut LanguageTargetCache,
+    from: JointTarget,
     mark: Boundary,
-) -> Result<Groups, Error> {
-    let mut groups = Groups::new();
+) -> Result<TargetGroups, Error> {
+    let mut groups = TargetGroups::new();
     if mark == Boundary::Inside && context.encoder.pretoken_must_end(from.path) {
         return Ok(groups);
     }
-    let mut walk = Walk::default();
+    let mut walk = JointWalk::default();
     walk.bytes(context, from, mark)?;
     if !context.encoder.splitter().is_between_characters(from.place) {
-        // Only what goes on with the character.
+        // Only tokens that continue the character.
         walk.trie(context, from, mark, 0x80..=0xbf)?;
-    } else if let Some(passages) = context.encoder.token_transitions(context.vocabulary) {
-        let reach = reaches.of(context, passages, from.state)?;
+    } else if let Some(transitions) = context.encoder.token_transitions(context.vocabulary) {
+        let reach = language_targets.of(context, transitions, from.state)?;
         let (vocabulary, start) = (context.vocabulary, (from.place, mark));
-        let landing = context.encoder.transition_targets(vocabulary, passages, start);
-        walk.listed(passages, &reach, &landing);
-        walk.odd(context, &reach, from, mark);
-        groups = dense(&reach, &landing);
-        if let Some(stay) = reach.stay {
-            let joined = context.encoder.targets_within_class(vocabulary, passages, stay, start);
+        let targets = context.encoder.transition_targets(vocabulary, transitions, start);
+        walk.listed(transitions, &reach, &targets);
+        walk.untabulated(context, &reach, from, mark);
+        groups = dense(&reach, &targets);
+        if let Some(loop_class) = reach.loop_class {
+            let joined =
+                context.encoder.targets_within_class(vocabulary, transitions, loop_class, start);
             for (at, &(place, _)) in joined.iter().enumerate() {
-                let goal = Goal { state: from.state, place, path: PretokenState::PLAIN };
-                groups.push((goal, Tokens::Shared(Arc::clone(&joined), at)));
+                let target = JointTarget { state: from.state, place, path: PretokenState::PLAIN };
+                groups.push((target, GroupTokens::Shared(Arc::clone(&joined), at)));
             }
         }
     } else {
         walk.trie(context, from, mark, 0..=0xff)?;
     }
     groups.extend(
-        walk.groups.into_iter().map(|(goal, tokens)| (goal, Tokens::Own(TokenSet::List(tokens)))),
+        walk.groups
+            .into_iter()
+            .map(|(target, tokens)| (target, GroupTokens::Own(TokenSet::List(tokens)))),
     );
     Ok(groups)
 }
 
-/// The same by reading every token: the definition.
+/// The definition: groups the tokens by reading every one.
 #[cfg(test)]
-pub(crate) fn plain_tokens<K: Keys>(
-    context: Context<'_, K>,
-    from: Goal,
+pub(crate) fn tokens_by_reading<K: Keys>(
+    context: ProductContext<'_, K>,
+    from: JointTarget,
     mark: Boundary,
-) -> Result<Groups, Error> {
-    let mut walk = Walk::default();
+) -> Result<TargetGroups, Error> {
+    let mut walk = JointWalk::default();
     walk.bytes(context, from, mark)?;
     walk.trie(context, from, mark, 0..=0xff)?;
     Ok(walk
         .groups
         .into_iter()
-        .map(|(goal, tokens)| (goal, Tokens::Own(TokenSet::List(tokens))))
+        .map(|(target, tokens)| (target, GroupTokens::Own(TokenSet::List(tokens))))
         .collect())
 }
 
-/// Tokens of which many lead to one state.
-fn dense(reach: &Reach, landing: &TransitionTargets) -> Groups {
-    let mut groups = Groups::new();
+/// Intersects the groups of both components where a group is large.
+fn dense(reach: &LanguageTargets, targets: &TransitionTargets) -> TargetGroups {
+    let mut groups = TargetGroups::new();
     for (state, tokens) in &reach.groups {
         let TokenSet::Mask(words) = &**tokens else { continue };
-        for (place, landed) in landing.groups() {
+        for (place, landed) in targets.groups() {
             let both = landed.within(words);
             if !both.is_empty() {
-                let goal = Goal { state: *state, place: *place, path: PretokenState::PLAIN };
-                groups.push((goal, Tokens::Own(both)));
+                let target =
+                    JointTarget { state: *state, place: *place, path: PretokenState::PLAIN };
+                groups.push((target, GroupTokens::Own(both)));
             }
         }
     }
     groups
 }
 
-/// Whether a token may begin with a mark and end where an added token is being read or not.
+/// Returns `true` if a token of this origin may begin at boundary `mark` and end inside or outside
+/// an added token.
 #[inline]
 pub(crate) fn fits_kind(kind: TokenOrigin, mark: Boundary, in_added: bool) -> bool {
     match kind {
@@ -141,47 +147,66 @@ pub(crate) fn fits_kind(kind: TokenOrigin, mark: Boundary, in_added: bool) -> bo
     }
 }
 
-impl Default for Walk {
-    fn default() -> Walk {
-        Walk { index: FxHashMap::default(), groups: Vec::new(), recent: [u32::MAX; RECENT] }
+impl Default for JointWalk {
+    fn default() -> JointWalk {
+        JointWalk {
+            index: FxHashMap::default(),
+            groups: Vec::new(),
+            recent: [u32::MAX; RECENT_SLOTS],
+        }
     }
 }
 
-impl Walk {
+impl JointWalk {
     #[inline]
-    fn add(&mut self, goal: Goal, token: u32) {
-        let slot = (goal.state.number() ^ goal.place ^ goal.place >> 8) as usize % RECENT;
+    fn add(&mut self, target: JointTarget, token: u32) {
+        let slot =
+            (target.state.number() ^ target.place ^ target.place >> 8) as usize % RECENT_SLOTS;
         let known = self.recent[slot] as usize;
         if let Some((other, tokens)) = self.groups.get_mut(known)
-            && *other == goal
+            && *other == target
         {
             tokens.push(token);
             return;
         }
-        let at = *self.index.entry(goal).or_insert_with(|| {
-            self.groups.push((goal, Vec::new()));
+        let at = *self.index.entry(target).or_insert_with(|| {
+            self.groups.push((target, Vec::new()));
             (self.groups.len() - 1) as u32
         });
         self.recent[slot] = at;
         self.groups[at as usize].1.push(token);
     }
 
-    /// Tokens with a passage of which few lead to one state.
-    fn listed(&mut self, passages: &TokenTransitions, reach: &Reach, landing: &TransitionTargets) {
+    /// Adds the tokens with a transition whose language group is small.
+    fn listed(
+        &mut self,
+        transitions: &TokenTransitions,
+        reach: &LanguageTargets,
+        targets: &TransitionTargets,
+    ) {
         for (state, tokens) in &reach.groups {
             let TokenSet::List(list) = &**tokens else { continue };
             for &token in list {
-                if let Some(place) = passages.target(landing, token) {
-                    self.add(Goal { state: *state, place, path: PretokenState::PLAIN }, token);
+                if let Some(place) = transitions.target(targets, token) {
+                    self.add(
+                        JointTarget { state: *state, place, path: PretokenState::PLAIN },
+                        token,
+                    );
                 }
             }
         }
     }
 
-    /// Tokens without a passage that begin where a character does.
-    fn odd<K: Keys>(&mut self, context: Context<'_, K>, reach: &Reach, from: Goal, mark: Boundary) {
+    /// Adds the tokens without a transition that begin at a character boundary.
+    fn untabulated<K: Keys>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        reach: &LanguageTargets,
+        from: JointTarget,
+        mark: Boundary,
+    ) {
         let splitter = context.encoder.splitter();
-        for &(token, state) in &reach.odd {
+        for &(token, state) in &reach.untabulated {
             let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
             let place = bytes.iter().enumerate().try_fold(from.place, |place, (at, &byte)| {
                 splitter.step(place, byte, if at == 0 { mark } else { Boundary::Inside })
@@ -192,16 +217,16 @@ impl Walk {
                 && let Some(path) =
                     context.encoder.pretoken_step(from.path, token, mark != Boundary::Inside)
             {
-                self.add(Goal { state, place, path }, token);
+                self.add(JointTarget { state, place, path }, token);
             }
         }
     }
 
-    /// Tokens that are read byte by byte, those whose first byte is in a range.
+    /// Adds tokens by a walk over the vocabulary, restricted to first bytes in a range.
     fn trie<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        from: Goal,
+        context: ProductContext<'_, K>,
+        from: JointTarget,
         mark: Boundary,
         first: std::ops::RangeInclusive<u8>,
     ) -> Result<(), Error> {
@@ -238,7 +263,7 @@ impl Walk {
                     if let Some(path) =
                         encoder.pretoken_step(from.path, token, mark != Boundary::Inside)
                     {
-                        self.add(Goal { state, place, path }, token);
+                        self.add(JointTarget { state, place, path }, token);
                     }
                 }
             }
@@ -249,11 +274,11 @@ impl Walk {
         Ok(())
     }
 
-    /// Tokens for single bytes of characters that are no symbols.
+    /// Adds the byte tokens of characters that are no symbols.
     fn bytes<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        from: Goal,
+        context: ProductContext<'_, K>,
+        from: JointTarget,
         mark: Boundary,
     ) -> Result<(), Error> {
         for byte in 0..=255u8 {
@@ -263,7 +288,7 @@ impl Walk {
                 && context.vocabulary.token_bytes(token).is_some()
                 && let Some(state) = context.machine.step(from.state, byte)?
             {
-                self.add(Goal { state, place, path: PretokenState::PLAIN }, token);
+                self.add(JointTarget { state, place, path: PretokenState::PLAIN }, token);
             }
         }
         Ok(())

@@ -1,10 +1,10 @@
-//! Where tokens lead in the language alone, whatever their cuts: found once for each state, and of
-//! machines with a stack once for each key.
+//! The states that tokens lead to in the language alone, whatever the pre-token boundaries.
 //!
-//! Most tokens read in a text that a language leaves free lead back to the state they are read in.
-//! Those are the same for all states that stay on the same characters ([`ExitTargets`]); the others are
-//! read from where they leave these characters. Below there a walk takes tokens as whole subtrees
-//! of the vocabulary, where the bytes below a node spell characters on which the state stays.
+//! They are computed once per state, and once per mask class for machines with a stack. In
+//! unconstrained text most tokens lead back to the state they start from. These are the same for
+//! all states that loop on the same characters ([`ExitTargets`]); the others are read from where
+//! they leave these characters. Below there a walk takes whole subtrees of the vocabulary if the
+//! bytes below a node spell characters on which the state loops.
 
 use std::sync::Arc;
 
@@ -12,63 +12,64 @@ use formalm_automata::{Error, KeyId, Keys, Machine, Plainly, Purpose, StateId, S
 use formalm_vocabulary::bpe::{CoarseCharClass, TokenSet, TokenTransitions};
 use rustc_hash::FxHashMap;
 
-use super::Context;
-use super::tokens_by_target::{Group, KeyReach, Loops, reach};
+use super::ProductContext;
+use super::tokens_by_target::{ClassSelfLoops, ClassTargets, TargetGroup, class_targets};
 
-/// Memory for what is kept, in bytes; beyond it all is forgotten.
-const MOST_BYTES: usize = 16 << 20;
+/// Maximum size of the cache, in bytes; beyond it everything is dropped. 16 MiB, chosen, not
+/// measured.
+const MAX_BYTES: usize = 16 << 20;
 
-/// Where tokens lead from one state.
+/// The targets of all tokens from one state.
 #[derive(Debug)]
-pub(crate) struct Reach {
-    /// The characters on which the state stays, if there are any: tokens with a passage that have
-    /// no others lead back to it.
-    pub(crate) stay: Option<CoarseCharClass>,
-    /// The others with a passage, by the state they lead to.
+pub(crate) struct LanguageTargets {
+    /// The characters on which the state loops, if any. Tokens with a transition and no other
+    /// characters lead back to the state.
+    pub(crate) loop_class: Option<CoarseCharClass>,
+    /// The other tokens with a transition, grouped by target.
     pub(crate) groups: Vec<(StateId, Arc<TokenSet>)>,
-    /// Tokens without one that begin where a character does.
-    pub(crate) odd: Vec<(u32, StateId)>,
+    /// Tokens without a transition that begin at a character boundary.
+    pub(crate) untabulated: Vec<(u32, StateId)>,
 }
 
-/// What was found so far.
+/// The cache.
 #[derive(Debug, Default)]
-pub(crate) struct Reaches {
-    known: FxHashMap<u32, Arc<Reach>>,
-    loops: FxHashMap<u32, Loops>,
+pub(crate) struct LanguageTargetCache {
+    known: FxHashMap<u32, Arc<LanguageTargets>>,
+    loops: FxHashMap<u32, ClassSelfLoops>,
     bytes: usize,
 }
 
-impl Reaches {
-    /// Where tokens that begin where a character does lead from a state.
+impl LanguageTargetCache {
+    /// Returns the targets, from a state, of the tokens that begin at a character boundary.
     ///
-    /// Of a machine with a stack tokens are read along its keys, and one leads there for all that
-    /// lead to the same key: what was read can make a state of every text.
+    /// For a machine with a stack, tokens are read along its mask classes, and one token represents
+    /// all that lead to the same class; otherwise every input could create new states.
     pub(crate) fn of<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        passages: &TokenTransitions,
+        context: ProductContext<'_, K>,
+        transitions: &TokenTransitions,
         state: StateId,
-    ) -> Result<Arc<Reach>, Error> {
+    ) -> Result<Arc<LanguageTargets>, Error> {
         if let Some(known) = self.known.get(&state.number()) {
             return Ok(Arc::clone(known));
         }
-        if self.bytes > MOST_BYTES {
+        if self.bytes > MAX_BYTES {
             self.known.clear();
             self.bytes = 0;
         }
         let (vocabulary, machine) = (context.vocabulary, context.machine);
-        let KeyReach { stay, groups: found } = match machine.is_finite() {
+        let ClassTargets { loop_class, groups: found } = match machine.is_finite() {
             true => {
                 let key = KeyId::from_number(state.number());
-                reach(context, passages, &Plainly::new(machine), key, &mut self.loops)?
+                class_targets(context, transitions, &Plainly::new(machine), key, &mut self.loops)?
             }
             false => {
                 let key = context.keys.key(state)?;
-                context.keys.read(Reading { context, passages, key })?
+                context.keys.read(ReadTokens { context, transitions, key })?
             }
         };
         let mut groups = Vec::with_capacity(found.len());
-        for Group { key, first, tokens } in found {
+        for TargetGroup { key, first, tokens } in found {
             let there = match machine.is_finite() {
                 true => Ok(StateId::from_number(key.number())),
                 false => {
@@ -78,40 +79,41 @@ impl Reaches {
             };
             groups.extend(there.ok().map(|there| (there, tokens)));
         }
-        let mut odd = Vec::new();
+        let mut untabulated = Vec::new();
         for &token in context.encoder.untabulated_tokens(vocabulary) {
             let bytes = vocabulary.token_bytes(token).unwrap_or_default();
             if !bytes.is_empty()
                 && let Ok(next) = machine.walk(state, bytes)?
             {
-                odd.push((token, next));
+                untabulated.push((token, next));
             }
         }
-        let reach = Arc::new(Reach { stay, groups, odd });
-        let bytes: usize = reach.groups.iter().map(|group| 16 + group.1.memory_bytes()).sum();
-        self.bytes += 64 + bytes + 8 * reach.odd.len();
-        self.known.insert(state.number(), Arc::clone(&reach));
-        Ok(reach)
+        let class_targets = Arc::new(LanguageTargets { loop_class, groups, untabulated });
+        let bytes: usize =
+            class_targets.groups.iter().map(|group| 16 + group.1.memory_bytes()).sum();
+        self.bytes += 64 + bytes + 8 * class_targets.untabulated.len();
+        self.known.insert(state.number(), Arc::clone(&class_targets));
+        Ok(class_targets)
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.bytes + 40 * self.loops.len()
     }
 }
 
-/// Reads the tokens from a key.
-struct Reading<'a, K: Keys> {
-    context: Context<'a, K>,
-    passages: &'a TokenTransitions,
+/// Reads the tokens from a mask class.
+struct ReadTokens<'a, K: Keys> {
+    context: ProductContext<'a, K>,
+    transitions: &'a TokenTransitions,
     key: KeyId,
 }
 
-impl<K: Keys> Purpose for Reading<'_, K> {
-    type Result = Result<KeyReach, Error>;
+impl<K: Keys> Purpose for ReadTokens<'_, K> {
+    type Result = Result<ClassTargets, Error>;
 
     fn read(self, steps: &impl Steps) -> Self::Result {
-        // Keys met on the way mean nothing afterwards, and neither does what they stay on.
-        reach(self.context, self.passages, steps, self.key, &mut FxHashMap::default())
+        // Mask classes of the lookahead are meaningless afterwards, and so are their loops.
+        class_targets(self.context, self.transitions, steps, self.key, &mut FxHashMap::default())
     }
 }

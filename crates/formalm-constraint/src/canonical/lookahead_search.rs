@@ -1,9 +1,8 @@
-//! What is looked at beyond texts, to find out what may follow them.
+//! The lookahead machine of canonical masks and everything learned on it.
 //!
-//! Searches come to many more positions than any text does. They are made on a machine to look ahead
-//! with, and number what they meet for themselves. Questions that follow each other meet the same,
-//! so what one has learnt is there for the next; once it takes much memory all of it is dropped, with
-//! the machine.
+//! Searches visit many more states than any input does. They run on a lookahead machine and number
+//! the states themselves. Consecutive queries visit the same states, so results are kept for the
+//! next query. Once they take too much memory all of them are dropped, together with the machine.
 
 use std::sync::Arc;
 
@@ -11,136 +10,143 @@ use formalm_automata::{Error, Keys, Machine, StateId};
 use formalm_vocabulary::bpe::{PretokenState, SplitterState};
 
 use super::liveness::Liveness;
-use super::product::Pairs;
-use super::subsets::Member;
-use super::{Context, prompt};
+use super::product::Product;
+use super::subsets::SubsetElement;
+use super::{ProductContext, prompt};
 use crate::mask::MaskWords;
 
-/// Memory of what was learnt, in bytes, beyond which the next question begins anew.
-const MOST_BYTES: usize = 24 << 20;
+/// Memory of the results, in bytes, above which the next query starts afresh. 24 MiB, chosen, not
+/// measured.
+const MAX_BYTES: usize = 24 << 20;
 
-/// What was learnt so far.
+/// The results so far.
 #[derive(Debug)]
-pub(crate) struct Search<K> {
-    /// Keys of the machine to look ahead with, unless the machine itself will do.
+pub(crate) struct LookaheadSearch<K> {
+    /// Mask classes of the lookahead machine, or `None` if the machine itself serves.
     keys: Option<K>,
-    pairs: Pairs,
+    product: Product,
     live: Liveness,
-    /// Questions that searches before left open.
+    /// Queries that dropped searches had left undecided.
     undecided: usize,
 }
 
-/// Where a text has come to: a state of the language, and a place with the tokens of the piece.
-pub(crate) type Here = (StateId, SplitterState, PretokenState);
+/// The state after an input: language state, splitter state, state of the pre-token.
+pub(crate) type TextState = (StateId, SplitterState, PretokenState);
 
-impl<K: Keys> Search<K> {
-    /// A search that has learnt nothing.
-    pub(crate) fn new(keys: &K) -> Search<K> {
+impl<K: Keys> LookaheadSearch<K> {
+    /// Creates a search without results.
+    pub(crate) fn new(keys: &K) -> LookaheadSearch<K> {
         let ahead = keys.machine().ahead().and_then(|ahead| keys.over(&Arc::new(ahead)));
-        Search { keys: ahead, pairs: Pairs::default(), live: Liveness::default(), undecided: 0 }
-    }
-
-    /// Begins anew, if too much was learnt to be kept.
-    pub(crate) fn limit(&mut self, keys: &K) {
-        if self.memory_bytes() > MOST_BYTES {
-            let undecided = self.undecided_count();
-            *self = Search { undecided, ..Search::new(keys) };
+        LookaheadSearch {
+            keys: ahead,
+            product: Product::default(),
+            live: Liveness::default(),
+            undecided: 0,
         }
     }
 
-    /// Reads on from a state with the machine to look ahead with.
+    /// Starts afresh if the results take too much memory.
+    pub(crate) fn limit(&mut self, keys: &K) {
+        if self.memory_bytes() > MAX_BYTES {
+            let undecided = self.undecided_count();
+            *self = LookaheadSearch { undecided, ..LookaheadSearch::new(keys) };
+        }
+    }
+
+    /// Enters a state in the lookahead machine.
     fn enter<'a>(
         &'a mut self,
-        context: Context<'a, K>,
+        context: ProductContext<'a, K>,
         state: StateId,
-    ) -> Result<(Context<'a, K>, &'a mut Pairs, &'a mut Liveness, StateId), Error> {
-        let Search { keys, pairs, live, .. } = self;
+    ) -> Result<(ProductContext<'a, K>, &'a mut Product, &'a mut Liveness, StateId), Error> {
+        let LookaheadSearch { keys, product, live, .. } = self;
         let (context, state) = match keys {
-            Some(keys) => {
-                (Context { keys, machine: keys.machine(), ..context }, keys.machine().enter(state)?)
-            }
+            Some(keys) => (
+                ProductContext { keys, machine: keys.machine(), ..context },
+                keys.machine().enter(state)?,
+            ),
             None => (context, state),
         };
-        Ok((context, pairs, live, state))
+        Ok((context, product, live, state))
     }
 
-    /// Whether some text completes a member from a place between pieces, and may be marked so.
+    /// Returns `true` if some string completes the input from a state between pre-tokens and admits
+    /// the boundaries.
     pub(crate) fn is_productive(
         &mut self,
-        context: Context<'_, K>,
+        context: ProductContext<'_, K>,
         (state, place): (StateId, SplitterState),
     ) -> Result<bool, Error> {
-        let (context, pairs, _, state) = self.enter(context, state)?;
-        let pair = pairs.intern(state, place)?;
-        pairs.is_productive(context, pair)
+        let (context, product, _, state) = self.enter(context, state)?;
+        let pair = product.intern(state, place)?;
+        product.is_productive(context, pair)
     }
 
-    /// Whether a member can be completed after `last`.
+    /// Returns `true` if the input can be completed after the token `last`.
     pub(crate) fn is_live(
         &mut self,
-        context: Context<'_, K>,
-        (state, place, path): Here,
+        context: ProductContext<'_, K>,
+        (state, place, path): TextState,
         last: u32,
     ) -> Result<bool, Error> {
-        let (context, pairs, live, state) = self.enter(context, state)?;
-        let member = Member { pair: pairs.intern(state, place)?, path };
-        live.is_live(context, pairs, member, last)
+        let (context, product, live, state) = self.enter(context, state)?;
+        let element = SubsetElement { pair: product.intern(state, place)?, path };
+        live.is_live(context, product, element, last)
     }
 
-    /// Where a token leads, the place before the one behind a special token, whenever a member can be
-    /// completed from there.
+    /// Returns the live targets of a token. A target after a special token comes first.
     pub(crate) fn after(
         &mut self,
-        context: Context<'_, K>,
-        (state, place, path): Here,
+        context: ProductContext<'_, K>,
+        (state, place, path): TextState,
         (last, token): (u32, u32),
     ) -> Result<Vec<(SplitterState, PretokenState)>, Error> {
         let mut list = Vec::new();
         let splitter = context.encoder.splitter();
         let special = context.special.iter().find(|one| one.0 == token);
-        let (context, pairs, live, state) = self.enter(context, state)?;
+        let (context, product, live, state) = self.enter(context, state)?;
         if let Some((_, bytes)) = special
             && context.encoder.pretoken_may_end(path)
             && splitter.may_end(place)
             && let Ok(next) = context.machine.walk(state, bytes)?
         {
-            let pair = pairs.intern(next, splitter.start())?;
-            if pairs.is_productive(context, pair)? {
+            let pair = product.intern(next, splitter.start())?;
+            if product.is_productive(context, pair)? {
                 list.push((splitter.start(), PretokenState::PLAIN));
             }
         }
         let Some(bytes) = context.vocabulary.token_bytes(token) else { return Ok(list) };
         let Ok(next) = context.machine.walk(state, bytes)? else { return Ok(list) };
-        for goal in prompt::after(context, (place, path), last, token) {
-            let member = Member { pair: pairs.intern(next, goal.0)?, path: goal.1 };
-            if live.is_live(context, pairs, member, token)? && !list.contains(&goal) {
-                list.push(goal);
+        for target in prompt::after(context, (place, path), last, token) {
+            let element = SubsetElement { pair: product.intern(next, target.0)?, path: target.1 };
+            if live.is_live(context, product, element, token)? && !list.contains(&target) {
+                list.push(target);
             }
         }
         Ok(list)
     }
 
-    /// Sets the tokens that may follow and lead to a member, as [`Liveness::allowed`].
+    /// Sets the tokens that may follow and can be completed; see [`Liveness::allowed`].
     pub(crate) fn allowed(
         &mut self,
-        context: Context<'_, K>,
-        (state, place, path): Here,
+        context: ProductContext<'_, K>,
+        (state, place, path): TextState,
         masks: (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
-        let (context, pairs, live, state) = self.enter(context, state)?;
-        let member = Member { pair: pairs.intern(state, place)?, path };
-        live.allowed(context, pairs, member, masks)
+        let (context, product, live, state) = self.enter(context, state)?;
+        let element = SubsetElement { pair: product.intern(state, place)?, path };
+        live.allowed(context, product, element, masks)
     }
 
-    /// Number of questions that a bounded search left open.
+    /// Returns the number of queries that a bounded search left undecided.
     pub(crate) fn undecided_count(&self) -> usize {
-        self.undecided + self.pairs.undecided_count() + self.live.undecided_count()
+        self.undecided + self.product.undecided_count() + self.live.undecided_count()
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let ahead = self.keys.as_ref();
-        self.pairs.memory_bytes()
+        self.product.memory_bytes()
             + self.live.memory_bytes()
             + ahead.map_or(0, |keys| keys.memory_bytes() + keys.machine().memory_bytes())
     }

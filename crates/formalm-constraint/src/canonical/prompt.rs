@@ -1,29 +1,32 @@
-//! Where a tokenizer's marked text is after tokens that are given.
+//! The splitter states after the tokens of a prompt.
 
 use formalm_automata::Keys;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, SplitterState, TokenOrigin};
 
 use super::joint_targets::fits_kind;
-use super::{Context, NONE};
+use super::{NONE, ProductContext};
 
-/// What may be true of a text after tokens: places with the tokens of the current piece.
-type Places = Vec<(SplitterState, PretokenState)>;
+/// The possible states after some tokens: splitter states with the state of the current pre-token.
+type PossibleStates = Vec<(SplitterState, PretokenState)>;
 
-/// What may be true after tokens, none of them special, that begin a text.
+/// Returns the possible states after tokens, none of them special, that begin a text.
 ///
 /// # Errors
 ///
-/// How many of the tokens some text begins with, if not all.
-pub(super) fn places<K: Keys>(context: Context<'_, K>, tokens: &[u32]) -> Result<Places, usize> {
+/// The number of tokens with which some canonical text begins, if not all.
+pub(super) fn places<K: Keys>(
+    context: ProductContext<'_, K>,
+    tokens: &[u32],
+) -> Result<PossibleStates, usize> {
     let encoder = context.encoder;
-    let mut places: Places = vec![(encoder.splitter().start(), PretokenState::PLAIN)];
+    let mut places: PossibleStates = vec![(encoder.splitter().start(), PretokenState::PLAIN)];
     let mut last = NONE;
     for (at, &token) in tokens.iter().enumerate() {
-        let mut next = Places::new();
+        let mut next = PossibleStates::new();
         for &from in &places {
-            for goal in after(context, from, last, token) {
-                if !next.contains(&goal) {
-                    next.push(goal);
+            for target in after(context, from, last, token) {
+                if !next.contains(&target) {
+                    next.push(target);
                 }
             }
         }
@@ -35,9 +38,9 @@ pub(super) fn places<K: Keys>(context: Context<'_, K>, tokens: &[u32]) -> Result
     Ok(places)
 }
 
-/// Where one token leads, neighbours considered.
+/// Returns the states after one token, adjacency included.
 pub(super) fn after<K: Keys>(
-    context: Context<'_, K>,
+    context: ProductContext<'_, K>,
     (place, path): (SplitterState, PretokenState),
     last: u32,
     token: u32,

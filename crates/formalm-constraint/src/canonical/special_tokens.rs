@@ -1,19 +1,19 @@
-//! Special tokens between texts.
+//! Special tokens between canonical texts: the transitions of the product over a special token.
 
 use formalm_automata::{Error, Keys, Machine};
 
-use super::Context;
-use super::product::{Pair, Pairs};
+use super::ProductContext;
+use super::product::{Product, ProductState};
 
-impl Pairs {
-    /// Special tokens that may stand here, at the end of a text, with the pairs behind them: those at
-    /// the beginning of a text with which some member goes on.
-    pub(crate) fn behind_special<K: Keys>(
+impl Product {
+    /// Returns the special tokens that may stand here, at the end of a text, each with the product
+    /// state after it. That state is at the beginning of a text and can be completed.
+    pub(crate) fn after_special<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pair: Pair,
-    ) -> Result<Vec<(u32, Pair)>, Error> {
-        let list = self.all_behind_special(context, pair)?;
+        context: ProductContext<'_, K>,
+        pair: ProductState,
+    ) -> Result<Vec<(u32, ProductState)>, Error> {
+        let list = self.all_after_special(context, pair)?;
         let mut productive = Vec::with_capacity(list.len());
         for one in list {
             if self.is_productive(context, one.1)? {
@@ -23,11 +23,11 @@ impl Pairs {
         Ok(productive)
     }
 
-    pub(super) fn all_behind_special<K: Keys>(
+    pub(super) fn all_after_special<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pair: Pair,
-    ) -> Result<Vec<(u32, Pair)>, Error> {
+        context: ProductContext<'_, K>,
+        pair: ProductState,
+    ) -> Result<Vec<(u32, ProductState)>, Error> {
         let (state, place) = self.parts(pair);
         let splitter = context.encoder.splitter();
         let mut list = Vec::new();

@@ -1,53 +1,53 @@
-//! Sets of what may be true of a text: states of a constraint on canonical tokens.
+//! Subset construction over annotated texts: the states of a canonical constraint.
 
 use std::sync::Arc;
 
 use formalm_vocabulary::bpe::PretokenState;
 use rustc_hash::FxHashMap;
 
-use super::product::Pair;
+use super::product::ProductState;
 
-/// One thing that may be true: a state of the language with a place in the marked text, by number, and
-/// the tokens of the current piece as far as they matter. In a state of a constraint the number is
-/// that of a position that a text has come to, in a search that of a pair.
+/// One hypothesis about the input: a product state, by number, and the state of the current
+/// pre-token. In a constraint state the number is that of a position; in a search it is that of a
+/// product state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Member {
-    pub(crate) pair: Pair,
+pub(crate) struct SubsetElement {
+    pub(crate) pair: ProductState,
     pub(crate) path: PretokenState,
 }
 
-impl Member {
-    pub(crate) fn new(pair: Pair) -> Member {
-        Member { pair, path: PretokenState::PLAIN }
+impl SubsetElement {
+    pub(crate) fn new(pair: ProductState) -> SubsetElement {
+        SubsetElement { pair, path: PretokenState::PLAIN }
     }
 }
 
-/// Numbered sets of members, each with the number of its masks.
+/// Interned subsets; each element has the number of its masks.
 #[derive(Debug, Default)]
-pub(crate) struct Sets {
-    masked: FxHashMap<Member, u32>,
-    ids: FxHashMap<Vec<Member>, u32>,
-    list: Vec<Arc<[Numbered]>>,
+pub(crate) struct Subsets {
+    masked: FxHashMap<SubsetElement, u32>,
+    ids: FxHashMap<Vec<SubsetElement>, u32>,
+    list: Vec<Arc<[NumberedElement]>>,
     total: usize,
 }
 
-/// A member, and the one whose masks it has, numbered.
+/// An element, and the representative whose masks it uses, with the number of these.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Numbered {
-    pub(crate) member: Member,
-    pub(crate) masked: Member,
+pub(crate) struct NumberedElement {
+    pub(crate) element: SubsetElement,
+    pub(crate) masked: SubsetElement,
     pub(crate) id: u32,
 }
 
-impl Sets {
-    /// The number of a sorted set, given of each member the one whose masks it has.
-    pub(crate) fn intern(&mut self, set: Vec<Member>, masked: Vec<Member>) -> u32 {
+impl Subsets {
+    /// Returns the number of a sorted subset, given the representative of each element.
+    pub(crate) fn intern(&mut self, set: Vec<SubsetElement>, masked: Vec<SubsetElement>) -> u32 {
         if let Some(&id) = self.ids.get(&set) {
             return id;
         }
-        let numbered = set.iter().zip(masked).map(|(&member, masked)| {
+        let numbered = set.iter().zip(masked).map(|(&element, masked)| {
             let next = self.masked.len() as u32;
-            Numbered { member, masked, id: *self.masked.entry(masked).or_insert(next) }
+            NumberedElement { element, masked, id: *self.masked.entry(masked).or_insert(next) }
         });
         self.list.push(numbered.collect());
         self.total += set.len();
@@ -56,8 +56,8 @@ impl Sets {
         id
     }
 
-    /// The members of a set.
-    pub(crate) fn members(&self, set: u32) -> Arc<[Numbered]> {
+    /// Returns the elements of a subset.
+    pub(crate) fn elements(&self, set: u32) -> Arc<[NumberedElement]> {
         Arc::clone(&self.list[set as usize])
     }
 

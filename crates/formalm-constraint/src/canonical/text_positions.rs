@@ -1,27 +1,28 @@
-//! States of the language joined with places of the marked text, where texts have come to.
+//! The product states that inputs have reached, numbered.
 //!
-//! What is looked at beyond them is numbered elsewhere ([`super::search`]), and forgotten.
+//! States that only a lookahead visits are numbered elsewhere ([`super::lookahead_search`]) and
+//! dropped.
 
 use formalm_automata::{Error, Keys, Machine, StateId};
 use formalm_vocabulary::bpe::SplitterState;
 use rustc_hash::FxHashMap;
 
-/// Where a text has come to, by number.
-pub(crate) type Position = u32;
+/// The number of a position.
+pub(crate) type TextPosition = u32;
 
-/// The positions that texts have come to.
+/// The positions that inputs have reached.
 #[derive(Debug, Default)]
-pub(crate) struct Positions {
-    ids: FxHashMap<(u32, SplitterState), Position>,
+pub(crate) struct TextPositions {
+    ids: FxHashMap<(u32, SplitterState), TextPosition>,
     list: Vec<(StateId, SplitterState)>,
-    /// Of a machine with a stack the state that serves for all of a key.
+    /// For machines with a stack, the representative state of each mask class.
     common: FxHashMap<u32, StateId>,
 }
 
-impl Positions {
-    /// The number of a state with a place.
-    pub(crate) fn intern(&mut self, state: StateId, place: SplitterState) -> Position {
-        let next = self.list.len() as Position;
+impl TextPositions {
+    /// Returns the number of a language state with a splitter state.
+    pub(crate) fn intern(&mut self, state: StateId, place: SplitterState) -> TextPosition {
+        let next = self.list.len() as TextPosition;
         let position = *self.ids.entry((state.number(), place)).or_insert(next);
         if position == next {
             self.list.push((state, place));
@@ -29,20 +30,20 @@ impl Positions {
         position
     }
 
-    /// The state and the place of a position.
+    /// Returns the language state and the splitter state.
     #[inline]
-    pub(crate) fn parts(&self, position: Position) -> (StateId, SplitterState) {
+    pub(crate) fn parts(&self, position: TextPosition) -> (StateId, SplitterState) {
         self.list[position as usize]
     }
 
-    /// The position that serves for one in all questions of what may follow. Of a machine with a
-    /// stack it has the first state that had the same key: no token tells the two apart, and what
-    /// was read can make a state of every text.
+    /// Returns the representative that answers all queries about what may follow. For a machine
+    /// with a stack it has the first state of the same mask class: no token distinguishes the two,
+    /// and otherwise every input could create new states.
     pub(crate) fn common(
         &mut self,
         keys: &impl Keys,
-        position: Position,
-    ) -> Result<Position, Error> {
+        position: TextPosition,
+    ) -> Result<TextPosition, Error> {
         if keys.machine().is_finite() {
             return Ok(position);
         }
@@ -52,7 +53,7 @@ impl Positions {
         Ok(self.intern(state, place))
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         8 * self.list.capacity() + 17 * self.ids.capacity() + 9 * self.common.capacity()
     }

@@ -1,4 +1,4 @@
-//! Tokens by the keys they lead to, read along the vocabulary.
+//! Grouping of tokens by the mask class they lead to, by one walk over the vocabulary.
 
 use std::sync::Arc;
 
@@ -6,67 +6,67 @@ use formalm_automata::{Error, KeyId, Keys, Steps, every_character};
 use formalm_vocabulary::bpe::{CoarseCharClass, ExitTargets, TokenSet, TokenTransitions};
 use rustc_hash::FxHashMap;
 
-use super::Context;
+use super::ProductContext;
 use crate::mask::patch;
 
-/// From this many tokens on a set is a bitmask.
-const DENSE: usize = 768;
+/// Group size, in tokens, from which on a group is a bitmask. Chosen, not measured.
+const MIN_BITMASK_TOKENS: usize = 768;
 
-/// Subtrees of so many nodes are not worth a look at what is below.
-const SMALL: u32 = 4;
+/// Subtrees of at most this many nodes are read rather than tested for loops. Chosen, not measured.
+const MAX_READ_NODES: u32 = 4;
 
-/// Where tokens with a passage lead from one key.
+/// The targets, from one mask class, of the tokens with a transition.
 #[derive(Debug)]
-pub(super) struct KeyReach {
-    pub(super) stay: Option<CoarseCharClass>,
-    pub(super) groups: Vec<Group>,
+pub(super) struct ClassTargets {
+    pub(super) loop_class: Option<CoarseCharClass>,
+    pub(super) groups: Vec<TargetGroup>,
 }
 
-/// Tokens that lead to one key.
+/// The tokens that lead to one mask class.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct TargetGroup {
     pub(super) key: KeyId,
-    /// One that leads there, whether it has a passage or not.
+    /// A token that leads there, with or without a transition.
     pub(super) first: u32,
     pub(super) tokens: Arc<TokenSet>,
 }
 
-/// Characters on which a key stays.
+/// The characters on which a mask class loops.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Loops {
+pub(super) struct ClassSelfLoops {
     ascii: u128,
     wide: bool,
 }
 
-/// Tokens by the key they lead to.
+/// Collects tokens by target.
 #[derive(Default)]
-struct Sorted {
+struct TargetSorter {
     index: FxHashMap<u32, usize>,
-    groups: Vec<Gathered>,
+    groups: Vec<TargetBucket>,
     last: usize,
 }
 
-/// Tokens that lead to a key; a bitmask once they are many.
-struct Gathered {
+/// The tokens that lead to one mask class; a bitmask once they are many.
+struct TargetBucket {
     key: KeyId,
     first: u32,
     list: Vec<u32>,
     mask: Option<Vec<u32>>,
 }
 
-impl Sorted {
+impl TargetSorter {
     #[inline]
-    fn group(&mut self, key: KeyId, first: u32) -> &mut Gathered {
+    fn group(&mut self, key: KeyId, first: u32) -> &mut TargetBucket {
         if self.groups.get(self.last).is_none_or(|group| group.key != key) {
             self.last = *self.index.entry(key.number()).or_insert_with(|| {
-                self.groups.push(Gathered { key, first, list: Vec::new(), mask: None });
+                self.groups.push(TargetBucket { key, first, list: Vec::new(), mask: None });
                 self.groups.len() - 1
             });
         }
         &mut self.groups[self.last]
     }
 
-    /// Adds tokens, as a bitmask once they are many.
+    /// Adds tokens, switching to a bitmask once they are many.
     #[inline]
     fn add(&mut self, key: KeyId, tokens: &[u32], words: usize) {
         let Some(&first) = tokens.first() else { return };
@@ -75,7 +75,7 @@ impl Sorted {
             Some(mask) => patch(mask, tokens, &[]),
             None => {
                 group.list.extend_from_slice(tokens);
-                if group.list.len() >= DENSE {
+                if group.list.len() >= MIN_BITMASK_TOKENS {
                     let mut made = vec![0; words];
                     patch(&mut made, &group.list, &[]);
                     group.list.clear();
@@ -85,55 +85,55 @@ impl Sorted {
         }
     }
 
-    fn finish(self, passages: &TokenTransitions) -> Vec<Group> {
-        let kept = |Gathered { key, first, mut list, mask }: Gathered| {
+    fn finish(self, transitions: &TokenTransitions) -> Vec<TargetGroup> {
+        let kept = |TargetBucket { key, first, mut list, mask }: TargetBucket| {
             let tokens = match mask {
                 Some(mut words) => {
-                    words.iter_mut().zip(passages.all()).for_each(|(word, all)| *word &= all);
+                    words.iter_mut().zip(transitions.all()).for_each(|(word, all)| *word &= all);
                     TokenSet::from_words(words)
                 }
                 None => {
-                    list.retain(|&token| passages.has(token));
+                    list.retain(|&token| transitions.has(token));
                     TokenSet::List(list)
                 }
             };
-            Group { key, first, tokens: Arc::new(tokens) }
+            TargetGroup { key, first, tokens: Arc::new(tokens) }
         };
         self.groups.into_iter().map(kept).collect()
     }
 }
 
-/// Where tokens with a passage lead from a key.
-pub(super) fn reach<K: Keys>(
-    context: Context<'_, K>,
-    passages: &TokenTransitions,
+/// Computes the targets of the tokens with a transition from a mask class.
+pub(super) fn class_targets<K: Keys>(
+    context: ProductContext<'_, K>,
+    transitions: &TokenTransitions,
     steps: &impl Steps,
     key: KeyId,
-    loops: &mut FxHashMap<u32, Loops>,
-) -> Result<KeyReach, Error> {
-    let mut walk = Walk { context, steps, loops, sorted: Sorted::default() };
+    loops: &mut FxHashMap<u32, ClassSelfLoops>,
+) -> Result<ClassTargets, Error> {
+    let mut walk = TargetWalk { context, steps, loops, sorted: TargetSorter::default() };
     let loops = walk.loops(key)?;
-    let stay = (loops.ascii != 0).then_some((loops.ascii, loops.wide));
-    match stay {
-        Some(stay) => {
-            let exits = context.encoder.exit_targets(context.vocabulary, passages, stay);
+    let loop_class = (loops.ascii != 0).then_some((loops.ascii, loops.wide));
+    match loop_class {
+        Some(loop_class) => {
+            let exits = context.encoder.exit_targets(context.vocabulary, transitions, loop_class);
             walk.leave(key, &exits)?;
         }
         None => walk.all(key)?,
     }
-    Ok(KeyReach { stay, groups: walk.sorted.finish(passages) })
+    Ok(ClassTargets { loop_class, groups: walk.sorted.finish(transitions) })
 }
 
-/// A walk along the vocabulary.
-struct Walk<'a, K: Keys, S> {
-    context: Context<'a, K>,
+/// A walk over the vocabulary.
+struct TargetWalk<'a, K: Keys, S> {
+    context: ProductContext<'a, K>,
     steps: &'a S,
-    loops: &'a mut FxHashMap<u32, Loops>,
-    sorted: Sorted,
+    loops: &'a mut FxHashMap<u32, ClassSelfLoops>,
+    sorted: TargetSorter,
 }
 
-impl<K: Keys, S: Steps> Walk<'_, K, S> {
-    /// All tokens that begin where a character does.
+impl<K: Keys, S: Steps> TargetWalk<'_, K, S> {
+    /// Reads all tokens that begin at a character boundary.
     fn all(&mut self, key: KeyId) -> Result<(), Error> {
         let trie = self.context.vocabulary.trie();
         for byte in self.steps.live_bytes(key)?.iter() {
@@ -147,7 +147,7 @@ impl<K: Keys, S: Steps> Walk<'_, K, S> {
         Ok(())
     }
 
-    /// The tokens that leave the characters on which a key stays.
+    /// Reads the tokens that leave the characters on which a mask class loops.
     fn leave(&mut self, key: KeyId, exits: &ExitTargets) -> Result<(), Error> {
         let words = self.context.vocabulary.len().div_ceil(32);
         for exit in &exits.exits {
@@ -167,13 +167,13 @@ impl<K: Keys, S: Steps> Walk<'_, K, S> {
         Ok(())
     }
 
-    /// The tokens at and below a node, which leads to a key.
+    /// Reads the tokens at and below a node, which leads to a mask class.
     fn below(&mut self, key: KeyId, root: u32) -> Result<(), Error> {
         let trie = self.context.vocabulary.trie();
         let nodes = trie.nodes();
         let words = self.context.vocabulary.len().div_ceil(32);
         let (end, top) = (nodes[root as usize].end(), nodes[root as usize].depth());
-        // The keys before nodes, from the root on.
+        // The mask classes on the path from the root.
         let mut stack = Vec::new();
         let mut at = root;
         while at < end {
@@ -190,7 +190,7 @@ impl<K: Keys, S: Steps> Walk<'_, K, S> {
             if here.word().is_some() {
                 self.sorted.add(next, trie.tokens_at(at), words);
             }
-            if here.end() > at + SMALL {
+            if here.end() > at + MAX_READ_NODES {
                 let loops = self.loops(next)?;
                 if trie.signature(at).is_within(loops.ascii, loops.wide) {
                     self.sorted.add(next, trie.tokens_below(at), words);
@@ -205,12 +205,12 @@ impl<K: Keys, S: Steps> Walk<'_, K, S> {
         Ok(())
     }
 
-    /// The characters on which a key stays.
-    fn loops(&mut self, key: KeyId) -> Result<Loops, Error> {
+    /// Returns the characters on which a mask class loops.
+    fn loops(&mut self, key: KeyId) -> Result<ClassSelfLoops, Error> {
         if let Some(&known) = self.loops.get(&key.number()) {
             return Ok(known);
         }
-        let mut loops = Loops::default();
+        let mut loops = ClassSelfLoops::default();
         for byte in 0..128u8 {
             if self.steps.step(key, byte)? == Some(key) {
                 loops.ascii |= 1 << byte;

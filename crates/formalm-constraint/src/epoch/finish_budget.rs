@@ -1,93 +1,95 @@
-//! Where a text has to end within a budget.
+//! Completion within a token budget: shortest token sequences and masks with `finish=True`.
 
 use std::sync::Arc;
 
 use formalm_automata::{Ahead, Error, Keys, Lock, Machine, StateId, exact_only};
 
-use super::{Position, StateEpoch};
-use crate::finish::Completions;
+use super::{ConstraintState, StateEpoch};
+use crate::finish::FinishSearch;
 use crate::mask::MaskWords;
 
-/// What was learnt about completions, of states of a machine to look ahead with if there is one.
+/// Completions of states of the lookahead machine, if there is one.
 #[derive(Debug)]
-pub(super) struct Completing<M> {
-    kept: Lock<Kept<M>>,
+pub(super) struct FinishState<M> {
+    kept: Lock<FinishEntry<M>>,
 }
 
 #[derive(Debug)]
-struct Kept<M> {
-    learnt: Arc<Learnt<M>>,
-    /// How many states were given up with machines before.
+struct FinishEntry<M> {
+    cached: Arc<MachineCompletions<M>>,
+    /// Number of states that searches on earlier lookahead machines gave up.
     given_up: usize,
 }
 
 /// Completions of the states of one machine.
 #[derive(Debug)]
-struct Learnt<M> {
-    /// The machine to look ahead with; none if the machine itself will do.
+struct MachineCompletions<M> {
+    /// The lookahead machine, or `None` if the machine itself serves.
     ahead: Option<Arc<Ahead<M>>>,
-    completions: Completions,
+    completions: FinishSearch,
 }
 
-impl<M> Default for Completing<M> {
-    fn default() -> Completing<M> {
-        Completing { kept: Lock::default() }
+impl<M> Default for FinishState<M> {
+    fn default() -> FinishState<M> {
+        FinishState { kept: Lock::default() }
     }
 }
 
-impl<M> Default for Kept<M> {
-    fn default() -> Kept<M> {
-        let learnt = Arc::new(Learnt { ahead: None, completions: Completions::default() });
-        Kept { learnt, given_up: 0 }
+impl<M> Default for FinishEntry<M> {
+    fn default() -> FinishEntry<M> {
+        let cached =
+            Arc::new(MachineCompletions { ahead: None, completions: FinishSearch::default() });
+        FinishEntry { cached, given_up: 0 }
     }
 }
 
-impl<M: Machine> Completing<M> {
-    /// What was learnt with a machine to look ahead with; with another one numbers of states mean
-    /// nothing.
-    fn with(&self, ahead: Option<Arc<Ahead<M>>>) -> Arc<Learnt<M>> {
+impl<M: Machine> FinishState<M> {
+    /// Returns the completions for a lookahead machine. State numbers of another machine are
+    /// meaningless, so its completions are dropped.
+    fn with(&self, ahead: Option<Arc<Ahead<M>>>) -> Arc<MachineCompletions<M>> {
         let kept = &mut *self.kept.lock();
-        let is_same = match (&kept.learnt.ahead, &ahead) {
+        let is_same = match (&kept.cached.ahead, &ahead) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (None, None) => true,
             _ => false,
         };
         if !is_same {
-            kept.given_up += kept.learnt.completions.given_up_count();
-            kept.learnt = Arc::new(Learnt { ahead, completions: Completions::default() });
+            kept.given_up += kept.cached.completions.given_up_count();
+            kept.cached =
+                Arc::new(MachineCompletions { ahead, completions: FinishSearch::default() });
         }
-        Arc::clone(&kept.learnt)
+        Arc::clone(&kept.cached)
     }
 
     pub(super) fn given_up_count(&self) -> usize {
         let kept = self.kept.lock();
-        kept.given_up + kept.learnt.completions.given_up_count()
+        kept.given_up + kept.cached.completions.given_up_count()
     }
 
-    /// Memory in use, in bytes, to a good approximation, without that of machines.
+    /// Returns the approximate memory in use, in bytes, without that of machines.
     pub(super) fn memory_bytes(&self) -> usize {
         let kept = self.kept.lock();
-        kept.learnt.completions.memory_bytes()
+        kept.cached.completions.memory_bytes()
     }
 }
 
 impl<K: Keys> StateEpoch<K> {
-    /// Number of states that tokens were left out for leading to where a text has to end within a
-    /// budget, since no text that completes them was found in time.
+    /// Returns the number of states whose completion search gave up. With a budget, tokens that
+    /// lead to them are masked out.
     pub fn given_up_count(&self) -> usize {
         self.completing.given_up_count()
     }
 
-    /// A shortest token sequence, end token aside, that makes the text a member; `None` if it
-    /// takes more than `limit` tokens or if no token sequence does. Where a search for it takes
-    /// long, the shortest text counts, in the fewest tokens that spell it.
+    /// Returns a shortest token sequence, without end token, that completes the input. Returns
+    /// `None` if it takes more than `limit` tokens or if no token sequence does. If the search is
+    /// expensive, the shortest string counts, in the fewest tokens that spell it.
     ///
     /// # Errors
     ///
-    /// As [`StateEpoch::fill`]; where tokens must be canonical the search is not there yet.
+    /// As [`StateEpoch::fill`]. With canonical tokens the search is not supported.
     pub fn shortest_tokens(
         &self,
-        position: Position,
+        position: ConstraintState,
         limit: u32,
     ) -> Result<Option<Vec<u32>>, Error> {
         self.any_tokens(position, |completions, machine, state| {
@@ -95,26 +97,26 @@ impl<K: Keys> StateEpoch<K> {
         })
     }
 
-    /// Whether [`StateEpoch::shortest_tokens`] finds any.
+    /// Returns `true` if [`StateEpoch::shortest_tokens`] finds a sequence.
     ///
     /// # Errors
     ///
-    /// As there.
-    pub fn completes_within(&self, position: Position, limit: u32) -> Result<bool, Error> {
+    /// As [`StateEpoch::shortest_tokens`].
+    pub fn completes_within(&self, position: ConstraintState, limit: u32) -> Result<bool, Error> {
         self.any_tokens(position, |completions, machine, state| {
             completions.fits(machine, &self.vocabulary, state, limit)
         })
     }
 
-    /// Writes the mask of a position over `out`, less the tokens after which no member can be
-    /// completed within `budget` tokens, that token among them and end tokens aside.
+    /// Overwrites `out` with the mask of a state, without the tokens after which no string can be
+    /// completed within `budget` tokens. The token counts, end tokens do not.
     ///
     /// # Errors
     ///
     /// As [`StateEpoch::shortest_tokens`].
     pub fn fill_within(
         &self,
-        position: Position,
+        position: ConstraintState,
         budget: u32,
         out: &mut MaskWords,
     ) -> Result<(), Error> {
@@ -124,24 +126,24 @@ impl<K: Keys> StateEpoch<K> {
         })
     }
 
-    /// Looks for completions of a position where any tokens will do: with a machine and a state of
-    /// it.
+    /// Calls `look` with the machine and the state to search from. Fails if tokens must be
+    /// canonical.
     fn any_tokens<R>(
         &self,
-        position: Position,
-        look: impl FnOnce(&Completions, &K::Machine, StateId) -> Result<R, Error>,
+        position: ConstraintState,
+        look: impl FnOnce(&FinishSearch, &K::Machine, StateId) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let hint = "give more tokens, and look whether the text is a member";
         exact_only(&**self.machine(), "the fewest tokens to a member", hint)?;
         match self.canonical {
             None => {
-                let learnt = self.completing.with(self.ahead());
-                match &learnt.ahead {
+                let cached = self.completing.with(self.ahead());
+                match &cached.ahead {
                     Some(ahead) => {
                         let state = ahead.enter(position.state)?;
-                        look(&learnt.completions, &ahead.machine, state)
+                        look(&cached.completions, &ahead.machine, state)
                     }
-                    None => look(&learnt.completions, self.machine(), position.state),
+                    None => look(&cached.completions, self.machine(), position.state),
                 }
             }
             Some(_) => Err(Error::Language {

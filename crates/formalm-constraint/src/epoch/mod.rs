@@ -1,5 +1,4 @@
-//! A language lifted to a vocabulary, with all that was interned for it: positions, mask classes,
-//! masks.
+//! A language lifted to a vocabulary, with everything interned for it: positions, mask classes, masks.
 //!
 //! ```text
 //! Constraint ──current──► StateEpoch 3 ◄── matchers that began or moved here
@@ -7,9 +6,8 @@
 //!                         (1 is freed)
 //! ```
 //!
-//! Everything in an epoch is named by numbers that only this epoch knows, so it is replaced as a
-//! whole, by [`crate::Constraint`], and never cleaned up: nothing that a reader without a lock holds
-//! can go away.
+//! Everything in an epoch is named by numbers that only this epoch knows. So [`crate::Constraint`]
+//! replaces it as a whole and never cleans it up: nothing that a lock-free reader holds can go away.
 
 mod advance;
 mod finish_budget;
@@ -24,46 +22,46 @@ use formalm_automata::{
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::bpe::BpeEncoder;
 
-use crate::canonical::{Canonical, NONE};
-use crate::json_string::length::Rests;
-use crate::lexical::Lexical;
+use crate::canonical::{CanonicalMasks, NONE};
+use crate::json_string::length::QuoteContinuations;
+use crate::lexical::LexicalMasks;
 use crate::mask::{Mask, MaskWords, has, patch};
 use crate::mask_builder;
-use crate::mask_cache::Memo;
-use crate::matcher::Refusal;
+use crate::mask_cache::MaskCache;
+use crate::matcher::AdvanceError;
 
-use self::finish_budget::Completing;
-use self::growth::Growth;
+use self::finish_budget::FinishState;
+use self::growth::EpochGrowth;
 
 /// Masks and steps of one language over one vocabulary; shared freely between threads.
 ///
-/// `K` are the keys of the language's machine, those of a regular language unless it says else.
+/// `K` are the mask classes of the language's machine, by default those of a regular language.
 #[derive(Debug)]
 pub struct StateEpoch<K: Keys = Viability> {
     keys: K,
     vocabulary: Arc<Vocabulary>,
-    memo: Memo,
-    lexical: Lexical,
-    rests: Rests,
-    completing: Completing<K::Machine>,
-    /// To look ahead of texts with.
+    memo: MaskCache,
+    lexical: LexicalMasks,
+    continuations: QuoteContinuations,
+    completing: FinishState<K::Machine>,
+    /// The lookahead machine.
     ahead: Lookahead<K::Machine>,
     forgets_items: bool,
-    /// Apart, because most constraints have none.
-    canonical: Option<Box<Canonical<K>>>,
-    growth: Growth,
-    /// Where it is told, once the epoch is gone, how many questions it left open.
-    open: Option<Arc<Open>>,
+    /// Boxed, because most constraints have none.
+    canonical: Option<Box<CanonicalMasks<K>>>,
+    growth: EpochGrowth,
+    /// Receives the counts of undecided queries when the epoch is dropped.
+    open: Option<Arc<UndecidedCounts>>,
 }
 
-/// Questions that epochs which are gone have left open.
+/// Counts of undecided queries of epochs that are gone.
 #[derive(Debug, Default)]
-pub(crate) struct Open {
+pub(crate) struct UndecidedCounts {
     undecided: AtomicUsize,
     given_up: AtomicUsize,
 }
 
-impl Open {
+impl UndecidedCounts {
     /// See [`StateEpoch::undecided_count`].
     pub(crate) fn undecided(&self) -> usize {
         self.undecided.load(Ordering::Relaxed)
@@ -78,20 +76,20 @@ impl Open {
 impl<K: Keys> Drop for StateEpoch<K> {
     fn drop(&mut self) {
         let Some(open) = &self.open else { return };
-        let undecided = self.canonical.as_deref().map_or(0, Canonical::undecided_count);
+        let undecided = self.canonical.as_deref().map_or(0, CanonicalMasks::undecided_count);
         open.undecided.fetch_add(undecided, Ordering::Relaxed);
         open.given_up.fetch_add(self.completing.given_up_count(), Ordering::Relaxed);
     }
 }
 
-/// Memory of an epoch in bytes, by part.
+/// Memory of an epoch by part, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sizes {
-    /// The language's machine: its states and what they are made of.
+pub struct MemorySizes {
+    /// The language's machine: its states and their parts.
     pub machine: usize,
-    /// Mask classes of states, and what masks are put together from.
+    /// Mask classes of states, and tables from which masks are assembled.
     pub classes: usize,
-    /// Shortest completions, and how values end.
+    /// Shortest completions, and tables of value ends.
     pub completions: usize,
     /// Positions of canonical tokens.
     pub canonical: usize,
@@ -99,76 +97,77 @@ pub struct Sizes {
     pub masks: usize,
 }
 
-impl Sizes {
-    /// All parts together.
+impl MemorySizes {
+    /// Returns the sum of all parts.
     pub fn total(&self) -> usize {
         self.machine + self.classes + self.completions + self.canonical + self.masks
     }
 }
 
-/// Why no text can follow tokens that are given.
+/// The reason why no string can continue given tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unfollowed {
-    /// The tokenizer makes other tokens of every text that has more than the first `good` of them.
+pub enum NoContinuation {
+    /// The tokenizer encodes every text with more than the first `good` tokens differently.
     Prompt {
-        /// Tokens that may stand.
+        /// Number of tokens that are canonical.
         good: usize,
     },
-    /// No member of the language goes on after them in canonical tokens.
+    /// No string in the language continues them with canonical tokens.
     Language,
-    /// The machine outgrew its limits.
+    /// The machine exceeded a limit.
     Failed(Error),
 }
 
-impl From<Error> for Unfollowed {
-    fn from(error: Error) -> Unfollowed {
-        Unfollowed::Failed(error)
+impl From<Error> for NoContinuation {
+    fn from(error: Error) -> NoContinuation {
+        NoContinuation::Failed(error)
     }
 }
 
-/// Where a sequence of tokens is in a constraint; meaningless in any other.
+/// The state of a token sequence in a constraint; meaningless in any other constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Position {
+pub struct ConstraintState {
     state: StateId,
-    /// The last token, where it matters.
+    /// The last token, if it matters.
     last: u32,
 }
 
-impl Position {
-    /// A number for the position: equal numbers, equal futures.
+impl ConstraintState {
+    /// Returns a number for the state. Equal numbers mean equal futures.
     pub fn number(self) -> u64 {
         u64::from(self.state.number()) << 24 | u64::from(self.last & 0xff_ffff)
     }
 }
 
 impl<K: Keys> StateEpoch<K> {
-    /// Lifts any machine to a vocabulary, given its keys for texts as long as the longest token.
+    /// Lifts any machine to a vocabulary. `keys` are its mask classes for inputs as long as the
+    /// longest token.
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> StateEpoch<K> {
-        let memo = Memo::new(memory_limit_bytes);
-        let (lexical, rests) = (Lexical::default(), Rests::default());
+        let memo = MaskCache::new(memory_limit_bytes);
+        let (lexical, continuations) = (LexicalMasks::default(), QuoteContinuations::default());
         let forgets_items = keys.forgets_items();
         StateEpoch {
             keys,
             vocabulary,
             memo,
             lexical,
-            rests,
-            completing: Completing::default(),
+            continuations,
+            completing: FinishState::default(),
             ahead: Lookahead::default(),
             forgets_items,
             canonical: None,
-            growth: Growth::unbounded(),
+            growth: EpochGrowth::unbounded(),
             open: None,
         }
     }
 
-    /// The same for canonical tokens only, as [`crate::Constraint::canonical`]. Where `begins` is false,
-    /// members may lack canonical tokens of their own: the text begins with
-    /// [`StateEpoch::start_after`].
+    /// Lifts any machine and allows canonical tokens only, as [`crate::Constraint::canonical`].
+    /// With `begins` false, strings may lack canonical tokens of their own, because the text begins
+    /// with [`StateEpoch::start_after`].
     ///
     /// # Errors
     ///
-    /// `begins`, and no member has canonical tokens; [`Error::Limit`].
+    /// `begins`, and no string in the language has canonical tokens; [`Error::Limit`].
     pub fn canonical_over(
         keys: K,
         vocabulary: Arc<Vocabulary>,
@@ -187,90 +186,93 @@ impl<K: Keys> StateEpoch<K> {
                 hint: Some("use tokenization=\"all\"".to_owned()),
             });
         }
-        let canonical = Canonical::new(&keys, (&vocabulary, encoder), memory_limit_bytes, begins)?;
+        let canonical =
+            CanonicalMasks::new(&keys, (&vocabulary, encoder), memory_limit_bytes, begins)?;
         let mut epoch = StateEpoch::over(keys, vocabulary, memory_limit_bytes);
         epoch.canonical = Some(Box::new(canonical));
         Ok(epoch)
     }
 
-    /// Tells `open`, once the epoch is gone, how many questions it left open.
-    pub(crate) fn leave_open_to(&mut self, open: &Arc<Open>) {
+    /// Adds the number of undecided queries to `open` when the epoch is dropped.
+    pub(crate) fn leave_open_to(&mut self, open: &Arc<UndecidedCounts>) {
         self.open = Some(Arc::clone(open));
     }
 
-    /// The vocabulary.
+    /// Returns the vocabulary.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
     }
 
-    /// The keys of the machine's states.
+    /// Returns the mask classes of the machine's states.
     pub(crate) fn keys(&self) -> &K {
         &self.keys
     }
 
-    /// The machine.
+    /// Returns the machine.
     pub fn machine(&self) -> &Arc<K::Machine> {
         self.keys.machine()
     }
 
-    /// Number of words that a bitmask over the vocabulary needs.
+    /// Returns the number of words of a bitmask over the vocabulary.
     pub fn words(&self) -> usize {
         self.vocabulary.len().div_ceil(32)
     }
 
-    /// Whether only canonical tokens are allowed.
+    /// Returns `true` if only canonical tokens are allowed.
     pub fn is_canonical(&self) -> bool {
         self.canonical.is_some()
     }
 
-    /// The position before anything was read.
+    /// Returns the state before any input.
     #[inline]
-    pub fn start(&self) -> Position {
+    pub fn start(&self) -> ConstraintState {
         let state = match &self.canonical {
             Some(canonical) => canonical.start(),
             None => self.machine().start(),
         };
-        Position { state, last: NONE }
+        ConstraintState { state, last: NONE }
     }
 
-    /// The position before anything was read where the text goes on after tokens. They matter where
-    /// tokens must be canonical: together with them, from the last special token on.
+    /// Returns the state before any input if the text continues `tokens`. They matter only if
+    /// tokens must be canonical, from the last special token on.
     ///
     /// # Errors
     ///
-    /// [`Unfollowed`].
-    pub fn start_after(&self, tokens: &[u32]) -> Result<Position, Unfollowed> {
+    /// [`NoContinuation`].
+    pub fn start_after(&self, tokens: &[u32]) -> Result<ConstraintState, NoContinuation> {
         let Some(canonical) = &self.canonical else { return Ok(self.start()) };
         let special =
             |&token: &u32| self.vocabulary.without_special_bytes().token_bytes(token).is_none();
         let first = tokens.iter().rposition(special).map_or(0, |at| at + 1);
         match canonical.start_after(&self.keys, &tokens[first..]) {
-            Ok((state, last)) => Ok(Position { state, last }),
-            Err(Unfollowed::Prompt { good }) => Err(Unfollowed::Prompt { good: first + good }),
+            Ok((state, last)) => Ok(ConstraintState { state, last }),
+            Err(NoContinuation::Prompt { good }) => {
+                Err(NoContinuation::Prompt { good: first + good })
+            }
             Err(other) => Err(other),
         }
     }
 
-    /// Whether the text read is a member, by the tokens it was read in if they must be canonical.
+    /// Returns `true` if the input is in the language and, if required, its tokens are canonical.
     ///
     /// # Errors
     ///
-    /// [`Error::Limit`] if the machine would outgrow its limits.
+    /// [`Error::Limit`] if the machine exceeds a limit.
     #[inline]
-    pub fn is_accepting(&self, position: Position) -> Result<bool, Error> {
+    pub fn is_accepting(&self, position: ConstraintState) -> Result<bool, Error> {
         match &self.canonical {
             Some(canonical) => Ok(canonical.is_accepting(position.state)),
             None => self.machine().is_accepting(position.state),
         }
     }
 
-    /// Writes the mask of a position over `out`: tokens after which a member is reachable, and the
-    /// end tokens if the text is a member. Words beyond the vocabulary become zero.
+    /// Overwrites `out` with the mask of a state: the tokens after which a string can be completed,
+    /// and the end tokens if the input is in the language. Words beyond the vocabulary become zero.
     ///
     /// # Errors
     ///
-    /// [`Error::Limit`] if the machine would outgrow its limits; `out` is then unspecified.
-    pub fn fill(&self, position: Position, out: &mut MaskWords) -> Result<(), Error> {
+    /// [`Error::Limit`] if the machine exceeds a limit; `out` is then unspecified.
+    pub fn fill(&self, position: ConstraintState, out: &mut MaskWords) -> Result<(), Error> {
         match &self.canonical {
             Some(canonical) => {
                 canonical.fill(&self.keys, (position.state, position.last), out)?;
@@ -283,14 +285,18 @@ impl<K: Keys> StateEpoch<K> {
         self.add_end(position, out)
     }
 
-    /// The same if the mask is stored, which takes less than a microsecond; `false`, and nothing is
-    /// written, if it is not.
+    /// Writes the mask if it is cached, which takes less than a microsecond. Otherwise returns
+    /// `false` and writes nothing.
     ///
     /// # Errors
     ///
     /// As [`StateEpoch::fill`].
     #[inline]
-    pub fn fill_ready(&self, position: Position, out: &mut MaskWords) -> Result<bool, Error> {
+    pub fn fill_ready(
+        &self,
+        position: ConstraintState,
+        out: &mut MaskWords,
+    ) -> Result<bool, Error> {
         match &self.canonical {
             Some(canonical) if canonical.is_ready(position.state) => {
                 canonical.fill(&self.keys, (position.state, position.last), out)?;
@@ -309,26 +315,27 @@ impl<K: Keys> StateEpoch<K> {
     }
 
     #[inline]
-    fn add_end(&self, position: Position, out: &mut MaskWords) -> Result<(), Error> {
+    fn add_end(&self, position: ConstraintState, out: &mut MaskWords) -> Result<(), Error> {
         if self.is_accepting(position)? {
             patch(out, self.vocabulary.end_token_ids(), &[]);
         }
         Ok(())
     }
 
-    /// Corrects the tokens that the key of a state does not answer for.
+    /// Rechecks the tokens that the mask class of a state leaves undecided.
     #[inline]
     fn correct(&self, state: StateId, out: &mut MaskWords) -> Result<(), Error> {
         let unsure = self.unsure_tokens(state);
         if unsure.is_empty() { Ok(()) } else { self.ask_unsure(state, unsure, out) }
     }
 
-    /// Whether there is room for any mask to be stored.
+    /// Returns `true` if the cache has room for any mask.
     pub(crate) fn keeps_masks(&self) -> bool {
         self.memo.has_room_for(4 * self.words())
     }
 
-    /// The tokens that the key of a state, which was asked for, does not answer for.
+    /// Returns the tokens that the mask class of a state leaves undecided. The class must have been
+    /// computed.
     #[inline]
     pub(crate) fn unsure_tokens(&self, state: StateId) -> &[u32] {
         if self.keys.is_unsure(state) {
@@ -359,12 +366,12 @@ impl<K: Keys> StateEpoch<K> {
         Ok(())
     }
 
-    /// Whether one token is allowed, without computing the mask.
+    /// Returns `true` if one token is allowed, without computing the mask.
     ///
     /// # Errors
     ///
     /// As [`StateEpoch::fill`].
-    pub fn allows(&self, position: Position, token_id: u32) -> Result<bool, Error> {
+    pub fn allows(&self, position: ConstraintState, token_id: u32) -> Result<bool, Error> {
         if self.vocabulary.is_end_token(token_id) {
             return self.is_accepting(position);
         }
@@ -377,25 +384,26 @@ impl<K: Keys> StateEpoch<K> {
         }
         match self.read(position, token_id) {
             Ok(_) => Ok(true),
-            Err(Refusal::Failed(error)) => Err(error),
+            Err(AdvanceError::Failed(error)) => Err(error),
             Err(_) => Ok(false),
         }
     }
 
-    /// The machine to look ahead with; none if the machine itself will do.
+    /// Returns the lookahead machine, or `None` if the machine itself serves.
     pub(crate) fn ahead(&self) -> Option<Arc<Ahead<K::Machine>>> {
         self.ahead.of(self.machine())
     }
 
-    /// The language's state at a position.
-    pub fn state(&self, position: Position) -> StateId {
+    /// Returns the language state.
+    pub fn state(&self, position: ConstraintState) -> StateId {
         match &self.canonical {
             Some(canonical) => canonical.machine_state(position.state),
             None => position.state,
         }
     }
 
-    /// Uses the stored mask of a state, which leaves end tokens out.
+    /// Passes the mask of a state, without end tokens, to `use_mask`; computes it if it is not
+    /// cached.
     pub(crate) fn with_mask<R>(
         &self,
         state: StateId,
@@ -421,30 +429,32 @@ impl<K: Keys> StateEpoch<K> {
 
     fn compute(&self, key: KeyId) -> Result<Mask, Error> {
         let (vocabulary, lexical) = (&self.vocabulary, &self.lexical);
-        let (memo, rests) = (&self.memo, &self.rests);
-        self.keys.read(mask_builder::MaskOf { key, vocabulary, lexical, memo, rests })
+        let (memo, continuations) = (&self.memo, &self.continuations);
+        self.keys.read(mask_builder::MaskBuilder { key, vocabulary, lexical, memo, continuations })
     }
 
-    /// Memory in use, in bytes, by part.
-    pub fn sizes(&self) -> Sizes {
+    /// Returns the memory in use by part, in bytes.
+    pub fn sizes(&self) -> MemorySizes {
         let canonical = self.canonical.as_deref();
         let keys_masks = self.keys.mask_bytes();
-        Sizes {
+        MemorySizes {
             machine: self.machine().memory_bytes() + self.ahead.memory_bytes(),
             classes: self.keys.memory_bytes() - keys_masks + self.lexical.memory_bytes(),
-            completions: self.completing.memory_bytes() + self.rests.memory_bytes(),
-            canonical: canonical.map_or(0, Canonical::memory_bytes),
-            masks: self.memo.size().1 + keys_masks + canonical.map_or(0, Canonical::mask_bytes),
+            completions: self.completing.memory_bytes() + self.continuations.memory_bytes(),
+            canonical: canonical.map_or(0, CanonicalMasks::memory_bytes),
+            masks: self.memo.size().1
+                + keys_masks
+                + canonical.map_or(0, CanonicalMasks::mask_bytes),
         }
     }
 
-    /// Number of questions that the masks so far have left open, and answered by yes: whether a
-    /// member can be completed in canonical tokens. None for machines with finitely many states.
+    /// Returns the number of queries that masks left undecided and answered with yes: whether
+    /// canonical tokens can be completed. It is 0 for machines with finitely many states.
     pub fn undecided_count(&self) -> usize {
-        self.canonical.as_deref().map_or(0, Canonical::undecided_count)
+        self.canonical.as_deref().map_or(0, CanonicalMasks::undecided_count)
     }
 
-    /// Number of masks kept.
+    /// Returns the number of cached masks.
     pub fn mask_count(&self) -> usize {
         match &self.canonical {
             Some(canonical) => canonical.mask_count(),

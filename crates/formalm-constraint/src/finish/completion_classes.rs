@@ -1,9 +1,10 @@
-//! Which tokens are completed alike.
+//! Classes of tokens that one string completes.
 //!
-//! Behind each token a text can be another one. What differs mostly does nothing but forbid something
-//! to come again, so a completion is looked for without it, once for all tokens, and those tokens to
-//! which it may be wrong are tried one by one. Nor is a shortest text looked for where one is known
-//! whose bytes are no more than the tokens that are left.
+//! After each token the input differs. Most of the difference can only forbid a repetition, of a
+//! property name or a unique item. So a completion is searched without it, once for all tokens of a
+//! class, and the tokens for which it may be wrong are checked one by one. No search is made if a
+//! completion is known that has at most as many bytes as tokens are left: the shortest one cannot
+//! be longer.
 
 use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
@@ -12,106 +13,121 @@ use formalm_automata::{Error, Machine, Resource, StateId};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Completions;
+use super::FinishSearch;
 use crate::trie_walk;
 
-/// Bytes that are put in front of a completion that repeats something.
-const INSTEAD: &[u8] = b"aAb01_ ";
+/// Bytes inserted before a completion that repeats something. Chosen, not measured.
+const SEPARATING_BYTES: &[u8] = b"aAb01_ ";
 
-/// Completions that others are tried with.
-const LIKELY: usize = 6;
+/// Number of recent completions that are tried first. Chosen, not measured.
+const MAX_RECENT_COMPLETIONS: usize = 6;
 
-/// States that the tokens behind one may lead to: each may take a search.
-const STATES: usize = 1 << 14;
+/// Maximum number of states that the next tokens may lead to; each may need a search. Chosen, not
+/// measured.
+const MAX_NEXT_STATES: usize = 1 << 14;
 
-/// Tokens that one text completes.
-pub(super) struct Part {
+/// Tokens that one string completes.
+pub(super) struct CompletionClass {
     pub(super) state: StateId,
     pub(super) tokens: Vec<u32>,
-    /// Whether it is known to take as few tokens as are left.
+    /// `true` if the completion is known to fit the budget.
     pub(super) fits: bool,
 }
 
-/// Looks for how the tokens behind a state are completed.
-pub(super) struct Parts<'a, M> {
-    pub(super) completions: &'a Completions,
+/// Computes the completion classes of the next tokens.
+pub(super) struct ClassFinder<'a, M> {
+    pub(super) completions: &'a FinishSearch,
     pub(super) machine: &'a M,
     pub(super) vocabulary: &'a Vocabulary,
     pub(super) state: StateId,
-    /// Tokens that are left behind the next one.
+    /// Tokens left after the next one.
     pub(super) left: u32,
-    /// Completions that others may have too, the last that was one in front.
-    pub(super) likely: Vec<Arc<[u8]>>,
+    /// Recent completions that may fit others, the last successful one first.
+    pub(super) recent: Vec<Arc<[u8]>>,
 }
 
-impl<M: Machine> Parts<'_, M> {
-    /// The tokens that may follow, and some that may not, by how they are completed.
-    pub(super) fn find(mut self) -> Result<Vec<Part>, Error> {
+impl<M: Machine> ClassFinder<'_, M> {
+    /// Returns the tokens that may follow, and some that may not, by completion class.
+    pub(super) fn find(mut self) -> Result<Vec<CompletionClass>, Error> {
         let mut known: FxHashMap<u32, usize> = FxHashMap::default();
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<CompletionClass> = Vec::new();
         let from = self.machine.forgetful(self.state)?;
-        let (told_apart, is_finite) = (RefCell::default(), self.machine.is_finite());
-        let alike = |state| {
+        let (distinguished, is_finite) = (RefCell::default(), self.machine.is_finite());
+        let representative = |state| {
             let state = self.machine.forgetful(state)?;
-            let mut told_apart: RefMut<'_, FxHashSet<u32>> = told_apart.borrow_mut();
-            if told_apart.insert(state.number()) && told_apart.len() > STATES && !is_finite {
-                let (needed, allowed) = (told_apart.len() as u64, STATES as u64);
+            let mut distinguished: RefMut<'_, FxHashSet<u32>> = distinguished.borrow_mut();
+            if distinguished.insert(state.number())
+                && distinguished.len() > MAX_NEXT_STATES
+                && !is_finite
+            {
+                let (needed, allowed) = (distinguished.len() as u64, MAX_NEXT_STATES as u64);
                 return Err(Error::Limit { resource: Resource::States, needed, allowed });
             }
             Ok(state)
         };
-        trie_walk::tokens(self.machine, self.vocabulary.trie(), from, alike, |next, tokens| {
-            let at = *known.entry(next.number()).or_insert(parts.len());
-            if at == parts.len() {
-                parts.push(Part { state: next, tokens: Vec::new(), fits: false });
-            }
-            parts[at].tokens.extend_from_slice(tokens);
-        })?;
+        trie_walk::tokens(
+            self.machine,
+            self.vocabulary.trie(),
+            from,
+            representative,
+            |next, tokens| {
+                let at = *known.entry(next.number()).or_insert(parts.len());
+                if at == parts.len() {
+                    parts.push(CompletionClass { state: next, tokens: Vec::new(), fits: false });
+                }
+                parts[at].tokens.extend_from_slice(tokens);
+            },
+        )?;
         if is_finite {
             return Ok(parts);
         }
-        let mut alone = Vec::new();
+        let mut single_tokens = Vec::new();
         for part in &mut parts {
             if let Some(text) = self.complete(part)? {
-                self.take_out(part, &text, &mut alone)?;
+                self.split_repeating(part, &text, &mut single_tokens)?;
             }
         }
-        parts.append(&mut alone);
+        parts.append(&mut single_tokens);
         Ok(parts)
     }
 
-    /// A text that completes a state, if one is found, and whether it fits.
-    fn complete(&mut self, part: &mut Part) -> Result<Option<Arc<[u8]>>, Error> {
+    /// Returns a string that completes a state, if one is found, and records whether it fits.
+    fn complete(&mut self, part: &mut CompletionClass) -> Result<Option<Arc<[u8]>>, Error> {
         let (completions, left) = (self.completions, self.left);
         let known = completions.known(part.state);
         if known.is_none() && self.has_all_bytes() {
-            for at in 0..self.likely.len() {
-                let text = &self.likely[at];
+            for at in 0..self.recent.len() {
+                let text = &self.recent[at];
                 if text.len() <= left as usize && self.machine.is_completed(part.state, text)? {
-                    self.likely[..=at].rotate_right(1);
+                    self.recent[..=at].rotate_right(1);
                     part.fits = true;
-                    return Ok(Some(Arc::clone(&self.likely[0])));
+                    return Ok(Some(Arc::clone(&self.recent[0])));
                 }
             }
         }
-        let spelled = match known {
+        let shortest_string = match known {
             Some(known) => known,
-            None => completions.spelled(self.machine, self.vocabulary, part.state)?,
+            None => completions.shortest_string(self.machine, self.vocabulary, part.state)?,
         };
-        let Some(spelled) = spelled else { return Ok(None) };
-        part.fits = spelled.is_within(left);
-        if !self.likely.contains(&spelled.text) {
-            self.likely.truncate(LIKELY - 1);
-            self.likely.insert(0, Arc::clone(&spelled.text));
+        let Some(shortest_string) = shortest_string else { return Ok(None) };
+        part.fits = shortest_string.is_within(left);
+        if !self.recent.contains(&shortest_string.text) {
+            self.recent.truncate(MAX_RECENT_COMPLETIONS - 1);
+            self.recent.insert(0, Arc::clone(&shortest_string.text));
         }
-        Ok(Some(spelled.text))
+        Ok(Some(shortest_string.text))
     }
 
-    /// Takes those tokens out that a text does not complete, since something is there twice.
-    fn take_out(&self, part: &mut Part, text: &[u8], alone: &mut Vec<Part>) -> Result<(), Error> {
+    /// Separates the tokens that `text` does not complete because it repeats something.
+    fn split_repeating(
+        &self,
+        part: &mut CompletionClass,
+        text: &[u8],
+        single_tokens: &mut Vec<CompletionClass>,
+    ) -> Result<(), Error> {
         let doubts = self.machine.doubts(Some(self.state), part.state, text)?;
-        let unsure = self.completions.unsure(self.machine, self.vocabulary);
-        let is_unsure = |token: &u32| unsure.binary_search(token).is_ok();
+        let recheck_tokens = self.completions.recheck_tokens(self.machine, self.vocabulary);
+        let is_unsure = |token: &u32| recheck_tokens.binary_search(token).is_ok();
         if doubts.is_none() && !part.tokens.iter().any(is_unsure) {
             return Ok(());
         }
@@ -122,32 +138,37 @@ impl<M: Machine> Parts<'_, M> {
             if !is_doubtful || self.machine.is_completed(self.state, &[bytes, text].concat())? {
                 completed.push(token);
             } else {
-                alone.extend(self.alone(token, bytes, text)?);
+                single_tokens.extend(self.single_tokens(token, bytes, text)?);
             }
         }
         part.tokens = completed;
         Ok(())
     }
 
-    /// Such a token, if it is viable.
-    fn alone(&self, token: u32, bytes: &[u8], text: &[u8]) -> Result<Option<Part>, Error> {
+    /// Returns the class of such a single token, if it is viable.
+    fn single_tokens(
+        &self,
+        token: u32,
+        bytes: &[u8],
+        text: &[u8],
+    ) -> Result<Option<CompletionClass>, Error> {
         let (machine, tokens) = (self.machine, vec![token]);
         if text.len() < self.left as usize && self.has_all_bytes() {
-            for &byte in INSTEAD {
+            for &byte in SEPARATING_BYTES {
                 if machine.is_completed(self.state, &[bytes, &[byte], text].concat())? {
-                    return Ok(Some(Part { state: self.state, tokens, fits: true }));
+                    return Ok(Some(CompletionClass { state: self.state, tokens, fits: true }));
                 }
             }
         }
         let Ok(next) = machine.walk(self.state, bytes)? else { return Ok(None) };
         let state = machine.completes_as(next)?;
-        let spelled = self.completions.spelled(machine, self.vocabulary, state)?;
-        let fits = spelled.is_some_and(|one| one.is_within(self.left));
-        Ok(Some(Part { state, tokens, fits }))
+        let shortest_string = self.completions.shortest_string(machine, self.vocabulary, state)?;
+        let fits = shortest_string.is_some_and(|one| one.is_within(self.left));
+        Ok(Some(CompletionClass { state, tokens, fits }))
     }
 
-    /// Whether every text can be spelled in as many tokens as it has bytes. A shortest text has no
-    /// more than any other, so it takes no more tokens than these.
+    /// Returns `true` if every string can be spelled with one token per byte. A shortest string has
+    /// no more bytes than any other, so it takes no more tokens than these.
     fn has_all_bytes(&self) -> bool {
         let trie = self.vocabulary.trie();
         let is_token = |node| !trie.tokens_at(node).is_empty();

@@ -1,8 +1,8 @@
-//! The fewest tokens that complete a text.
+//! Shortest completions in tokens, for masks with `finish=True`.
 //!
-//! A breadth-first search over states finds them. Machines with a stack have no end of states: there
-//! the shortest text, spelled in the fewest tokens, is a completion that is known at once, and texts
-//! that are longer and take fewer tokens are looked for where that takes little.
+//! A breadth-first search over states finds them. Machines with a stack have infinitely many
+//! states: there the shortest string, spelled in the fewest tokens, is a completion known at once.
+//! Longer strings that take fewer tokens are searched for only if that is cheap.
 
 mod completion_classes;
 
@@ -13,79 +13,79 @@ use formalm_automata::{Error, Lock, Machine, SetOnce, StateId};
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::completion_classes::{Part, Parts};
+use self::completion_classes::{ClassFinder, CompletionClass};
 use crate::mask::{MaskWords, has, patch};
 use crate::trie_walk;
 
 /// The states that one token leads to, each with such a token.
-type Successors = Arc<[(StateId, u32)]>;
+type TokenSuccessors = Arc<[(StateId, u32)]>;
 
-/// Lists of successors kept; a walk of the whole vocabulary makes one again.
-const KEPT: usize = 4096;
+/// Maximum number of cached successor lists. A walk over the whole vocabulary rebuilds one. Chosen,
+/// not measured.
+const MAX_CACHED_SUCCESSORS: usize = 4096;
 
-/// Nodes of the vocabulary that searches for one answer walk along; with more, the shortest text
-/// counts. Each may be a state more.
-const NODES: usize = 100_000;
+/// Work limit of the searches for one answer, in trie nodes walked; beyond it the shortest string
+/// counts. Each node may create a state. Chosen, not measured.
+const MAX_SEARCH_NODES: usize = 100_000;
 
-/// What was learnt about completions.
+/// Caches of completions.
 #[derive(Debug, Default)]
-pub(crate) struct Completions {
-    successors: Lock<FxHashMap<u32, Successors>>,
-    /// Per state: its shortest text; `None` where finding it exceeds a limit.
-    spelled: Lock<FxHashMap<u32, Option<Spelled>>>,
-    /// Per state of a machine without a stack: tokens of its shortest completion if `Ok`, or more
-    /// than so many if `Err`.
+pub(crate) struct FinishSearch {
+    successors: Lock<FxHashMap<u32, TokenSuccessors>>,
+    /// Per state, its shortest string; `None` if finding it exceeds a limit.
+    shortest_string: Lock<FxHashMap<u32, Option<ShortestString>>>,
+    /// Per state of a machine without a stack, the number of tokens of its shortest completion
+    /// (`Ok`) or a strict lower bound (`Err`).
     costs: Lock<FxHashMap<u32, Result<u32, u32>>>,
-    /// Tokens that are read from the state itself.
-    unsure: SetOnce<Vec<u32>>,
+    /// Tokens that must be read from the concrete state.
+    recheck_tokens: SetOnce<Vec<u32>>,
     has_all_bytes: SetOnce<bool>,
-    /// States that tokens are left out for leading to, as no text was found in time that completes
-    /// them.
+    /// States whose completion search exceeded a limit. Tokens that lead to them are masked out.
     given_up: Lock<FxHashSet<u32>>,
 }
 
-/// A shortest text.
+/// A shortest string.
 #[derive(Clone, Debug)]
-struct Spelled {
+struct ShortestString {
     text: Arc<[u8]>,
-    /// The fewest tokens that spell it; `None` if none do.
+    /// The fewest tokens that spell it; `None` if no tokens do.
     count: Option<u32>,
 }
 
-impl Spelled {
+impl ShortestString {
     fn is_within(&self, tokens: u32) -> bool {
         self.count.is_some_and(|count| count <= tokens)
     }
 }
 
-/// What a search along tokens found.
-enum Found {
+/// The result of a search along tokens.
+enum SearchResult {
     Path(Vec<u32>),
-    /// There is none of so few tokens.
-    Nothing,
-    /// It would have taken long.
-    Unknown,
+    /// There is no completion within the limit.
+    NotWithinLimit,
+    /// The search exceeded its work limit.
+    WorkLimit,
 }
 
-impl Completions {
-    /// Memory in use, in bytes.
+impl FinishSearch {
+    /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         fn locked<T>(table: &Lock<T>) -> MutexGuard<'_, T> {
             table.lock()
         }
         let successors = locked(&self.successors);
-        let spelled = locked(&self.spelled);
+        let shortest_string = locked(&self.shortest_string);
         let lists: usize = successors.values().map(|list| size_of_val(&**list)).sum();
-        let texts: usize = spelled.values().flatten().map(|one| one.text.len()).sum();
+        let texts: usize = shortest_string.values().flatten().map(|one| one.text.len()).sum();
         let entries = successors.capacity() * 24
-            + spelled.capacity() * 40
+            + shortest_string.capacity() * 40
             + locked(&self.costs).capacity() * 16
             + locked(&self.given_up).capacity() * 5;
         entries + lists + texts
     }
 
-    /// A token sequence from `state` to a member, of at most `limit` tokens: the fewest, or where
-    /// finding them takes long those of the shortest text.
+    /// Returns a token sequence of at most `limit` tokens from `state` to acceptance: a shortest
+    /// one or, if finding it is expensive, that of the shortest string.
     pub(crate) fn shortest(
         &self,
         machine: &impl Machine,
@@ -93,22 +93,28 @@ impl Completions {
         state: StateId,
         limit: u32,
     ) -> Result<Option<Vec<u32>>, Error> {
-        match self.search(machine, vocabulary, machine.completes_as(state)?, limit, NODES)? {
-            Found::Path(path) => Ok(Some(path)),
-            Found::Nothing => Ok(None),
-            Found::Unknown => {
-                let path = fewest(vocabulary.trie(), &machine.shortest(state)?);
+        match self.search(
+            machine,
+            vocabulary,
+            machine.completes_as(state)?,
+            limit,
+            MAX_SEARCH_NODES,
+        )? {
+            SearchResult::Path(path) => Ok(Some(path)),
+            SearchResult::NotWithinLimit => Ok(None),
+            SearchResult::WorkLimit => {
+                let path = fewest_tokens(vocabulary.trie(), &machine.shortest(state)?);
                 Ok(path.filter(|path| path.len() <= limit as usize))
             }
         }
     }
 
-    /// How many states were given up: tokens that lead there are left out of what fits a budget.
+    /// Returns the number of states whose search gave up; tokens that lead there are masked out.
     pub(crate) fn given_up_count(&self) -> usize {
         self.given_up.lock().len()
     }
 
-    /// Whether a state has a completion of at most `limit` tokens, by [`Completions::shortest`].
+    /// Returns `true` if [`FinishSearch::shortest`] finds a completion of at most `limit` tokens.
     pub(crate) fn fits(
         &self,
         machine: &impl Machine,
@@ -117,14 +123,15 @@ impl Completions {
         limit: u32,
     ) -> Result<bool, Error> {
         let state = machine.completes_as(state)?;
-        if self.spelled(machine, vocabulary, state)?.is_some_and(|one| one.is_within(limit)) {
+        if self.shortest_string(machine, vocabulary, state)?.is_some_and(|one| one.is_within(limit))
+        {
             return Ok(true);
         }
-        self.reaches(machine, vocabulary, state, limit, NODES)
+        self.completes_within(machine, vocabulary, state, limit, MAX_SEARCH_NODES)
     }
 
-    /// Clears the tokens after which no member is left within `budget` tokens, the token among
-    /// them; end tokens are left alone.
+    /// Clears the tokens after which no string can be completed within `budget` tokens, that token
+    /// included. End tokens are left alone.
     pub(crate) fn restrict(
         &self,
         machine: &impl Machine,
@@ -140,10 +147,10 @@ impl Completions {
             patch(words, &ends, &[]);
             return Ok(());
         };
-        let likely = Vec::new();
-        let parts = Parts { completions: self, machine, vocabulary, state, left, likely };
+        let recent = Vec::new();
+        let parts = ClassFinder { completions: self, machine, vocabulary, state, left, recent };
         let mut parts = parts.find()?;
-        self.look_further(machine, vocabulary, (state, left), &mut parts)?;
+        self.search_longer_strings(machine, vocabulary, (state, left), &mut parts)?;
         for part in parts.iter().filter(|part| !part.fits) {
             if matches!(self.known(part.state), Some(None))
                 && part.tokens.iter().any(|&token| has(words, token))
@@ -155,9 +162,10 @@ impl Completions {
         }
         let mut fitting = parts.iter().filter(|part| part.fits).flat_map(|part| &part.tokens);
         if !fitting.any(|&token| has(words, token)) {
-            // A longer text was found before, or there is none.
+            // Either a longer string was found before, or none exists.
             let here = machine.completes_as(state)?;
-            if let Found::Path(path) = self.search(machine, vocabulary, here, budget, NODES)?
+            if let SearchResult::Path(path) =
+                self.search(machine, vocabulary, here, budget, MAX_SEARCH_NODES)?
                 && let Some(&first) = path.first()
             {
                 patch(words, &[first], &[]);
@@ -166,27 +174,28 @@ impl Completions {
         Ok(())
     }
 
-    /// Looks at texts that are not the shortest, where that is soon done.
-    fn look_further(
+    /// Searches strings that are not the shortest, if that is cheap.
+    fn search_longer_strings(
         &self,
         machine: &impl Machine,
         vocabulary: &Vocabulary,
         (state, left): (StateId, u32),
-        parts: &mut Vec<Part>,
+        parts: &mut Vec<CompletionClass>,
     ) -> Result<(), Error> {
-        let most = NODES / vocabulary.trie().nodes().len().max(1);
+        let most = MAX_SEARCH_NODES / vocabulary.trie().nodes().len().max(1);
         let open = parts.iter().filter(|part| !part.fits).count();
         if machine.is_finite() {
             for part in parts {
-                part.fits = self.reaches(machine, vocabulary, part.state, left, NODES)?;
+                part.fits =
+                    self.completes_within(machine, vocabulary, part.state, left, MAX_SEARCH_NODES)?;
             }
             return Ok(());
         }
         if open == 0 || open > most {
             return Ok(());
         }
-        // These searches tell apart all that differs.
-        let mut all: Vec<Part> = Vec::new();
+        // These searches distinguish all states that differ.
+        let mut all: Vec<CompletionClass> = Vec::new();
         let mut known: FxHashMap<u32, usize> = FxHashMap::default();
         for &token in parts.iter().filter(|part| !part.fits).flat_map(|part| &part.tokens) {
             let bytes = vocabulary.token_bytes(token).unwrap_or_default();
@@ -194,16 +203,16 @@ impl Completions {
             let next = machine.completes_as(next)?;
             let at = *known.entry(next.number()).or_insert(all.len());
             if at == all.len() {
-                all.push(Part { state: next, tokens: Vec::new(), fits: false });
+                all.push(CompletionClass { state: next, tokens: Vec::new(), fits: false });
             }
             all[at].tokens.push(token);
             if all.len() > most {
                 return Ok(());
             }
         }
-        let share = NODES / all.len().max(1);
+        let share = MAX_SEARCH_NODES / all.len().max(1);
         for part in &mut all {
-            part.fits = self.reaches(machine, vocabulary, part.state, left, share)?;
+            part.fits = self.completes_within(machine, vocabulary, part.state, left, share)?;
         }
         // Tokens that are not viable are in no mask.
         parts.retain(|part| part.fits);
@@ -211,9 +220,9 @@ impl Completions {
         Ok(())
     }
 
-    /// Whether a search finds a completion of at most `limit` tokens. What it costs is remembered
-    /// where every search comes to an end: elsewhere an answer would depend on those before.
-    fn reaches(
+    /// Returns `true` if a search finds a completion of at most `limit` tokens. The cost is cached
+    /// only if every search terminates; otherwise an answer would depend on earlier ones.
+    fn completes_within(
         &self,
         machine: &impl Machine,
         vocabulary: &Vocabulary,
@@ -230,16 +239,16 @@ impl Completions {
         let found = self.search(machine, vocabulary, state, limit, most)?;
         if machine.is_finite() {
             let cost = match &found {
-                Found::Path(path) => Ok(path.len() as u32),
+                SearchResult::Path(path) => Ok(path.len() as u32),
                 _ => Err(limit),
             };
-            keep(&mut costs(), 64 * KEPT, state, cost);
+            keep(&mut costs(), 64 * MAX_CACHED_SUCCESSORS, state, cost);
         }
-        Ok(matches!(found, Found::Path(_)))
+        Ok(matches!(found, SearchResult::Path(_)))
     }
 
-    /// Breadth first over states. The searches of one generation start from states that follow
-    /// each other, so they meet the same states again and their walks are kept.
+    /// Breadth-first search over states. The searches of one epoch start from consecutive states,
+    /// so they visit the same states again, and their walks are cached.
     fn search(
         &self,
         machine: &impl Machine,
@@ -247,29 +256,29 @@ impl Completions {
         state: StateId,
         limit: u32,
         most: usize,
-    ) -> Result<Found, Error> {
-        let mut came = vec![(state, 0usize, 0u32)];
+    ) -> Result<SearchResult, Error> {
+        let mut visited = vec![(state, 0usize, 0u32)];
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.number()]);
         let (mut layer, mut depth, mut nodes) = (0, 0, 0);
         loop {
             check_deadline()?;
-            for at in layer..came.len() {
-                if machine.is_accepting(came[at].0)? {
-                    return Ok(Found::Path(trace(&came, at)));
+            for at in layer..visited.len() {
+                if machine.is_accepting(visited[at].0)? {
+                    return Ok(SearchResult::Path(trace(&visited, at)));
                 }
             }
-            let end = came.len();
+            let end = visited.len();
             if layer == end || depth == limit {
-                return Ok(Found::Nothing);
+                return Ok(SearchResult::NotWithinLimit);
             }
             for at in layer..end {
                 nodes += vocabulary.trie().nodes().len();
                 if nodes > most && !machine.is_finite() {
-                    return Ok(Found::Unknown);
+                    return Ok(SearchResult::WorkLimit);
                 }
-                for &(next, token) in &*self.successors(machine, vocabulary, came[at].0)? {
+                for &(next, token) in &*self.successors(machine, vocabulary, visited[at].0)? {
                     if seen.insert(next.number()) {
-                        came.push((next, at, token));
+                        visited.push((next, at, token));
                     }
                 }
             }
@@ -278,35 +287,35 @@ impl Completions {
         }
     }
 
-    /// The shortest text, where that is to be known before any search.
-    fn spelled(
+    /// Returns the shortest string, if it is to be known before any search.
+    fn shortest_string(
         &self,
         machine: &impl Machine,
         vocabulary: &Vocabulary,
         state: StateId,
-    ) -> Result<Option<Spelled>, Error> {
+    ) -> Result<Option<ShortestString>, Error> {
         if machine.is_finite() {
             return Ok(None);
         }
         if let Some(known) = self.known(state) {
             return Ok(known);
         }
-        let spelled = match machine.shortest(state) {
+        let shortest_string = match machine.shortest(state) {
             Ok(text) => {
-                let count = fewest(vocabulary.trie(), &text).map(|path| path.len() as u32);
-                Some(Spelled { text: text.into(), count })
+                let count = fewest_tokens(vocabulary.trie(), &text).map(|path| path.len() as u32);
+                Some(ShortestString { text: text.into(), count })
             }
             Err(Error::Limit { .. }) => None,
             Err(error) => return Err(error),
         };
-        let mut kept = self.spelled.lock();
-        keep(&mut kept, 4 * KEPT, state, spelled.clone());
-        Ok(spelled)
+        let mut kept = self.shortest_string.lock();
+        keep(&mut kept, 4 * MAX_CACHED_SUCCESSORS, state, shortest_string.clone());
+        Ok(shortest_string)
     }
 
-    /// The shortest text, if it was asked for before.
-    fn known(&self, state: StateId) -> Option<Option<Spelled>> {
-        let kept = self.spelled.lock();
+    /// Returns the shortest string, if it is cached.
+    fn known(&self, state: StateId) -> Option<Option<ShortestString>> {
+        let kept = self.shortest_string.lock();
         kept.get(&state.number()).cloned()
     }
 
@@ -315,7 +324,7 @@ impl Completions {
         machine: &impl Machine,
         vocabulary: &Vocabulary,
         state: StateId,
-    ) -> Result<Successors, Error> {
+    ) -> Result<TokenSuccessors, Error> {
         let kept = || self.successors.lock();
         if let Some(list) = kept().get(&state.number()) {
             return Ok(Arc::clone(list));
@@ -327,12 +336,12 @@ impl Completions {
                 list.push((next, tokens[0]));
             }
         })?;
-        let list: Successors = list.into();
-        keep(&mut kept(), KEPT, state, Arc::clone(&list));
+        let list: TokenSuccessors = list.into();
+        keep(&mut kept(), MAX_CACHED_SUCCESSORS, state, Arc::clone(&list));
         Ok(list)
     }
 
-    /// The tokens that may follow, with how the text is completed behind them.
+    /// Passes the tokens that may follow to `emit`, grouped by completion-equivalent state.
     fn each(
         &self,
         machine: &impl Machine,
@@ -341,26 +350,26 @@ impl Completions {
         mut emit: impl FnMut(StateId, &[u32]),
     ) -> Result<(), Error> {
         let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
-        let unsure = self.unsure(machine, vocabulary);
-        let alike = |state| machine.completes_as(state);
-        trie_walk::tokens(machine, vocabulary.trie(), state, alike, |next, tokens| {
-            for tokens in tokens.split(|token| unsure.binary_search(token).is_ok()) {
+        let recheck_tokens = self.recheck_tokens(machine, vocabulary);
+        let representative = |state| machine.completes_as(state);
+        trie_walk::tokens(machine, vocabulary.trie(), state, representative, |next, tokens| {
+            for tokens in tokens.split(|token| recheck_tokens.binary_search(token).is_ok()) {
                 if !tokens.is_empty() {
                     emit(next, tokens);
                 }
             }
         })?;
-        for &token in unsure {
+        for &token in recheck_tokens {
             if let Ok(next) = machine.walk(state, bytes(token))? {
-                emit(alike(next)?, &[token]);
+                emit(representative(next)?, &[token]);
             }
         }
         Ok(())
     }
 
-    /// Tokens that have to be read from a state itself, sorted.
-    fn unsure(&self, machine: &impl Machine, vocabulary: &Vocabulary) -> &[u32] {
-        self.unsure.get_or_init(|| {
+    /// Returns the tokens that must be read from the concrete state, sorted.
+    fn recheck_tokens(&self, machine: &impl Machine, vocabulary: &Vocabulary) -> &[u32] {
+        self.recheck_tokens.get_or_init(|| {
             let all = 0..vocabulary.len() as u32;
             let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
             all.filter(|&token| machine.is_unsure(bytes(token))).collect()
@@ -368,7 +377,7 @@ impl Completions {
     }
 }
 
-/// Remembers something of a state; of so many, all are forgotten.
+/// Inserts into a cache that is cleared when it reaches `most` entries.
 fn keep<T>(kept: &mut FxHashMap<u32, T>, most: usize, state: StateId, what: T) {
     if kept.len() >= most {
         kept.clear();
@@ -376,9 +385,9 @@ fn keep<T>(kept: &mut FxHashMap<u32, T>, most: usize, state: StateId, what: T) {
     kept.insert(state.number(), what);
 }
 
-/// The fewest tokens that spell a text.
-fn fewest(trie: &TokenTrie, text: &[u8]) -> Option<Vec<u32>> {
-    // By how much of the text is spelled: tokens so far, and the last of them with where it began.
+/// Returns the fewest tokens that spell a string.
+fn fewest_tokens(trie: &TokenTrie, text: &[u8]) -> Option<Vec<u32>> {
+    // Per length of the prefix: the number of tokens, and the last of them with its start.
     let mut best: Vec<Option<(u32, usize, u32)>> = vec![None; text.len() + 1];
     best[0] = Some((0, 0, 0));
     for start in 0..text.len() {
@@ -404,12 +413,12 @@ fn fewest(trie: &TokenTrie, text: &[u8]) -> Option<Vec<u32>> {
     Some(path)
 }
 
-/// Tokens on the way to entry `at` of a breadth-first search.
-fn trace(came: &[(StateId, usize, u32)], mut at: usize) -> Vec<u32> {
+/// Returns the tokens on the path to entry `at` of a breadth-first search.
+fn trace(visited: &[(StateId, usize, u32)], mut at: usize) -> Vec<u32> {
     let mut path = Vec::new();
     while at != 0 {
-        path.push(came[at].2);
-        at = came[at].1;
+        path.push(visited[at].2);
+        at = visited[at].1;
     }
     path.reverse();
     path

@@ -1,8 +1,10 @@
-//! Masks inside of strings of JSON whose texts have more states than are worth keeping.
+//! Masks inside JSON strings that custom recognizers read, whose states are too many to cache by
+//! state.
 //!
-//! Such states are dropped with the look ahead that met them, so nothing can be kept by them. But
-//! most texts are read from them as from one of a few, which have names ([`Like`]). What tokens do
-//! from those is kept beside the vocabulary; the tokens that are not read alike are read.
+//! Such states are dropped with the lookahead that visited them, so nothing can be cached by state.
+//! But most inputs are read from them as from one of a few *named* states (an equivalence class
+//! with exceptions). Masks of the named states are cached with the vocabulary; the exceptional
+//! tokens are read from the state itself.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -14,90 +16,92 @@ use formalm_automata::{
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::json_string::length::Rests;
-use crate::json_string::regular::spelled;
-use crate::lexical::Lexical;
+use crate::json_string::length::QuoteContinuations;
+use crate::json_string::regular::walk_escaped;
+use crate::lexical::LexicalMasks;
 use crate::mask::{MaskWords, patch};
-use crate::mask_builder::MaskOf;
-use crate::mask_cache::Memo;
+use crate::mask_builder::MaskBuilder;
+use crate::mask_cache::MaskCache;
 use crate::prefix_sharing::read_in_order;
-use crate::trie_walk::Walk;
+use crate::trie_walk::TrieWalk;
 
-/// States whose tokens are kept, and sets of characters; with more they are found anew.
-const KEPT: usize = 128;
+/// Maximum number of cached named states and of cached character sets. Chosen, not measured.
+const MAX_CACHED: usize = 128;
 
-/// A state with a name of a recognizer, by its place in memory.
-type Which = (usize, Escapes, String);
+/// A named state of a recognizer, with the recognizer's address.
+type NamedState = (usize, Escapes, String);
 
-/// What tokens do from states with names.
+/// Cache of masks of named states.
 #[derive(Debug, Default)]
-pub(crate) struct Endless(Lock<Tables>);
+pub(crate) struct CustomStringMasks(Lock<CustomStringTables>);
 
 #[derive(Debug, Default)]
-struct Tables {
-    /// Tokens without escapes after which the text goes on. Recognizers live as long as they are
-    /// listed.
-    inside: FxHashMap<Which, (Arc<dyn Recognizer>, Arc<MaskWords>)>,
-    /// Tokens that have one of some characters, in the order of their bytes.
-    having: FxHashMap<u128, Arc<[u32]>>,
+struct CustomStringTables {
+    /// Unescaped tokens that continue the string. A recognizer lives as long as its entry, so its
+    /// address stays unique.
+    continuing: FxHashMap<NamedState, (Arc<dyn Recognizer>, Arc<MaskWords>)>,
+    /// Tokens that contain one of some characters, in byte order.
+    containing: FxHashMap<u128, Arc<[u32]>>,
 }
 
-/// Tokens after which a text goes on.
-pub(crate) fn inside(
-    kept: &Endless,
+/// Returns the bitmask of the tokens that continue the string.
+pub(crate) fn continuing(
+    kept: &CustomStringMasks,
     vocabulary: &Vocabulary,
     (text, (recognizer, like)): (&InText, &Like),
 ) -> Result<Vec<u32>, Error> {
     let strings = vocabulary.json_string_tokens(text.escapes);
-    let which = (Arc::as_ptr(recognizer).addr(), text.escapes, like.name.clone());
-    let known = kept.lock().inside.get(&which).map(|known| Arc::clone(&known.1));
+    let named = (Arc::as_ptr(recognizer).addr(), text.escapes, like.name.clone());
+    let known = kept.lock().continuing.get(&named).map(|known| Arc::clone(&known.1));
     let base = match known {
         Some(known) => known,
         None => {
-            let base: Arc<MaskWords> = plain(vocabulary, strings, (text, like.state))?.into();
-            let inside = &mut kept.lock().inside;
-            if inside.len() == KEPT {
-                inside.clear();
+            let base: Arc<MaskWords> =
+                unescaped_tokens(vocabulary, strings, (text, like.state))?.into();
+            let continuing = &mut kept.lock().continuing;
+            if continuing.len() == MAX_CACHED {
+                continuing.clear();
             }
-            inside.insert(which, (Arc::clone(recognizer), Arc::clone(&base)));
+            continuing.insert(named, (Arc::clone(recognizer), Arc::clone(&base)));
             base
         }
     };
     let mut words = base.to_vec();
-    read_others(kept, vocabulary, (text, like), &mut words)?;
+    read_exceptions(kept, vocabulary, (text, like), &mut words)?;
     words
         .iter_mut()
         .zip(&**strings.continuing_unescaped())
-        .for_each(|(word, plain)| *word &= plain);
+        .for_each(|(word, unescaped_tokens)| *word &= unescaped_tokens);
     let step = |state: StateId, byte: u8| text.machine.step(state, byte);
     let start = (text.state, text.escapes);
-    spelled(strings.escaped_nodes(), start, &step, &mut |_, spelling, _| {
+    walk_escaped(strings.escaped_nodes(), start, &step, &mut |_, spelling, _| {
         patch(&mut words, strings.escaped_tokens(spelling), &[]);
     })?;
     Ok(words)
 }
 
-/// Tokens without escapes after which a text goes on from a state.
-fn plain(
+/// Returns the unescaped tokens that continue the string from a state.
+fn unescaped_tokens(
     vocabulary: &Vocabulary,
     strings: &JsonStringTokens,
     (text, state): (&InText, StateId),
 ) -> Result<Vec<u32>, Error> {
     let keys = Viability::new(Arc::clone(&text.machine), vocabulary.longest_token_bytes());
-    let (lexical, memo, rests) = (&Lexical::default(), &Memo::new(0), &Rests::default());
-    let mask = MaskOf { key: keys.key(state)?, vocabulary, lexical, memo, rests };
+    let (lexical, memo, continuations) =
+        (&LexicalMasks::default(), &MaskCache::new(0), &QuoteContinuations::default());
+    let mask = MaskBuilder { key: keys.key(state)?, vocabulary, lexical, memo, continuations };
     let mut words = vec![0; strings.continuing_unescaped().len()];
     keys.read(mask)?.fill(&mut words);
     words
         .iter_mut()
         .zip(&**strings.continuing_unescaped())
-        .for_each(|(word, plain)| *word &= plain);
+        .for_each(|(word, unescaped_tokens)| *word &= unescaped_tokens);
     Ok(words)
 }
 
-/// Reads the tokens that are not read alike.
-fn read_others(
-    kept: &Endless,
+/// Reads the tokens for which the state differs from the named one.
+fn read_exceptions(
+    kept: &CustomStringMasks,
     vocabulary: &Vocabulary,
     (text, like): (&InText, &Resemblance<StateId>),
     words: &mut MaskWords,
@@ -110,13 +114,14 @@ fn read_others(
         patch(words, &[], trie.tokens_below(root));
         if let Some(next) = machine.step(text.state, byte)? {
             let next = KeyId::from_number(next.number());
-            Walk::new(&keys, trie).subtree(root, next, &mut |tokens| patch(words, tokens, &[]))?;
+            TrieWalk::new(&keys, trie)
+                .subtree(root, next, &mut |tokens| patch(words, tokens, &[]))?;
         }
     }
-    let having = kept.having(vocabulary, like.anywhere);
+    let containing = kept.containing(vocabulary, like.anywhere);
     let step = |state: StateId, byte: u8| machine.step(state, byte);
-    let having = having.iter().copied();
-    read_in_order(vocabulary, having, text.state, &step, &mut |token, is_viable| {
+    let containing = containing.iter().copied();
+    read_in_order(vocabulary, containing, text.state, &step, &mut |token, is_viable| {
         set(words, token, is_viable);
     })?;
     let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
@@ -132,37 +137,38 @@ fn set(words: &mut MaskWords, token: u32, is_viable: bool) {
     patch(words, add, remove);
 }
 
-impl Endless {
-    fn lock(&self) -> MutexGuard<'_, Tables> {
+impl CustomStringMasks {
+    fn lock(&self) -> MutexGuard<'_, CustomStringTables> {
         self.0.lock()
     }
 
-    /// Tokens that have one of some characters.
-    fn having(&self, vocabulary: &Vocabulary, characters: u128) -> Arc<[u32]> {
+    /// Returns the tokens that contain one of some characters.
+    fn containing(&self, vocabulary: &Vocabulary, characters: u128) -> Arc<[u32]> {
         if characters == 0 {
             return Arc::default();
         }
-        let having = &mut self.lock().having;
-        if let Some(known) = having.get(&characters) {
+        let containing = &mut self.lock().containing;
+        if let Some(known) = containing.get(&characters) {
             return Arc::clone(known);
         }
-        if having.len() == KEPT {
-            having.clear();
+        if containing.len() == MAX_CACHED {
+            containing.clear();
         }
         let has = |byte: &u8| byte.is_ascii() && characters >> byte & 1 != 0;
         let order = vocabulary.trie().order().iter().copied();
         let found: Arc<[u32]> = order
             .filter(|&token| vocabulary.token_bytes(token).is_some_and(|one| one.iter().any(has)))
             .collect();
-        having.insert(characters, Arc::clone(&found));
+        containing.insert(characters, Arc::clone(&found));
         found
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let Tables { inside, having } = &*self.lock();
-        let inside = inside.iter().map(|(which, (_, words))| 4 * words.len() + which.2.len() + 100);
-        let having = having.values().map(|tokens| 4 * tokens.len() + 50);
-        inside.sum::<usize>() + having.sum::<usize>()
+        let CustomStringTables { continuing, containing } = &*self.lock();
+        let continuing =
+            continuing.iter().map(|(named, (_, words))| 4 * words.len() + named.2.len() + 100);
+        let containing = containing.values().map(|tokens| 4 * tokens.len() + 50);
+        continuing.sum::<usize>() + containing.sum::<usize>()
     }
 }

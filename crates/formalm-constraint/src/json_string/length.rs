@@ -1,4 +1,4 @@
-//! Masks inside of strings of JSON, where at most the number of characters matters.
+//! Masks inside JSON strings of which at most the length is constrained.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use formalm_automata::{Error, KeyId, Lock, Repetition, Steps};
 use formalm_vocabulary::{ClosingToken, EndingToken, JsonStringTokens};
 use rustc_hash::FxHashMap;
 
-use crate::json_value::{Table, Values};
+use crate::json_value::{TokenTable, ValueMasks};
 use crate::mask::Mask;
 use crate::trie_strings::{self, read};
 
-/// Keys whose rests are kept; with more they are found anew.
-const RESTS: usize = 4096;
+/// Maximum number of mask classes with cached viable suffixes. Chosen, not measured.
+const MAX_CACHED_CLASSES: usize = 4096;
 
-/// Rests that are viable behind the quote of a string.
+/// The suffixes that are viable after the closing quote of a string.
 #[derive(Debug)]
-pub(crate) struct Viable(Box<[u64]>);
+pub(crate) struct ViableSuffixes(Box<[u64]>);
 
-impl Viable {
-    pub(crate) fn has(&self, rest: u32) -> bool {
-        self.0[rest as usize >> 6] >> (rest & 63) & 1 != 0
+impl ViableSuffixes {
+    pub(crate) fn has(&self, suffix: u32) -> bool {
+        self.0[suffix as usize >> 6] >> (suffix & 63) & 1 != 0
     }
 
     fn iter(&self) -> impl Iterator<Item = u32> {
@@ -31,24 +31,24 @@ impl Viable {
     }
 }
 
-/// The rests that are viable behind strings, by the key that the quote leads to and the table.
+/// The viable suffixes after strings, by the mask class after the quote and the token table.
 #[derive(Debug, Default)]
-pub(crate) struct Rests {
-    /// Of values read by themselves.
-    pub(crate) values: Values,
-    known: Lock<FxHashMap<(u32, usize), Arc<Viable>>>,
+pub(crate) struct QuoteContinuations {
+    /// Masks of isolated values.
+    pub(crate) values: ValueMasks,
+    known: Lock<FxHashMap<(u32, usize), Arc<ViableSuffixes>>>,
 }
 
-impl Rests {
-    /// Rests that are viable from a key.
+impl QuoteContinuations {
+    /// Returns the suffixes that are viable from a mask class.
     pub(crate) fn of(
         &self,
         keys: &impl Steps,
         strings: &JsonStringTokens,
         closed: KeyId,
-    ) -> Result<Arc<Viable>, Error> {
+    ) -> Result<Arc<ViableSuffixes>, Error> {
         let known = || self.known.lock();
-        // Each table has rests of its own.
+        // Each table has suffixes of its own.
         let table = std::ptr::from_ref(strings) as usize;
         let kept = keys.kept(closed).map(|kept| (kept.number(), table));
         if let Some(found) = kept.and_then(|kept| known().get(&kept).cloned()) {
@@ -56,14 +56,14 @@ impl Rests {
         }
         let mut viable: Box<[u64]> = vec![0; strings.suffix_count().div_ceil(64)].into();
         let mut found = Vec::new();
-        self.values.below(keys, Table::Rests(strings), (None, closed), &mut found)?;
-        for rest in found {
-            viable[rest as usize >> 6] |= 1 << (rest & 63);
+        self.values.below(keys, TokenTable::Suffixes(strings), (None, closed), &mut found)?;
+        for suffix in found {
+            viable[suffix as usize >> 6] |= 1 << (suffix & 63);
         }
-        let viable = Arc::new(Viable(viable));
+        let viable = Arc::new(ViableSuffixes(viable));
         if let Some(kept) = kept {
             let known = &mut *known();
-            if known.len() == RESTS {
+            if known.len() == MAX_CACHED_CLASSES {
                 known.clear();
             }
             known.insert(kept, Arc::clone(&viable));
@@ -71,7 +71,7 @@ impl Rests {
         Ok(viable)
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let known = self.known.lock();
         let known: usize = known.values().map(|one| 8 * one.0.len() + 64).sum();
@@ -79,33 +79,35 @@ impl Rests {
     }
 }
 
-/// What tokens may do that end a string behind some text.
-pub(crate) struct Ends(Option<Arc<Viable>>);
+/// The viable suffixes after one prefix and the closing quote; `None` if the quote is not allowed.
+pub(crate) struct ClosingAfterPrefix(Option<Arc<ViableSuffixes>>);
 
-impl Ends {
-    /// Reads the text and the quote from a key.
+impl ClosingAfterPrefix {
+    /// Reads the prefix and the quote from a mask class.
     pub(crate) fn of(
         keys: &impl Steps,
-        rests: &Rests,
+        continuations: &QuoteContinuations,
         strings: &JsonStringTokens,
         (key, text): (KeyId, &[u8]),
-    ) -> Result<Ends, Error> {
+    ) -> Result<ClosingAfterPrefix, Error> {
         let after = read(keys, key, text)?;
         let closed = after.map_or(Ok(None), |after| keys.step(after, b'"'))?;
-        Ok(Ends(closed.map(|closed| rests.of(keys, strings, closed)).transpose()?))
+        Ok(ClosingAfterPrefix(
+            closed.map(|closed| continuations.of(keys, strings, closed)).transpose()?,
+        ))
     }
 
-    /// Whether a token that ends the string behind the text is viable.
+    /// Returns `true` if a token that closes the string after the prefix is viable.
     pub(crate) fn has(&self, closing: &ClosingToken) -> bool {
-        let viable = |rest: u32| self.0.as_ref().is_some_and(|viable| viable.has(rest));
+        let viable = |suffix: u32| self.0.as_ref().is_some_and(|viable| viable.has(suffix));
         closing.suffix.map_or(self.0.is_some(), viable)
     }
 }
 
-/// The mask between two characters of a string.
+/// Returns the mask between two characters of a string.
 pub(crate) fn mask(
     keys: &impl Steps,
-    rests: &Rests,
+    continuations: &QuoteContinuations,
     strings: &JsonStringTokens,
     repetition: &Repetition,
 ) -> Result<Mask, Error> {
@@ -116,7 +118,7 @@ pub(crate) fn mask(
     let closed = exit.map_or(Ok(None), |exit| keys.step(exit, b'"'))?;
     let mut base = strings.continuing(max);
     if let Some(closed) = closed {
-        let viable = rests.of(keys, strings, closed)?;
+        let viable = continuations.of(keys, strings, closed)?;
         if (min, max) == (0, None)
             && let Some(base) = strings.continuing_or_closing_with(&viable.0)
         {
@@ -127,18 +129,18 @@ pub(crate) fn mask(
         } else {
             add.extend(strings.ending_exactly().iter().filter(fits).map(|one| one.token));
         }
-        for rest in viable.iter() {
-            add.extend(strings.tokens_with_suffix(rest).iter().filter(fits).map(|one| one.token));
+        for suffix in viable.iter() {
+            add.extend(strings.tokens_with_suffix(suffix).iter().filter(fits).map(|one| one.token));
         }
     }
     Ok(Mask::patched(base, add, Vec::new()))
 }
 
-/// The mask between two characters of a string that refuses nothing before its end: tokens that
-/// end it are read up to the quote, and what is behind it once for each key that it leads to.
+/// Returns the mask between two characters of a string that constrains nothing before its end.
+/// Closing tokens are read up to the quote, and their suffixes once per mask class after it.
 pub(crate) fn open(
     keys: &impl Steps,
-    rests: &Rests,
+    continuations: &QuoteContinuations,
     strings: &JsonStringTokens,
     key: KeyId,
 ) -> Result<Mask, Error> {
@@ -149,17 +151,17 @@ pub(crate) fn open(
         })?;
     }
     let mut ended: Vec<u32> = Vec::new();
-    let mut known: Vec<(KeyId, Arc<Viable>)> = Vec::new();
+    let mut known: Vec<(KeyId, Arc<ViableSuffixes>)> = Vec::new();
     for (text, after) in texts {
         let Some(closed) = keys.step(after, b'"')? else { continue };
         let at = match known.iter().position(|one| one.0 == closed) {
             Some(at) => at,
             None => {
-                known.push((closed, rests.of(keys, strings, closed)?));
+                known.push((closed, continuations.of(keys, strings, closed)?));
                 known.len() - 1
             }
         };
-        let viable = |rest: u32| known[at].1.has(rest);
+        let viable = |suffix: u32| known[at].1.has(suffix);
         let closings = strings.closing_tokens(text).iter();
         ended.extend(closings.filter(|one| one.suffix.is_none_or(viable)).map(|one| one.token));
     }

@@ -1,4 +1,5 @@
-//! Nodes at which lexemes of one terminal end, and what tokens below them do in a context.
+//! The trie nodes at which lexemes of a terminal end, and the effect of the tokens below them in a
+//! lexer context.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -7,52 +8,53 @@ use formalm_automata::{Context, Error, Lexemes, Scan};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::Tables;
-use super::node_list::Members;
-use super::summary::{ROOT, Summary};
+use super::LexicalTables;
+use super::node_list::NodeList;
+use super::summary::{LexemeSummary, ROOT};
 use crate::mask::{Mask, MaskWords};
 
-/// Above this many tokens a bitmask is kept: it is quicker to join.
-const MANY: u32 = 512;
+/// Number of tokens above which a bitmask is stored, which is faster to join. Chosen, not measured.
+const MIN_BITMASK_TOKENS: u32 = 512;
 
-/// Tokens of several summaries.
+/// The tokens of several summaries.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) enum Tokens {
+pub(super) enum JoinedTokens {
     /// Ranges of the trie's order.
     Ranges(Arc<[(u32, u32)]>),
     /// A bitmask.
     MaskWords(Arc<MaskWords>),
-    /// A bitmask that others share, with tokens to add and to remove.
-    Near(Arc<MaskWords>, Box<[u32]>, Box<[u32]>),
+    /// A shared bitmask, with tokens to add and to remove.
+    Patched(Arc<MaskWords>, Box<[u32]>, Box<[u32]>),
 }
 
 /// Several summaries as one.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Joined {
-    pub(super) tokens: Tokens,
-    /// Terminals with the group of nodes at which their lexemes end: a number of
-    /// [`Tables::lists`].
+pub(super) struct JoinedSummary {
+    pub(super) tokens: JoinedTokens,
+    /// Terminals with the node list at which their lexemes end: a number of
+    /// [`LexicalTables::lists`].
     pub(super) groups: u32,
     pub(super) doubtful: bool,
 }
 
-impl Joined {
+impl JoinedSummary {
     fn memory_bytes(&self) -> usize {
         let tokens = match &self.tokens {
-            Tokens::Ranges(ranges) => 8 * ranges.len(),
-            Tokens::MaskWords(words) => 4 * words.len(),
-            Tokens::Near(_, add, remove) => 4 * (add.len() + remove.len()),
+            JoinedTokens::Ranges(ranges) => 8 * ranges.len(),
+            JoinedTokens::MaskWords(words) => 4 * words.len(),
+            JoinedTokens::Patched(_, add, remove) => 4 * (add.len() + remove.len()),
         };
         100 + tokens
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        matches!(&self.tokens, Tokens::Ranges(ranges) if ranges.is_empty())
+        matches!(&self.tokens, JoinedTokens::Ranges(ranges) if ranges.is_empty())
     }
 }
 
-impl Tables {
-    /// What all tokens do from one place of the lexer, as a number of [`Tables::joins`].
+impl LexicalTables {
+    /// Returns the effect of all tokens from a lexer state, as a number of
+    /// [`LexicalTables::joins`].
     pub(super) fn root<L: Lexemes>(
         &mut self,
         lexemes: &L,
@@ -63,14 +65,15 @@ impl Tables {
             return Ok(known as usize);
         }
         let summary = self.summary(lexemes, vocabulary, ROOT, scan)?;
-        let joined = self.join(vocabulary, Summary { parts: vec![summary], ..Summary::default() });
+        let joined = self
+            .join(vocabulary, LexemeSummary { parts: vec![summary], ..LexemeSummary::default() });
         let number = self.join_number(joined);
         self.roots.insert(scan.0, number);
         Ok(number as usize)
     }
 
-    /// The number of a join: contexts that differ in what no token spells have equal ones.
-    fn join_number(&mut self, joined: Joined) -> u32 {
+    /// Interns a join. Contexts that differ only in what no token spells have equal ones.
+    fn join_number(&mut self, joined: JoinedSummary) -> u32 {
         self.bytes += 20;
         let hash = FxBuildHasher.hash_one(&joined);
         let fresh = self.joins.len() as u32;
@@ -84,7 +87,8 @@ impl Tables {
         fresh
     }
 
-    /// What the tokens below the nodes of a group do in a context, in the same way.
+    /// Returns the effect of the tokens below the nodes of a list in a context, as a number of
+    /// [`LexicalTables::joins`].
     pub(super) fn joined<L: Lexemes>(
         &mut self,
         lexemes: &L,
@@ -96,8 +100,8 @@ impl Tables {
             return Ok(known as usize);
         }
         let members = Arc::clone(&self.groups[group as usize]);
-        let (mut all, mut stack) = (Summary::default(), Vec::new());
-        // What is left is nearly always one of very few.
+        let (mut all, mut stack) = (LexemeSummary::default(), Vec::new());
+        // The leftover state is nearly always one of very few.
         let mut scans: FxHashMap<u32, Option<Scan>> = FxHashMap::default();
         let mut last: Option<(u32, Option<Scan>)> = None;
         for (node, left) in members.iter() {
@@ -125,8 +129,8 @@ impl Tables {
         Ok(number as usize)
     }
 
-    fn join(&mut self, vocabulary: &Vocabulary, all: Summary) -> Joined {
-        let Summary { mut tokens, mut endings, parts: mut open, mut doubtful } = all;
+    fn join(&mut self, vocabulary: &Vocabulary, all: LexemeSummary) -> JoinedSummary {
+        let LexemeSummary { mut tokens, mut endings, parts: mut open, mut doubtful } = all;
         while let Some(one) = open.pop() {
             let summary = &self.list[one as usize];
             tokens.extend_from_slice(&summary.tokens);
@@ -141,7 +145,7 @@ impl Tables {
             .map(|list| (list[0].0, self.group(list.iter().map(|one| (one.1, one.2)).collect())))
             .collect();
         let tokens = self.tokens(vocabulary, tokens);
-        Joined { tokens, groups: self.list_number(groups), doubtful }
+        JoinedSummary { tokens, groups: self.list_number(groups), doubtful }
     }
 
     fn list_number(&mut self, list: Vec<(u32, u32)>) -> u32 {
@@ -155,12 +159,12 @@ impl Tables {
         self.lists.len() as u32 - 1
     }
 
-    fn tokens(&mut self, vocabulary: &Vocabulary, mut ranges: Vec<(u32, u32)>) -> Tokens {
+    fn tokens(&mut self, vocabulary: &Vocabulary, mut ranges: Vec<(u32, u32)>) -> JoinedTokens {
         let count: u32 = ranges.iter().map(|range| range.1 - range.0).sum();
-        if count <= MANY {
-            // In order, so that equal ones are seen to be equal.
+        if count <= MIN_BITMASK_TOKENS {
+            // In order, so that equal ranges compare equal.
             ranges.sort_unstable();
-            return Tokens::Ranges(ranges.into());
+            return JoinedTokens::Ranges(ranges.into());
         }
         let order = vocabulary.trie().order();
         let mut words = vec![0u32; vocabulary.len().div_ceil(32)];
@@ -169,22 +173,22 @@ impl Tables {
                 words[id as usize >> 5] |= 1 << (id & 31);
             }
         }
-        // Of a string or a comment nearly all tokens stay within, and it has many beginnings.
-        match self.wholes.iter().find_map(|base| Mask::near(base, &words)) {
+        // Nearly all tokens stay inside a string or a comment, which has many beginnings.
+        match self.join_bitmasks.iter().find_map(|base| Mask::near(base, &words)) {
             Some(Mask::Patched { base, add, remove }) if add.is_empty() && remove.is_empty() => {
-                Tokens::MaskWords(base)
+                JoinedTokens::MaskWords(base)
             }
-            Some(Mask::Patched { base, add, remove }) => Tokens::Near(base, add, remove),
+            Some(Mask::Patched { base, add, remove }) => JoinedTokens::Patched(base, add, remove),
             _ => {
                 let words: Arc<MaskWords> = words.into();
-                self.wholes.push(Arc::clone(&words));
-                Tokens::MaskWords(words)
+                self.join_bitmasks.push(Arc::clone(&words));
+                JoinedTokens::MaskWords(words)
             }
         }
     }
 
     fn group(&mut self, members: Vec<(u32, u32)>) -> u32 {
-        let members = Arc::new(Members::new(&members));
+        let members = Arc::new(NodeList::new(&members));
         if let Some(&known) = self.group_ids.get(&members) {
             return known;
         }

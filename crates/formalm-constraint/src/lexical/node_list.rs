@@ -1,23 +1,23 @@
-//! Nodes of a group, written in few bytes: tables are full of them.
+//! A compressed list of trie nodes; the lexical tables consist mostly of these.
 
-/// Nodes of the trie, ascending, each with what the lexeme that ended there left.
+/// Trie nodes, ascending, each with the leftover state of the lexeme that ended there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Members(Box<[u8]>);
+pub(super) struct NodeList(Box<[u8]>);
 
-impl Members {
-    /// Of a sorted list.
-    pub(super) fn new(list: &[(u32, u32)]) -> Members {
+impl NodeList {
+    /// Encodes a sorted list.
+    pub(super) fn new(list: &[(u32, u32)]) -> NodeList {
         let mut bytes = Vec::with_capacity(2 * list.len());
         let mut before = (0, 0);
         for &(node, left) in list {
-            // From the node before, and whether the same is left.
+            // The distance from the previous node, and whether the leftover state is equal.
             write(&mut bytes, u64::from(node - before.0) << 1 | u64::from(left == before.1));
             if left != before.1 {
                 write(&mut bytes, u64::from(left));
             }
             before = (node, left);
         }
-        Members(bytes.into())
+        NodeList(bytes.into())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
@@ -37,7 +37,7 @@ impl Members {
     }
 }
 
-/// Seven bits a byte, the lowest first.
+/// Writes a varint: seven bits per byte, the lowest first.
 fn write(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -67,9 +67,9 @@ mod tests {
     fn members_are_read_as_they_were_written() {
         let last = (u32::MAX - 1, u32::MAX);
         let list = [(0, 0), (0, 7), (1, 7), (130, 1 << 20), (70_000, 0), (70_001, 0), last];
-        let members = Members::new(&list);
+        let members = NodeList::new(&list);
         assert_eq!(members.iter().collect::<Vec<_>>(), list);
         assert!(members.memory_bytes() < 8 * list.len());
-        assert_eq!(Members::new(&[]).iter().next(), None);
+        assert_eq!(NodeList::new(&[]).iter().next(), None);
     }
 }

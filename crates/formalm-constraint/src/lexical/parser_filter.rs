@@ -1,8 +1,8 @@
-//! Which joins tokens come to behind the end of a lexeme.
+//! Filtering of tokens by the parser: which terminal sequences may follow the current lexeme?
 //!
-//! A place is looked at from its top: first at very little of it, which most places have in common
-//! with many others, and then at more for what is open still. What was found out at a depth is
-//! remembered for all places that look alike down to there.
+//! Parser states are queried from the top of their stacks: first with a very short prefix, which
+//! many states share, then with longer prefixes for what is still undecided. Results at each depth
+//! are cached for all states with equal prefixes.
 
 use std::sync::Arc;
 
@@ -10,126 +10,128 @@ use formalm_automata::{BEYOND, Error, Lexemes, Place};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::FxHashSet;
 
-use super::Tables;
+use super::LexicalTables;
 
-/// Depths of stacks that are looked at before all of them are.
-const DEPTHS: [u32; 5] = [1, 2, 4, 8, 14];
+/// Prefix depths that are tried before the whole stacks. Chosen, not measured.
+const PREFIX_DEPTHS: [u32; 5] = [1, 2, 4, 8, 14];
 
-/// Terminals in a row, and the group of nodes at which the last one's lexemes end.
+/// A sequence of terminals, and the node list at which the last one's lexemes end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Way {
+pub(super) struct TerminalPath {
     terminals: Box<[u32]>,
     group: u32,
 }
 
-/// What ways come to from all places that look alike.
+/// The result of filtering terminal paths for all parser states with one stack prefix.
 #[derive(Debug)]
-pub(super) struct Reach {
-    /// Joins, as numbers of [`Tables::joins`].
+pub(super) struct FilterResult {
+    /// Joins, as numbers of [`LexicalTables::joins`].
     parts: Box<[u32]>,
-    /// Ways for which more of a place has to be known.
-    open: Arc<[Way]>,
+    /// Paths that need a deeper prefix.
+    undecided: Arc<[TerminalPath]>,
 }
 
-impl Reach {
-    /// Without what is open, which others share.
+impl FilterResult {
+    /// Excludes undecided paths, which are shared.
     fn memory_bytes(&self) -> usize {
         140 + 4 * self.parts.len()
     }
 }
 
-/// Ways that are being followed.
+/// Terminal paths being followed.
 #[derive(Default)]
-struct Following {
+struct PathWalk {
     parts: Vec<u32>,
-    /// What could not be told.
-    open: Vec<Way>,
+    /// Undecided paths.
+    undecided: Vec<TerminalPath>,
     seen: FxHashSet<(Place, u32)>,
-    /// Terminals, each with the number of the one before it.
+    /// Terminals, each with the number of its predecessor.
     links: Vec<(u32, u32)>,
 }
 
-/// Before the first terminal.
-const FIRST: u32 = u32::MAX;
+/// The predecessor of the first terminal.
+const NO_TERMINAL: u32 = u32::MAX;
 
-impl Following {
+impl PathWalk {
     fn link(&mut self, before: u32, terminal: u32) -> u32 {
         self.links.push((before, terminal));
         self.links.len() as u32 - 1
     }
 
-    fn leave_open(&mut self, before: u32, terminal: u32, group: u32) {
+    fn leave_undecided(&mut self, before: u32, terminal: u32, group: u32) {
         let (mut terminals, mut at) = (vec![terminal], before);
-        while at != FIRST {
+        while at != NO_TERMINAL {
             let (before, terminal) = self.links[at as usize];
             terminals.push(terminal);
             at = before;
         }
         terminals.reverse();
-        self.open.push(Way { terminals: terminals.into(), group });
+        self.undecided.push(TerminalPath { terminals: terminals.into(), group });
     }
 }
 
-impl Tables {
-    /// Adds the joins that a list of groups comes to from a place; `false` if it is not certain
-    /// of all of them that members continue so.
-    pub(super) fn reached<L: Lexemes>(
+impl LexicalTables {
+    /// Adds the joins that a list of groups leads to from a parser state. Returns `false` if some
+    /// of them are not certain to be completable.
+    pub(super) fn filter_by_parser<L: Lexemes>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
         (place, list): (Place, u32),
         parts: &mut Vec<u32>,
     ) -> Result<bool, Error> {
-        let mut open: Option<Arc<[Way]>> = None;
-        for depth in DEPTHS {
-            if open.as_ref().is_some_and(|open| open.is_empty()) {
+        let mut undecided: Option<Arc<[TerminalPath]>> = None;
+        for depth in PREFIX_DEPTHS {
+            if undecided.as_ref().is_some_and(|undecided| undecided.is_empty()) {
                 return Ok(true);
             }
             let Some(outline) = lexemes.outline(place, depth) else { break };
-            let reach = match self.reaches.get(&(list, outline)) {
+            let reach = match self.filter_results.get(&(list, outline)) {
                 Some(known) => Arc::clone(known),
                 None => {
-                    let ways = open.unwrap_or_else(|| self.ways(list));
+                    let paths = undecided.unwrap_or_else(|| self.paths(list));
                     let from = lexemes.drawn(outline);
-                    let reach = Arc::new(self.follow(lexemes, vocabulary, from, &ways)?);
+                    let reach = Arc::new(self.follow_paths(lexemes, vocabulary, from, &paths)?);
                     self.bytes += reach.memory_bytes();
-                    self.reaches.insert((list, outline), Arc::clone(&reach));
+                    self.filter_results.insert((list, outline), Arc::clone(&reach));
                     reach
                 }
             };
             parts.extend_from_slice(&reach.parts);
-            open = Some(Arc::clone(&reach.open));
+            undecided = Some(Arc::clone(&reach.undecided));
         }
-        let ways = open.unwrap_or_else(|| self.ways(list));
-        let reach = self.follow(lexemes, vocabulary, place, &ways)?;
+        let paths = undecided.unwrap_or_else(|| self.paths(list));
+        let reach = self.follow_paths(lexemes, vocabulary, place, &paths)?;
         parts.extend_from_slice(&reach.parts);
-        Ok(reach.open.is_empty())
+        Ok(reach.undecided.is_empty())
     }
 
-    fn ways(&self, list: u32) -> Arc<[Way]> {
+    fn paths(&self, list: u32) -> Arc<[TerminalPath]> {
         let groups = self.lists[list as usize].iter();
-        groups.map(|&(terminal, group)| Way { terminals: [terminal].into(), group }).collect()
+        groups
+            .map(|&(terminal, group)| TerminalPath { terminals: [terminal].into(), group })
+            .collect()
     }
 
-    /// The joins that ways come to from a place.
-    fn follow<L: Lexemes>(
+    /// Follows terminal paths from a parser state.
+    fn follow_paths<L: Lexemes>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
         place: Place,
-        ways: &[Way],
-    ) -> Result<Reach, Error> {
-        let mut all = Following::default();
+        paths: &[TerminalPath],
+    ) -> Result<FilterResult, Error> {
+        let mut all = PathWalk::default();
         let mut stack: Vec<(Place, u32, u32, u32)> = Vec::new();
-        for way in ways {
-            let Some((&last, front)) = way.terminals.split_last() else { continue };
-            let (mut at, mut link) = (place, FIRST);
+        for path in paths {
+            let Some((&last, front)) = path.terminals.split_last() else { continue };
+            let (mut at, mut link) = (place, NO_TERMINAL);
             for &terminal in front {
-                // More is seen than when it was followed so far.
+                // The deeper prefix shows more than when the path was followed before.
                 let Some(next) = lexemes.after(at, terminal)? else { break };
                 (at, link) = (next, all.link(link, terminal));
             }
-            stack.push((at, link, last, way.group));
+            stack.push((at, link, last, path.group));
             while let Some((place, link, terminal, group)) = stack.pop() {
                 self.spend(1)?;
                 match self.next(lexemes, vocabulary, (place, terminal, group), &mut all) {
@@ -145,35 +147,39 @@ impl Tables {
                             .extend(groups.map(|&(terminal, group)| (next, link, terminal, group)));
                     }
                     Ok(None) => {}
-                    Err(error) if error == BEYOND => all.leave_open(link, terminal, group),
+                    Err(error) if error == BEYOND => all.leave_undecided(link, terminal, group),
                     Err(error) => return Err(error),
                 }
             }
         }
         all.parts.sort_unstable();
         all.parts.dedup();
-        Ok(Reach { parts: all.parts.into(), open: self.opened(all.open) })
+        Ok(FilterResult {
+            parts: all.parts.into(),
+            undecided: self.intern_undecided(all.undecided),
+        })
     }
 
-    fn opened(&mut self, ways: Vec<Way>) -> Arc<[Way]> {
-        if let Some(known) = self.opens.get(&ways[..]) {
+    fn intern_undecided(&mut self, paths: Vec<TerminalPath>) -> Arc<[TerminalPath]> {
+        if let Some(known) = self.undecided_paths.get(&paths[..]) {
             return Arc::clone(known);
         }
-        let terminals: usize = ways.iter().map(|way| way.terminals.len()).sum();
-        self.bytes += 60 + 40 * ways.len() + 4 * terminals;
-        let ways: Arc<[Way]> = ways.into();
-        self.opens.insert(Arc::clone(&ways));
-        ways
+        let terminals: usize = paths.iter().map(|path| path.terminals.len()).sum();
+        self.bytes += 60 + 40 * paths.len() + 4 * terminals;
+        let paths: Arc<[TerminalPath]> = paths.into();
+        self.undecided_paths.insert(Arc::clone(&paths));
+        paths
     }
 
-    /// The place behind a terminal, and the join of a group there; `None` if there is none or if it
-    /// was met before. What is not certain is [`BEYOND`].
+    /// Returns the parser state after a terminal and the join of a group there; `None` if there is
+    /// none or if it was visited before. Fails with the marker error of a too shallow prefix if the
+    /// result is not certain.
     fn next<L: Lexemes>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
         (place, terminal, group): (Place, u32, u32),
-        all: &mut Following,
+        all: &mut PathWalk,
     ) -> Result<Option<(Place, u32)>, Error> {
         let Some(next) = lexemes.after(place, terminal)? else { return Ok(None) };
         if all.seen.contains(&(next, group)) {

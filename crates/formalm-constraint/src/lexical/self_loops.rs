@@ -1,25 +1,25 @@
-//! Bytes over which the lexer stays where it is, as within a string or a name.
+//! Bytes over which the lexer loops, as inside a string or a name.
 
 use formalm_automata::{Error, Lexemes, Scan, every_character};
 use formalm_vocabulary::TokenTrie;
 
-use super::Tables;
+use super::LexicalTables;
 
-/// Subtrees of no more nodes are read rather than asked about.
-const FEW: u32 = 64;
+/// Subtrees of at most this many nodes are read rather than tested. Chosen, not measured.
+const MAX_READ_NODES: u32 = 64;
 
-/// What a text may be made of so that all its beginnings leave the lexer where it is, and so that
-/// no lexeme that ends within such a text matters: what it leaves forbids the next byte.
+/// The characters of which every sequence leaves the lexer state unchanged. No lexeme that ends
+/// inside such a sequence matters, because its leftover state forbids the next byte.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Loops {
+pub(super) struct LexerSelfLoops {
     pub(super) ascii: u128,
     pub(super) wide: bool,
 }
 
-impl Tables {
-    /// Whether nothing that is read below a node leads the lexer away; `false` may also mean that
-    /// to find out would take longer than to read what is there.
-    pub(super) fn stays(
+impl LexicalTables {
+    /// Returns `true` if nothing below a node moves the lexer. `false` may also mean that testing
+    /// this would take longer than reading the subtree.
+    pub(super) fn is_within_loop(
         &mut self,
         lexemes: &impl Lexemes,
         trie: &TokenTrie,
@@ -32,10 +32,10 @@ impl Tables {
         }
         if !self.loops.contains_key(&scan.0) {
             let here = nodes[node as usize];
-            if here.end() - node <= FEW {
+            if here.end() - node <= MAX_READ_NODES {
                 return Ok(false);
             }
-            // Nearly always the first byte tells.
+            // The first byte nearly always decides.
             let first = lexemes.read(scan, nodes[node as usize + 1].byte())?;
             let first_character = nodes[node as usize + 1].byte() < 0x80;
             if first_character && (first.on != Some(scan) || first.doubtful) {
@@ -46,7 +46,7 @@ impl Tables {
         Ok(signature.is_within(loops.ascii, loops.wide))
     }
 
-    fn loops(&mut self, lexemes: &impl Lexemes, scan: Scan) -> Result<Loops, Error> {
+    fn loops(&mut self, lexemes: &impl Lexemes, scan: Scan) -> Result<LexerSelfLoops, Error> {
         if let Some(&loops) = self.loops.get(&scan.0) {
             return Ok(loops);
         }
@@ -57,7 +57,7 @@ impl Tables {
     }
 }
 
-fn loops(lexemes: &impl Lexemes, scan: Scan) -> Result<Loops, Error> {
+fn loops(lexemes: &impl Lexemes, scan: Scan) -> Result<LexerSelfLoops, Error> {
     let (mut plain, mut ending) = (0u128, 0u128);
     let mut endings: Vec<u32> = Vec::new();
     for byte in 0..128u8 {
@@ -88,15 +88,15 @@ fn loops(lexemes: &impl Lexemes, scan: Scan) -> Result<Loops, Error> {
     for ending in endings {
         for one in &*lexemes.endings(ending) {
             if !forbids(lexemes, one.left, ascii, wide)? {
-                // Only what ends no lexeme at all.
-                return Ok(Loops { ascii: plain, wide: false });
+                // Only characters that end no lexeme at all.
+                return Ok(LexerSelfLoops { ascii: plain, wide: false });
             }
         }
     }
-    Ok(Loops { ascii, wide })
+    Ok(LexerSelfLoops { ascii, wide })
 }
 
-/// Whether each of these characters is forbidden by what a lexeme left.
+/// Returns `true` if the leftover state of a lexeme forbids each of the given characters.
 fn forbids(lexemes: &impl Lexemes, left: u32, ascii: u128, wide: bool) -> Result<bool, Error> {
     const FORBIDDEN: u32 = u32::MAX;
     if left == 0 {

@@ -1,9 +1,10 @@
-//! Which tokens can be followed up to the end of a member.
+//! Liveness of canonical tokens: can the token sequence be completed to a string in the language?
 //!
-//! After a token at a pair that is clean, anything that completes the text will do. Elsewhere the
-//! piece must go on with a neighbour of the token. *Witnesses*, tokens known to lead to a member
-//! from a pair, settle nearly every question; what they leave open is searched, and a search that
-//! ends without success proves that everything it met leads nowhere.
+//! After a token that leads to a *clean* product state any completion will do. Elsewhere the
+//! pre-token continues, and must do so with a token that may be adjacent to the last one.
+//! *Witnesses*, tokens known to lead to an accepting state, settle nearly every query. A search
+//! answers the others; a search that ends without success proves that everything it visited is
+//! dead.
 
 mod witnesses;
 
@@ -13,111 +14,113 @@ use formalm_vocabulary::bpe::{Boundary, PretokenState, TokenOrigin, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::witnesses::{first_clean, first_witnesses};
-use super::joint_targets::{self, Goal, Tokens};
-use super::language_targets::Reaches;
-use super::product::{Pair, Pairs};
-use super::subsets::Member;
-use super::{Context, FEW, MOST_STEPS};
+use super::joint_targets::{self, GroupTokens, JointTarget};
+use super::language_targets::LanguageTargetCache;
+use super::product::{Product, ProductState};
+use super::subsets::SubsetElement;
+use super::{FEW_TOKENS, MAX_STEPS, ProductContext};
 use crate::mask::{MaskWords, patch};
 
-/// Positions that one search may look at.
-const MOST_POSITIONS: usize = 500_000;
+/// Maximum number of positions that one search may visit. Bounds time and memory, chosen, not
+/// measured.
+const MAX_POSITIONS: usize = 500_000;
 
-/// Witnesses of a pair that are kept.
-const MOST_WITNESSES: usize = 8;
+/// Maximum number of witnesses kept per product state. Chosen, not measured.
+const MAX_WITNESSES: usize = 8;
 
-/// Bytes that are looked for as witnesses inside of a character.
-const BYTES: usize = 3;
+/// Maximum number of witnesses that are single bytes inside a character. Chosen, not measured.
+const MAX_BYTE_WITNESSES: usize = 3;
 
-/// Tokens by the member that they lead to.
-type Groups = Vec<(Member, Tokens)>;
+/// Tokens grouped by the element that they lead to.
+type ElementGroups = Vec<(SubsetElement, GroupTokens)>;
 
-/// What was learnt.
+/// The results of past queries.
 #[derive(Debug, Default)]
 pub(crate) struct Liveness {
-    witnesses: FxHashMap<Pair, Vec<u32>>,
-    dead: FxHashSet<(Member, u32)>,
-    /// What a bounded search left open.
-    undecided: FxHashSet<(Member, u32)>,
-    reaches: Reaches,
+    witnesses: FxHashMap<ProductState, Vec<u32>>,
+    dead: FxHashSet<(SubsetElement, u32)>,
+    /// Positions that a bounded search left undecided.
+    undecided: FxHashSet<(SubsetElement, u32)>,
+    language_targets: LanguageTargetCache,
 }
 
 impl Liveness {
-    /// Whether a member of the language can be completed after `last`.
+    /// Returns `true` if a string in the language can be completed after the token `last`.
     pub(crate) fn is_live<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pairs: &mut Pairs,
-        member: Member,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
         last: u32,
     ) -> Result<bool, Error> {
-        let member = Member { pair: pairs.common(context, member.pair)?, ..member };
-        match self.quick(context, pairs, member, last)? {
+        let element = SubsetElement { pair: product.common(context, element.pair)?, ..element };
+        match self.without_search(context, product, element, last)? {
             Some(live) => Ok(live),
-            None => self.search(context, pairs, member, last),
+            None => self.search(context, product, element, last),
         }
     }
 
-    /// The answer if it takes no search.
-    fn quick<K: Keys>(
+    /// Answers without a search, if possible.
+    fn without_search<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pairs: &mut Pairs,
-        member: Member,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
         last: u32,
     ) -> Result<Option<bool>, Error> {
         let encoder = context.encoder;
-        if encoder.pretoken_may_end(member.path) && pairs.is_clean(context, member.pair)? {
+        if encoder.pretoken_may_end(element.path) && product.is_clean(context, element.pair)? {
             return Ok(Some(true));
         }
-        // Nothing goes on with an added token, or with a piece that is taken whole.
-        let complete = encoder.splitter().is_in_added_token(pairs.parts(member.pair).1);
+        // Nothing continues an added token or a whole token.
+        let complete = encoder.splitter().is_in_added_token(product.parts(element.pair).1);
         if complete
-            || encoder.pretoken_must_end(member.path)
-            || !pairs.is_productive(context, member.pair)?
+            || encoder.pretoken_must_end(element.path)
+            || !product.is_productive(context, element.pair)?
         {
             return Ok(Some(false));
         }
-        if self.dead.contains(&(member, last)) {
+        if self.dead.contains(&(element, last)) {
             return Ok(Some(false));
         }
-        if self.undecided.contains(&(member, last)) {
+        if self.undecided.contains(&(element, last)) {
             return Ok(Some(true));
         }
-        let plain = member == Member::new(member.pair);
+        let plain = element == SubsetElement::new(element.pair);
         let witnessed = plain
             && self
-                .witnesses(context, pairs, member.pair)?
+                .witnesses(context, product, element.pair)?
                 .iter()
                 .any(|&witness| encoder.may_follow(last, witness));
         Ok(witnessed.then_some(true))
     }
 
-    /// Tokens that go on with the piece from a pair and lead to a member.
+    /// Returns tokens that continue the pre-token from a product state and lead to an accepting
+    /// state.
     fn witnesses<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pairs: &mut Pairs,
-        pair: Pair,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        pair: ProductState,
     ) -> Result<&[u32], Error> {
         if !self.witnesses.contains_key(&pair) {
-            let mut found = self.next_bytes(context, pairs, pair)?;
+            let mut found = self.next_bytes(context, product, pair)?;
             if found.is_empty() {
-                found = first_witnesses(context, pairs, pair)?;
+                found = first_witnesses(context, product, pair)?;
             }
             self.witnesses.insert(pair, found);
         }
         Ok(self.witnesses.get(&pair).map(Vec::as_slice).unwrap_or_default())
     }
 
-    /// Witnesses inside of a character: single bytes that go on with it, where each is a symbol.
+    /// Returns witnesses inside a character: single bytes that continue it, if bytes are symbols.
     fn next_bytes<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pairs: &mut Pairs,
-        pair: Pair,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        pair: ProductState,
     ) -> Result<Vec<u32>, Error> {
-        let (state, place) = pairs.parts(pair);
+        let (state, place) = product.parts(pair);
         let (encoder, splitter) = (context.encoder, context.encoder.splitter());
         let mut found = Vec::new();
         if splitter.is_between_characters(place) || splitter.is_in_added_token(place) {
@@ -128,20 +131,22 @@ impl Liveness {
             let plain = encoder.origin(symbol) == TokenOrigin::Merged
                 && encoder.pretoken_step(PretokenState::PLAIN, symbol, false)
                     == Some(PretokenState::PLAIN);
-            let Some(next) = pairs.step(context, pair, (byte, Boundary::Inside))? else { continue };
-            let (_, place) = pairs.parts(next);
+            let Some(next) = product.step(context, pair, (byte, Boundary::Inside))? else {
+                continue;
+            };
+            let (_, place) = product.parts(next);
             let leads = plain
                 && !splitter.is_in_added_token(place)
                 && match splitter.is_between_characters(place) {
-                    true => pairs.is_clean(context, next)?,
+                    true => product.is_clean(context, next)?,
                     false => {
-                        let further = self.witnesses(context, pairs, next)?;
+                        let further = self.witnesses(context, product, next)?;
                         further.iter().any(|&witness| encoder.may_follow(symbol, witness))
                     }
                 };
             if leads {
                 found.push(symbol);
-                if found.len() == BYTES {
+                if found.len() == MAX_BYTE_WITNESSES {
                     break;
                 }
             }
@@ -149,32 +154,32 @@ impl Liveness {
         Ok(found)
     }
 
-    fn add_witness(&mut self, pair: Pair, token: u32) {
+    fn add_witness(&mut self, pair: ProductState, token: u32) {
         let list = self.witnesses.entry(pair).or_default();
-        if list.len() < MOST_WITNESSES && !list.contains(&token) {
+        if list.len() < MAX_WITNESSES && !list.contains(&token) {
             list.push(token);
         }
     }
 
-    /// Looks for a way to a member; the piece goes on.
+    /// Searches for a completion that continues the pre-token.
     fn search<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pairs: &mut Pairs,
-        member: Member,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
         last: u32,
     ) -> Result<bool, Error> {
-        // Positions, each with the one it was reached from.
-        let mut came: Vec<(Member, u32, usize)> = vec![(member, last, 0)];
-        let mut seen: FxHashSet<(Member, u32)> = FxHashSet::from_iter([(member, last)]);
-        let mut left = vec![0];
-        while let Some(at) = left.pop() {
+        // Visited positions, each with the index of its predecessor.
+        let mut visited: Vec<(SubsetElement, u32, usize)> = vec![(element, last, 0)];
+        let mut seen: FxHashSet<(SubsetElement, u32)> = FxHashSet::from_iter([(element, last)]);
+        let mut pending = vec![0];
+        while let Some(at) = pending.pop() {
             check_deadline()?;
-            let (member, last, _) = came[at];
-            let groups = self.groups(context, pairs, member, Boundary::Inside)?;
-            if let Some((next, token)) = first_clean(context, pairs, &groups, last)? {
-                came.push((next, token, at));
-                self.trace(&came);
+            let (element, last, _) = visited[at];
+            let groups = self.groups(context, product, element, Boundary::Inside)?;
+            if let Some((next, token)) = first_clean(context, product, &groups, last)? {
+                visited.push((next, token, at));
+                self.learn_from(&visited);
                 return Ok(true);
             }
             for (next, tokens) in groups {
@@ -186,171 +191,176 @@ impl Liveness {
                     None::<()>
                 });
                 for token in fitting {
-                    came.push((next, token, at));
-                    match self.quick(context, pairs, next, token)? {
+                    visited.push((next, token, at));
+                    match self.without_search(context, product, next, token)? {
                         Some(true) => {
-                            self.trace(&came);
+                            self.learn_from(&visited);
                             return Ok(true);
                         }
                         Some(false) => {}
-                        None => left.push(came.len() - 1),
+                        None => pending.push(visited.len() - 1),
                     }
                 }
             }
-            if !context.machine.is_finite() && came.len() > MOST_STEPS {
-                self.undecided.insert((came[0].0, came[0].1));
+            if !context.machine.is_finite() && visited.len() > MAX_STEPS {
+                self.undecided.insert((visited[0].0, visited[0].1));
                 return Ok(true);
             }
-            if came.len() > MOST_POSITIONS {
+            if visited.len() > MAX_POSITIONS {
                 return Err(Error::Limit {
                     resource: Resource::States,
-                    needed: came.len() as u64,
-                    allowed: MOST_POSITIONS as u64,
+                    needed: visited.len() as u64,
+                    allowed: MAX_POSITIONS as u64,
                 });
             }
         }
-        self.dead.extend(came.into_iter().map(|(member, last, _)| (member, last)));
+        self.dead.extend(visited.into_iter().map(|(element, last, _)| (element, last)));
         Ok(false)
     }
 
-    /// Learns from the way to the last position.
-    fn trace(&mut self, came: &[(Member, u32, usize)]) {
-        let mut at = came.len() - 1;
+    /// Records witnesses along the path to the last position.
+    fn learn_from(&mut self, visited: &[(SubsetElement, u32, usize)]) {
+        let mut at = visited.len() - 1;
         while at != 0 {
-            let (member, token, from) = came[at];
-            let before = came[from].0;
-            if before == Member::new(before.pair) && member == Member::new(member.pair) {
+            let (element, token, from) = visited[at];
+            let before = visited[from].0;
+            if before == SubsetElement::new(before.pair)
+                && element == SubsetElement::new(element.pair)
+            {
                 self.add_witness(before.pair, token);
             }
             at = from;
         }
     }
 
-    /// The tokens that may follow a member with a mark, by where they lead; only neighbours have
-    /// not been looked at.
+    /// Returns the tokens that may follow an element at a boundary, grouped by target. Adjacency
+    /// has not been checked.
     fn groups<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pairs: &mut Pairs,
-        member: Member,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
         mark: Boundary,
-    ) -> Result<Groups, Error> {
-        let (state, place) = pairs.parts(member.pair);
-        let from = Goal { state, place, path: member.path };
-        let mut groups = Groups::new();
-        for (goal, tokens) in joint_targets::tokens(context, &mut self.reaches, from, mark)? {
-            let pair = pairs.intern(goal.state, goal.place)?;
-            let pair = pairs.common(context, pair)?;
-            if pairs.is_productive(context, pair)? {
-                groups.push((Member { pair, path: goal.path }, tokens));
+    ) -> Result<ElementGroups, Error> {
+        let (state, place) = product.parts(element.pair);
+        let from = JointTarget { state, place, path: element.path };
+        let mut groups = ElementGroups::new();
+        for (target, tokens) in
+            joint_targets::tokens(context, &mut self.language_targets, from, mark)?
+        {
+            let pair = product.intern(target.state, target.place)?;
+            let pair = product.common(context, pair)?;
+            if product.is_productive(context, pair)? {
+                groups.push((SubsetElement { pair, path: target.path }, tokens));
             }
         }
         Ok(groups)
     }
 
-    /// Sets the tokens that may follow a member and lead to a member of the language: those that go
-    /// on with the piece, neighbours aside, and those that begin one.
+    /// Sets the tokens that may follow an element and can be completed: into `inside` those that
+    /// continue the pre-token, without checking adjacency, and into `begins` those that begin one.
     pub(crate) fn allowed<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pairs: &mut Pairs,
-        member: Member,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
         (inside, begins): (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
-        if !context.encoder.pretoken_must_end(member.path) {
-            for (next, tokens) in self.groups(context, pairs, member, Boundary::Inside)? {
-                self.keep_live(context, pairs, next, &tokens, inside)?;
+        if !context.encoder.pretoken_must_end(element.path) {
+            for (next, tokens) in self.groups(context, product, element, Boundary::Inside)? {
+                self.add_live(context, product, next, &tokens, inside)?;
             }
         }
-        if context.encoder.pretoken_may_end(member.path) {
-            for (token, _) in pairs.behind_special(context, member.pair)? {
+        if context.encoder.pretoken_may_end(element.path) {
+            for (token, _) in product.after_special(context, element.pair)? {
                 patch(begins, &[token], &[]);
             }
             for mark in [Boundary::Pretoken, Boundary::Added] {
-                for (next, tokens) in self.groups(context, pairs, member, mark)? {
-                    self.keep_live(context, pairs, next, &tokens, begins)?;
+                for (next, tokens) in self.groups(context, product, element, mark)? {
+                    self.add_live(context, product, next, &tokens, begins)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Sets those of some tokens that lead to `next` after which a member can be completed.
-    fn keep_live<K: Keys>(
+    /// Sets the tokens that lead to `next` and can be completed from there.
+    fn add_live<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pairs: &mut Pairs,
-        next: Member,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        next: SubsetElement,
         tokens: &TokenSet,
         words: &mut MaskWords,
     ) -> Result<(), Error> {
-        if context.encoder.pretoken_may_end(next.path) && pairs.is_clean(context, next.pair)? {
+        if context.encoder.pretoken_may_end(next.path) && product.is_clean(context, next.pair)? {
             tokens.add_to(words);
             return Ok(());
         }
         if let TokenSet::List(list) = tokens
-            && list.len() <= FEW
+            && list.len() <= FEW_TOKENS
         {
             for &token in list {
-                if self.is_live(context, pairs, next, token)? {
+                if self.is_live(context, product, next, token)? {
                     patch(words, &[token], &[]);
                 }
             }
             return Ok(());
         }
-        self.keep_many(context, pairs, next, tokens.clone(), words)
+        self.add_live_of_many(context, product, next, tokens.clone(), words)
     }
 
-    /// The same for many tokens: what one witness settles is settled for all of them at once.
-    fn keep_many<K: Keys>(
+    /// Sets the live tokens of a large set: each witness settles all tokens that it may follow at
+    /// once.
+    fn add_live_of_many<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pairs: &mut Pairs,
-        next: Member,
-        mut left: TokenSet,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        next: SubsetElement,
+        mut pending: TokenSet,
         words: &mut MaskWords,
     ) -> Result<(), Error> {
-        let added = context.encoder.splitter().is_in_added_token(pairs.parts(next.pair).1);
-        let may_witness = next == Member::new(next.pair) && !added;
+        let added = context.encoder.splitter().is_in_added_token(product.parts(next.pair).1);
+        let may_witness = next == SubsetElement::new(next.pair) && !added;
         let mut known = 0;
         loop {
             check_deadline()?;
             if may_witness {
-                let witnesses = self.witnesses(context, pairs, next.pair)?;
+                let witnesses = self.witnesses(context, product, next.pair)?;
                 for &witness in &witnesses[known..] {
                     let before = context.encoder.forbidden_mask(context.vocabulary, witness, false);
-                    left = settled(left, &before, words);
+                    pending = split_settled(pending, &before, words);
                 }
                 known = witnesses.len();
             }
-            // One by one; each may have taught a further witness.
-            let mut list = left.into_list();
+            // One by one; each token may have added a witness.
+            let mut list = pending.into_list();
             let Some(token) = list.pop() else { return Ok(()) };
-            if self.is_live(context, pairs, next, token)? {
+            if self.is_live(context, product, next, token)? {
                 patch(words, &[token], &[]);
             }
-            left = TokenSet::List(list);
+            pending = TokenSet::List(list);
         }
     }
 
-    /// Number of positions that a bounded search left open.
+    /// Returns the number of positions that a bounded search left undecided.
     pub(crate) fn undecided_count(&self) -> usize {
         self.undecided.len()
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        64 * self.witnesses.len() + 16 * self.dead.len() + self.reaches.memory_bytes()
+        64 * self.witnesses.len() + 16 * self.dead.len() + self.language_targets.memory_bytes()
     }
 }
 
-/// Sets those of some tokens that are not in a bitmask, and hands out the others.
-fn settled(tokens: TokenSet, before: &MaskWords, words: &mut MaskWords) -> TokenSet {
+/// Sets the tokens that are not in the bitmask `before`, and returns the others.
+fn split_settled(tokens: TokenSet, before: &MaskWords, words: &mut MaskWords) -> TokenSet {
     match tokens {
         TokenSet::Mask(mut mask) => {
-            for ((left, before), word) in mask.iter_mut().zip(before).zip(words) {
-                *word |= *left & !before;
-                *left &= before;
+            for ((pending, before), word) in mask.iter_mut().zip(before).zip(words) {
+                *word |= *pending & !before;
+                *pending &= before;
             }
             TokenSet::from_words(mask)
         }

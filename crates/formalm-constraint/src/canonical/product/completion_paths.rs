@@ -1,31 +1,31 @@
-//! Ways through texts of a language that complete a member.
+//! Completions of the language, traced through the splitter.
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{Error, Keys, Machine, SPECIAL, StateId};
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary};
 use rustc_hash::FxHashSet;
 
-use super::super::Context;
-use super::{Known, Pair, Pairs};
+use super::super::ProductContext;
+use super::{Product, ProductState, Verdict};
 
-/// A way through a text up to one of its bytes.
-struct Way {
-    pair: Pair,
-    /// The entry of the layer before.
+/// A partial path along a completion, up to one of its bytes.
+struct PathStep {
+    pair: ProductState,
+    /// The index of the predecessor in the previous layer.
     from: usize,
     step: (u8, Boundary),
-    /// A piece has ended on the way.
-    parted: bool,
+    /// `true` if a pre-token has ended on the path.
+    crosses_pretoken: bool,
 }
 
-impl Pairs {
-    /// A text that goes on to a member, found by looking at the language alone and then whether it
-    /// may be marked so: as much of it as is in the current piece. `first` is its first byte if
-    /// given. Finding none proves nothing.
-    pub(crate) fn rest_of_piece<K: Keys>(
+impl Product {
+    /// Returns the bytes of a completion that belong to the current pre-token. The completion is
+    /// found in the language alone and then checked against the splitter. `first` fixes its first
+    /// byte. A result of `None` proves nothing.
+    pub(crate) fn rest_of_pretoken<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pair: Pair,
+        context: ProductContext<'_, K>,
+        pair: ProductState,
         first: Option<u8>,
     ) -> Result<Option<Vec<u8>>, Error> {
         let Some(layers) = self.completion(context, pair, first, true)? else { return Ok(None) };
@@ -39,39 +39,45 @@ impl Pairs {
         Ok(Some(inside.map(|(byte, _)| *byte).collect()))
     }
 
-    /// Whether a completion of the language may be marked so. Finding none proves nothing.
+    /// Returns `true` if a completion of the language admits the boundaries. `false` proves
+    /// nothing.
     pub(super) fn is_completed<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pair: Pair,
+        context: ProductContext<'_, K>,
+        pair: ProductState,
     ) -> Result<bool, Error> {
         Ok(self.completion(context, pair, None, false)?.is_some())
     }
 
-    /// The ways through a text to a pair known to be productive, the first entry of the last layer;
-    /// if `parted`, to one in a later piece or at the end of the text.
+    /// Returns the paths along a completion to a state known to be productive; the first entry of
+    /// the last layer reaches it. With `crosses_pretoken`, the path must end in a later pre-token or at the
+    /// end of the text.
     fn completion<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pair: Pair,
+        context: ProductContext<'_, K>,
+        pair: ProductState,
         mut first: Option<u8>,
-        parted: bool,
-    ) -> Result<Option<Vec<Vec<Way>>>, Error> {
+        crosses_pretoken: bool,
+    ) -> Result<Option<Vec<Vec<PathStep>>>, Error> {
         let mut state = self.parts(pair).0;
-        let mut layers =
-            vec![vec![Way { pair, from: 0, step: (0, Boundary::Inside), parted: false }]];
+        let mut layers = vec![vec![PathStep {
+            pair,
+            from: 0,
+            step: (0, Boundary::Inside),
+            crosses_pretoken: false,
+        }]];
         loop {
             check_deadline()?;
             let last = layers.len() - 1;
             if first.is_none()
-                && let Some(at) = self.goal(context, &layers[last], parted)?
+                && let Some(at) = self.target(context, &layers[last], crosses_pretoken)?
             {
                 layers[last].swap(0, at);
                 self.learn(&layers);
                 return Ok(Some(layers));
             }
             let (byte, mut next) = match first.take() {
-                // Not the rest of a piece.
+                // This is not the rest of a pre-token.
                 Some(SPECIAL) => return Ok(None),
                 Some(byte) => match context.machine.step(state, byte)? {
                     Some(next) => (byte, next),
@@ -83,9 +89,9 @@ impl Pairs {
                 },
             };
             let layer = if byte == SPECIAL {
-                let Some(behind) = self.ahead_of_special(context, next)? else { return Ok(None) };
-                next = behind;
-                self.layer_behind_special(context, &layers[last], next)?
+                let Some(after) = self.after_special_token(context, next)? else { return Ok(None) };
+                next = after;
+                self.layer_after_special(context, &layers[last], next)?
             } else {
                 self.layer(context, &layers[last], (byte, next))?
             };
@@ -97,14 +103,14 @@ impl Pairs {
         }
     }
 
-    /// The ways on with a byte, which leads to a state of the language.
+    /// Extends the paths by a byte, which leads to the language state `state`.
     fn layer<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        before: &[Way],
+        context: ProductContext<'_, K>,
+        before: &[PathStep],
         (byte, state): (u8, StateId),
-    ) -> Result<Vec<Way>, Error> {
-        let mut layer: Vec<Way> = Vec::new();
+    ) -> Result<Vec<PathStep>, Error> {
+        let mut layer: Vec<PathStep> = Vec::new();
         for (from, way) in before.iter().enumerate() {
             for mark in BOUNDARIES {
                 let place = self.parts(way.pair).1;
@@ -112,21 +118,22 @@ impl Pairs {
                     continue;
                 };
                 let pair = self.intern(state, place)?;
-                if self.productive[pair as usize] != Known::No
+                if self.productive[pair as usize] != Verdict::No
                     && !layer.iter().any(|known| known.pair == pair)
                 {
-                    let parted = way.parted || mark != Boundary::Inside;
-                    layer.push(Way { pair, from, step: (byte, mark), parted });
+                    let crosses_pretoken = way.crosses_pretoken || mark != Boundary::Inside;
+                    layer.push(PathStep { pair, from, step: (byte, mark), crosses_pretoken });
                 }
             }
         }
         Ok(layer)
     }
 
-    /// Where a text that leads on to a member comes out of the special token that it is in.
-    fn ahead_of_special<K: Keys>(
+    /// Returns the language state after the special token inside which `state` is, along a
+    /// completion.
+    fn after_special_token<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
+        context: ProductContext<'_, K>,
         mut state: StateId,
     ) -> Result<Option<StateId>, Error> {
         while let Some((byte, next)) = self.ahead(context, state)? {
@@ -138,32 +145,38 @@ impl Pairs {
         Ok(None)
     }
 
-    /// The way on behind a special token, where a text begins.
-    fn layer_behind_special<K: Keys>(
+    /// Extends a path over a special token, after which a text begins.
+    fn layer_after_special<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        before: &[Way],
+        context: ProductContext<'_, K>,
+        before: &[PathStep],
         state: StateId,
-    ) -> Result<Vec<Way>, Error> {
+    ) -> Result<Vec<PathStep>, Error> {
         let splitter = context.encoder.splitter();
-        let ends = |way: &Way| splitter.may_end(self.parts(way.pair).1);
+        let ends = |way: &PathStep| splitter.may_end(self.parts(way.pair).1);
         let Some(from) = before.iter().position(ends) else { return Ok(Vec::new()) };
         let pair = self.intern(state, splitter.start())?;
-        if self.productive[pair as usize] == Known::No {
+        if self.productive[pair as usize] == Verdict::No {
             return Ok(Vec::new());
         }
-        Ok(vec![Way { pair, from, step: (SPECIAL, Boundary::Pretoken), parted: true }])
+        Ok(vec![PathStep {
+            pair,
+            from,
+            step: (SPECIAL, Boundary::Pretoken),
+            crosses_pretoken: true,
+        }])
     }
 
-    /// The first of some ways that leads to a pair known to be productive, or to a member.
-    fn goal<K: Keys>(
+    /// Returns the first path that reaches a state known to be productive, or an accepting one.
+    fn target<K: Keys>(
         &self,
-        context: Context<'_, K>,
-        ways: &[Way],
-        parted: bool,
+        context: ProductContext<'_, K>,
+        paths: &[PathStep],
+        crosses_pretoken: bool,
     ) -> Result<Option<usize>, Error> {
-        for (at, way) in ways.iter().enumerate() {
-            let known = self.productive[way.pair as usize] == Known::Yes && (way.parted || !parted);
+        for (at, way) in paths.iter().enumerate() {
+            let known = self.productive[way.pair as usize] == Verdict::Yes
+                && (way.crosses_pretoken || !crosses_pretoken);
             if known || self.is_end(context, way.pair)? {
                 return Ok(Some(at));
             }
@@ -171,34 +184,34 @@ impl Pairs {
         Ok(None)
     }
 
-    /// Every pair on the way to the first entry of the last layer is productive.
-    fn learn(&mut self, layers: &[Vec<Way>]) {
+    /// Marks every state on the path to the first entry of the last layer as productive.
+    fn learn(&mut self, layers: &[Vec<PathStep>]) {
         let mut at = 0;
         for layer in layers.iter().rev() {
-            self.productive[layer[at].pair as usize] = Known::Yes;
+            self.productive[layer[at].pair as usize] = Verdict::Yes;
             at = layer[at].from;
         }
     }
 
-    /// A byte that leads on to a member, so that following these bytes ends at one; none where the
-    /// text is a member and nothing need follow.
+    /// Returns a byte toward acceptance; following these bytes reaches an accepting state. Returns
+    /// `None` if the state accepts and nothing need follow.
     fn ahead<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
+        context: ProductContext<'_, K>,
         state: StateId,
     ) -> Result<Option<(u8, StateId)>, Error> {
         if let Some(&hop) = self.ahead.get(&state.number()) {
             return Ok(hop);
         }
         if !context.machine.is_finite() {
-            return self.ahead_of_stack(context, state);
+            return self.hop_of_stack_machine(context, state);
         }
-        let mut came: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
+        let mut visited: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
         let mut seen: FxHashSet<u32> = FxHashSet::from_iter([state.number()]);
         let mut at = 0;
-        while at < came.len() {
+        while at < visited.len() {
             check_deadline()?;
-            let here = came[at].0;
+            let here = visited[at].0;
             let known = self.ahead.contains_key(&here.number());
             if known || context.machine.is_accepting(here)? {
                 if !known {
@@ -206,8 +219,8 @@ impl Pairs {
                 }
                 let mut after = at;
                 while after != 0 {
-                    let (next, before, byte) = came[after];
-                    self.ahead.insert(came[before].0.number(), Some((byte, next)));
+                    let (next, before, byte) = visited[after];
+                    self.ahead.insert(visited[before].0.number(), Some((byte, next)));
                     after = before;
                 }
                 break;
@@ -216,7 +229,7 @@ impl Pairs {
                 if let Some(next) = context.machine.step(here, byte)?
                     && seen.insert(next.number())
                 {
-                    came.push((next, at, byte));
+                    visited.push((next, at, byte));
                 }
             }
             at += 1;
@@ -224,16 +237,16 @@ impl Pairs {
         Ok(self.ahead.get(&state.number()).copied().flatten())
     }
 
-    /// The same where a search for the way could meet states without end.
-    fn ahead_of_stack<K: Keys>(
+    /// Returns a byte toward acceptance if a search could visit infinitely many states.
+    fn hop_of_stack_machine<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
+        context: ProductContext<'_, K>,
         state: StateId,
     ) -> Result<Option<(u8, StateId)>, Error> {
         let mut here = state;
         let mut way = Vec::new();
         for byte in context.machine.some_member(state)? {
-            // From there on the way is known already.
+            // From here on the path is known.
             if self.ahead.contains_key(&here.number()) {
                 break;
             }
@@ -244,7 +257,7 @@ impl Pairs {
         if context.machine.is_accepting(here)? {
             self.ahead.entry(here.number()).or_insert(None);
         }
-        // A state that is met twice goes on as it did the last time, so that no way is a circle.
+        // A state visited twice continues as it did the last time, so that no path is a cycle.
         for (here, hop) in way.into_iter().rev() {
             self.ahead.entry(here.number()).or_insert(Some(hop));
         }

@@ -1,8 +1,8 @@
-//! A language's states joined with places of the tokenizer's marked text.
+//! The product of language states and splitter states.
 //!
-//! A pair is *productive* if some text completes a member and may be marked so. It is *clean* if a
-//! piece may end there and the rest still be completed: then it does not matter which tokens the
-//! piece has, as the tokens of the next one are chosen anew.
+//! A product state is *productive* if some string completes the input and admits the boundaries. It
+//! is *clean* if a pre-token may end there and the rest can still be completed: then the tokens of
+//! the pre-token do not matter, because those of the next one are chosen anew.
 
 mod completion_paths;
 
@@ -11,65 +11,69 @@ use formalm_automata::{Error, Keys, Machine, Resource, StateId};
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Context, MOST_STEPS};
+use super::{MAX_STEPS, ProductContext};
 
-/// Pairs that may be built.
-const MOST_PAIRS: usize = 2_000_000;
+/// Maximum number of product states. Bounds memory, chosen, not measured.
+const MAX_PRODUCT_STATES: usize = 2_000_000;
 
-/// A pair, by number.
-pub(crate) type Pair = u32;
+/// The number of a product state.
+pub(crate) type ProductState = u32;
 
-/// What is known of something.
+/// A cached yes-or-no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
+enum Verdict {
     Unknown,
     Yes,
     No,
 }
 
-/// The pairs met so far.
+/// The product states visited so far.
 #[derive(Debug, Default)]
-pub(crate) struct Pairs {
-    ids: FxHashMap<(u32, SplitterState), Pair>,
-    /// Of a machine with a stack the state that serves for all of a key.
+pub(crate) struct Product {
+    ids: FxHashMap<(u32, SplitterState), ProductState>,
+    /// For machines with a stack, the representative state of each mask class.
     common: FxHashMap<u32, StateId>,
     list: Vec<(StateId, SplitterState)>,
-    productive: Vec<Known>,
-    clean: Vec<Known>,
-    /// Pairs taken for productive, as a bounded search found nothing.
+    productive: Vec<Verdict>,
+    clean: Vec<Verdict>,
+    /// Number of states that count as productive because a bounded search was inconclusive.
     undecided: usize,
-    /// Per state of the language a byte that leads on to a member, none where it is one.
+    /// Per language state, a byte that leads toward acceptance; `None` if the state accepts.
     ahead: FxHashMap<u32, Option<(u8, StateId)>>,
 }
 
-impl Pairs {
-    /// The pair of a state and a place.
-    pub(crate) fn intern(&mut self, state: StateId, place: SplitterState) -> Result<Pair, Error> {
+impl Product {
+    /// Interns a product state. Fails if there are too many.
+    pub(crate) fn intern(
+        &mut self,
+        state: StateId,
+        place: SplitterState,
+    ) -> Result<ProductState, Error> {
         let next = self.list.len();
-        if next >= MOST_PAIRS {
+        if next >= MAX_PRODUCT_STATES {
             return Err(Error::Limit {
                 resource: Resource::States,
                 needed: next as u64 + 1,
-                allowed: MOST_PAIRS as u64,
+                allowed: MAX_PRODUCT_STATES as u64,
             });
         }
-        let pair = *self.ids.entry((state.number(), place)).or_insert(next as Pair);
+        let pair = *self.ids.entry((state.number(), place)).or_insert(next as ProductState);
         if pair as usize == next {
             self.list.push((state, place));
-            self.productive.push(Known::Unknown);
-            self.clean.push(Known::Unknown);
+            self.productive.push(Verdict::Unknown);
+            self.clean.push(Verdict::Unknown);
         }
         Ok(pair)
     }
 
-    /// The pair that serves for one in all questions of what may follow. Of a machine with a stack
-    /// it has the first state that had the same key: no token tells the two apart, and what was
-    /// read can make a state of every text.
+    /// Returns the representative that answers all queries about what may follow. For a machine
+    /// with a stack it has the first state of the same mask class: no token distinguishes the two,
+    /// and otherwise every input could create new states.
     pub(crate) fn common<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pair: Pair,
-    ) -> Result<Pair, Error> {
+        context: ProductContext<'_, K>,
+        pair: ProductState,
+    ) -> Result<ProductState, Error> {
         if context.machine.is_finite() {
             return Ok(pair);
         }
@@ -79,19 +83,19 @@ impl Pairs {
         self.intern(state, place)
     }
 
-    /// The state and the place of a pair.
+    /// Returns the language state and the splitter state.
     #[inline]
-    pub(crate) fn parts(&self, pair: Pair) -> (StateId, SplitterState) {
+    pub(crate) fn parts(&self, pair: ProductState) -> (StateId, SplitterState) {
         self.list[pair as usize]
     }
 
-    /// The pair that serves for the one after a byte.
+    /// Returns the representative of the state after a byte.
     pub(crate) fn step<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pair: Pair,
+        context: ProductContext<'_, K>,
+        pair: ProductState,
         (byte, mark): (u8, Boundary),
-    ) -> Result<Option<Pair>, Error> {
+    ) -> Result<Option<ProductState>, Error> {
         let (state, place) = self.parts(pair);
         let Some(place) = context.encoder.splitter().step(place, byte, mark) else {
             return Ok(None);
@@ -105,68 +109,73 @@ impl Pairs {
         }
     }
 
-    fn is_end<K: Keys>(&self, context: Context<'_, K>, pair: Pair) -> Result<bool, Error> {
+    fn is_end<K: Keys>(
+        &self,
+        context: ProductContext<'_, K>,
+        pair: ProductState,
+    ) -> Result<bool, Error> {
         let (state, place) = self.parts(pair);
         Ok(context.encoder.splitter().may_end(place) && context.machine.is_accepting(state)?)
     }
 
-    /// Whether some text completes a member from here and may be marked so.
+    /// Returns `true` if some string completes the input from here and admits the boundaries.
     pub(crate) fn is_productive<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pair: Pair,
+        context: ProductContext<'_, K>,
+        pair: ProductState,
     ) -> Result<bool, Error> {
         match self.productive[pair as usize] {
-            Known::Yes => return Ok(true),
-            Known::No => return Ok(false),
-            Known::Unknown => {}
+            Verdict::Yes => return Ok(true),
+            Verdict::No => return Ok(false),
+            Verdict::Unknown => {}
         }
         if self.is_completed(context, pair)? {
             return Ok(true);
         }
-        // Any way on, depth first; most pairs met are settled by a completion.
-        let mut seen: FxHashSet<Pair> = FxHashSet::from_iter([pair]);
-        let mut path: Vec<(Pair, Vec<Pair>)> = vec![(pair, self.successors(context, pair)?)];
-        while let Some((_, left)) = path.last_mut() {
+        // Depth-first search for any completion; most states visited are settled by a known one.
+        let mut seen: FxHashSet<ProductState> = FxHashSet::from_iter([pair]);
+        let mut path: Vec<(ProductState, Vec<ProductState>)> =
+            vec![(pair, self.successors(context, pair)?)];
+        while let Some((_, pending)) = path.last_mut() {
             check_deadline()?;
-            let Some(next) = left.pop() else {
+            let Some(next) = pending.pop() else {
                 path.pop();
                 continue;
             };
-            if self.productive[next as usize] == Known::No || !seen.insert(next) {
+            if self.productive[next as usize] == Verdict::No || !seen.insert(next) {
                 continue;
             }
-            if self.productive[next as usize] == Known::Yes || self.is_completed(context, next)? {
+            if self.productive[next as usize] == Verdict::Yes || self.is_completed(context, next)? {
                 for (pair, _) in path {
-                    self.productive[pair as usize] = Known::Yes;
+                    self.productive[pair as usize] = Verdict::Yes;
                 }
                 return Ok(true);
             }
-            if !context.machine.is_finite() && seen.len() > MOST_STEPS {
+            if !context.machine.is_finite() && seen.len() > MAX_STEPS {
                 self.undecided += seen.len();
-                let mut open: Vec<Pair> = seen.into_iter().collect();
+                let mut open: Vec<ProductState> = seen.into_iter().collect();
                 open.sort_unstable();
                 for pair in open {
-                    self.productive[pair as usize] = Known::Yes;
+                    self.productive[pair as usize] = Verdict::Yes;
                 }
                 return Ok(true);
             }
             path.push((next, self.successors(context, next)?));
         }
-        let mut barren: Vec<Pair> = seen.into_iter().collect();
+        let mut barren: Vec<ProductState> = seen.into_iter().collect();
         barren.sort_unstable();
         for pair in barren {
-            self.productive[pair as usize] = Known::No;
+            self.productive[pair as usize] = Verdict::No;
         }
         Ok(false)
     }
 
-    /// The pairs after one byte.
+    /// Returns the states after one byte.
     fn successors<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pair: Pair,
-    ) -> Result<Vec<Pair>, Error> {
+        context: ProductContext<'_, K>,
+        pair: ProductState,
+    ) -> Result<Vec<ProductState>, Error> {
         let live = context.machine.live_bytes(self.parts(pair).0)?;
         let mut list = Vec::new();
         for byte in live.iter() {
@@ -178,36 +187,40 @@ impl Pairs {
                 }
             }
         }
-        list.extend(self.all_behind_special(context, pair)?.into_iter().map(|one| one.1));
+        list.extend(self.all_after_special(context, pair)?.into_iter().map(|one| one.1));
         Ok(list)
     }
 
-    /// Number of pairs that a bounded search left open.
+    /// Returns the number of states that a bounded search left undecided.
     pub(crate) fn undecided_count(&self) -> usize {
         self.undecided
     }
 
-    /// Whether a piece may end here and a member still be completed.
+    /// Returns `true` if a pre-token may end here and the input can still be completed.
     pub(crate) fn is_clean<K: Keys>(
         &mut self,
-        context: Context<'_, K>,
-        pair: Pair,
+        context: ProductContext<'_, K>,
+        pair: ProductState,
     ) -> Result<bool, Error> {
         match self.clean[pair as usize] {
-            Known::Yes => return Ok(true),
-            Known::No => return Ok(false),
-            Known::Unknown => {}
+            Verdict::Yes => return Ok(true),
+            Verdict::No => return Ok(false),
+            Verdict::Unknown => {}
         }
-        let clean = self.find_clean(context, pair)?;
-        self.clean[pair as usize] = if clean { Known::Yes } else { Known::No };
+        let clean = self.compute_clean(context, pair)?;
+        self.clean[pair as usize] = if clean { Verdict::Yes } else { Verdict::No };
         Ok(clean)
     }
 
-    fn find_clean<K: Keys>(&mut self, context: Context<'_, K>, pair: Pair) -> Result<bool, Error> {
+    fn compute_clean<K: Keys>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        pair: ProductState,
+    ) -> Result<bool, Error> {
         if self.is_end(context, pair)? {
             return Ok(true);
         }
-        if !self.behind_special(context, pair)?.is_empty() {
+        if !self.after_special(context, pair)?.is_empty() {
             return Ok(true);
         }
         for byte in context.machine.live_bytes(self.parts(pair).0)?.iter() {
@@ -222,7 +235,7 @@ impl Pairs {
         Ok(false)
     }
 
-    /// Memory in use, in bytes, to a good approximation.
+    /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         40 * self.list.len() + 24 * self.ahead.len()
     }

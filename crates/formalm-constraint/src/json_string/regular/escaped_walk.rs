@@ -1,52 +1,53 @@
-//! Words of prefix trees that spell texts which a machine reads.
+//! Walks along prefix trees of escaped strings, read through a machine of their content.
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::spelling::{Escape, Escapes};
 use formalm_automata::{ByteSet, Error, InText, Machine, StateId, spell};
 use formalm_vocabulary::{TrieNode, Vocabulary};
 
-use super::continuing_tokens::Inside;
+use super::continuing_tokens::ContinuingTokens;
 use crate::mask::Mask;
-use crate::trie_walk::CHECKED;
+use crate::trie_walk::DEADLINE_CHECK_MASK;
 
-/// Steps of a walk where few bytes may come; a longer one is given up.
-const STEPS: usize = 1000;
+/// Maximum steps of a walk where few bytes may follow; a longer one is abandoned. Chosen, not
+/// measured.
+const MAX_WALK_STEPS: usize = 1000;
 
-/// Tokens after which a text goes on, where few bytes may come.
-/// `None` if the walk is a long one.
-pub(super) fn walked(
+/// Returns the tokens that continue a string, if few bytes may follow. Returns `None` if the walk
+/// takes too long.
+pub(super) fn continuing_by_walk(
     vocabulary: &Vocabulary,
     text: &InText,
     live: ByteSet,
-) -> Result<Option<Inside>, Error> {
-    let (trie, mut ids, mut left) = (vocabulary.trie(), Vec::new(), STEPS);
+) -> Result<Option<ContinuingTokens>, Error> {
+    let (trie, mut ids, mut left) = (vocabulary.trie(), Vec::new(), MAX_WALK_STEPS);
     let step = |state: StateId, byte: u8| text.machine.step(state, byte);
     let roots = live.iter().filter(|&byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
     for root in roots.chain([b'\\']).filter_map(|byte| trie.root_child(byte)) {
         let nodes = &trie.nodes()[root as usize..trie.nodes()[root as usize].end() as usize];
         let start = (text.state, text.escapes);
-        left = spelled_within(left, (nodes, root), start, &step, &mut |node, _, _| {
+        left = walk_escaped_within(left, (nodes, root), start, &step, &mut |node, _, _| {
             ids.extend_from_slice(trie.tokens_at(node));
         })?;
     }
     let words = vocabulary.len().div_ceil(32);
-    Ok((left > 0).then(|| Inside::of(Mask::from_ids(&ids, words))))
+    Ok((left > 0).then(|| ContinuingTokens::of(Mask::from_ids(&ids, words))))
 }
 
-/// Hands out the words of a prefix tree that spell texts which a machine reads: the node, the word
-/// and the machine's state behind it.
-pub(crate) fn spelled<S: Copy>(
+/// Emits the words of a prefix tree whose content the machine reads: the node, the word and the
+/// state after it.
+pub(crate) fn walk_escaped<S: Copy>(
     nodes: &[TrieNode],
     from: (S, Escapes),
     step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
     emit: &mut impl FnMut(u32, u32, S),
 ) -> Result<(), Error> {
-    spelled_within(usize::MAX, (nodes, 0), from, step, emit).map(|_| ())
+    walk_escaped_within(usize::MAX, (nodes, 0), from, step, emit).map(|_| ())
 }
 
-/// The same of nodes the first of which has a number, in at most `left` steps: how many are left,
-/// none if they were too few.
-fn spelled_within<S: Copy>(
+/// Walks nodes, the first of which is `first`, in at most `left` steps. Returns the steps left; 0
+/// if they were too few.
+fn walk_escaped_within<S: Copy>(
     left: usize,
     (nodes, first): (&[TrieNode], u32),
     (start, policy): (S, Escapes),
@@ -60,7 +61,7 @@ fn spelled_within<S: Copy>(
             break;
         }
         left -= 1;
-        if at & CHECKED == 0 {
+        if at & DEADLINE_CHECK_MASK == 0 {
             check_deadline()?;
         }
         let Some(next) = spell(stack[here.depth() - 1], here.byte(), policy, step)? else {

@@ -1,63 +1,66 @@
-//! Ways to the tokens after which a text goes on where many bytes may come.
+//! Strategies for computing the tokens that continue a string if many bytes may follow.
 
 use formalm_automata::spelling::Escape;
 use formalm_automata::{Error, InText, KeyId, Keys, Machine, Purpose, StateId, Steps, spell};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 
-use super::continuing_tokens::Inside;
-use super::escaped_walk::spelled;
-use super::{Kept, Within};
+use super::continuing_tokens::ContinuingTokens;
+use super::escaped_walk::walk_escaped;
+use super::{RegularStringMasks, SharedStringMasks};
 use crate::mask::{Mask, has, patch};
-use crate::mask_builder::MaskOf;
-use crate::prefix_sharing::{SHORT, read_in_order};
+use crate::mask_builder::MaskBuilder;
+use crate::prefix_sharing::{MAX_SHORT_LENGTH, read_in_order};
 
-/// Alternatives that so many bytes may begin at most are read by themselves.
-const NARROW: usize = 24;
+/// Maximum number of first bytes of the alternatives that are read separately. Chosen, not
+/// measured.
+const MAX_NARROW_BYTES: usize = 24;
 
-impl Within {
-    /// Tokens after which the text goes on, and whether they are those of another state.
+impl RegularStringMasks {
+    /// Returns the tokens that continue the string, and whether they are those of another state.
     pub(super) fn find(
         &self,
         vocabulary: &Vocabulary,
         strings: &JsonStringTokens,
         text: &InText,
-    ) -> Result<(Inside, bool), Error> {
-        if let Some(found) = self.nearly(vocabulary, text)? {
+    ) -> Result<(ContinuingTokens, bool), Error> {
+        if let Some(found) = self.without_counter(vocabulary, text)? {
             return Ok(found);
         }
-        let both = self.apart(vocabulary, strings, text)?;
+        let both = self.split_alternatives(vocabulary, strings, text)?;
         Ok((both.map_or_else(|| self.read(vocabulary, strings, text), Ok)?, false))
     }
 
-    /// The same where some alternatives begin with few bytes: the others are often those of many
-    /// states.
-    fn apart(
+    /// Splits off alternatives that begin with few bytes; many states often share the others.
+    fn split_alternatives(
         &self,
         vocabulary: &Vocabulary,
         strings: &JsonStringTokens,
         text: &InText,
-    ) -> Result<Option<Inside>, Error> {
-        let apart = text.machine.narrow_and_broad(text.state, NARROW)?;
-        let Some((narrow, broad)) = apart else { return Ok(None) };
-        let of = |state| self.inside(vocabulary, strings, &InText { state, ..text.clone() });
+    ) -> Result<Option<ContinuingTokens>, Error> {
+        let split_alternatives = text.machine.narrow_and_broad(text.state, MAX_NARROW_BYTES)?;
+        let Some((narrow, broad)) = split_alternatives else { return Ok(None) };
+        let of = |state| self.continuing(vocabulary, strings, &InText { state, ..text.clone() });
         let words = vocabulary.len().div_ceil(32);
         Ok(Some(of(broad)?.or(&of(narrow)?, words)))
     }
 
-    /// The same where most tokens cannot come to the end of a count.
-    fn nearly(
+    /// Derives the tokens from the state without its counter, if most tokens cannot exhaust the
+    /// count.
+    fn without_counter(
         &self,
         vocabulary: &Vocabulary,
         text: &InText,
-    ) -> Result<Option<(Inside, bool)>, Error> {
+    ) -> Result<Option<(ContinuingTokens, bool)>, Error> {
         let near = text.machine.uncounted(text.state)?;
-        let Some(near) = near.filter(|near| near.same >= SHORT.into()) else { return Ok(None) };
-        let Some(kept) = vocabulary.extension::<Kept>() else { return Ok(None) };
+        let Some(near) = near.filter(|near| near.same >= MAX_SHORT_LENGTH.into()) else {
+            return Ok(None);
+        };
+        let Some(kept) = vocabulary.extension::<SharedStringMasks>() else { return Ok(None) };
         let strings = vocabulary.json_string_tokens(text.escapes);
         let base =
-            self.inside(vocabulary, strings, &InText { state: near.state, ..text.clone() })?;
+            self.continuing(vocabulary, strings, &InText { state: near.state, ..text.clone() })?;
         let (mut refused, mut unsure) = (Vec::new(), Vec::new());
-        for &(characters, token) in kept.long.of(vocabulary, text.escapes) {
+        for &(characters, token) in kept.long_tokens.of(vocabulary, text.escapes) {
             let characters = u64::from(characters);
             if characters > near.same && base.has(token) {
                 let list = if characters > near.most { &mut refused } else { &mut unsure };
@@ -73,20 +76,25 @@ impl Within {
         Ok(Some((base.without(&refused), refused.is_empty())))
     }
 
-    /// The same by the ways of regular languages.
+    /// Computes the tokens with the methods of regular languages.
     fn read(
         &self,
         vocabulary: &Vocabulary,
         strings: &JsonStringTokens,
         text: &InText,
-    ) -> Result<Inside, Error> {
+    ) -> Result<ContinuingTokens, Error> {
         let key = self.keys.key(text.state)?;
         let mask = self.mask(vocabulary, key)?;
         let mut escaped = Vec::new();
         let step = |key: KeyId, byte: u8| self.keys.step(key, byte);
-        spelled(strings.escaped_nodes(), (key, text.escapes), &step, &mut |_, spelling, _| {
-            escaped.extend_from_slice(strings.escaped_tokens(spelling));
-        })?;
+        walk_escaped(
+            strings.escaped_nodes(),
+            (key, text.escapes),
+            &step,
+            &mut |_, spelling, _| {
+                escaped.extend_from_slice(strings.escaped_tokens(spelling));
+            },
+        )?;
         let plain = strings.continuing_unescaped();
         let mask = match mask {
             Mask::Sparse(ids) => {
@@ -101,20 +109,21 @@ impl Within {
                 Mask::from_words(words)
             }
         };
-        Ok(Inside::of(mask))
+        Ok(ContinuingTokens::of(mask))
     }
 
-    /// The machine's own mask of a key, changed from that of the key that most letters lead to and
-    /// mostly stay at, where there is one.
+    /// Returns the machine's own mask of a class. It is derived from that of the class to which
+    /// most letters lead and in which they mostly stay, if there is one.
     fn mask(&self, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
-        let (lexical, memo, rests) = (&self.own.0, &self.own.1, &self.own.2);
+        let (lexical, memo, continuations) = (&self.own.0, &self.own.1, &self.own.2);
         if let Some(known) = memo.with(key.number(), Mask::clone) {
             return Ok(known);
         }
-        let of = |key| MaskOf { key, vocabulary, lexical, memo, rests }.read(&self.keys);
+        let of =
+            |key| MaskBuilder { key, vocabulary, lexical, memo, continuations }.read(&self.keys);
         if let Some(next) = self.keys.reference(key)?
             && !memo.has(next.number())
-            && self.stays_mostly(next)?
+            && self.mostly_loops(next)?
         {
             let mask = of(next)?;
             self.count(&mut self.tables(), mask.memory_bytes());
@@ -123,9 +132,9 @@ impl Within {
         of(key)
     }
 
-    /// Whether most letters lead from a key to itself, but not all: where all do, a walk does not
+    /// Returns `true` if most letters, but not all, loop on a class. If all do, a walk does not
     /// read them.
-    fn stays_mostly(&self, key: KeyId) -> Result<bool, Error> {
+    fn mostly_loops(&self, key: KeyId) -> Result<bool, Error> {
         let mut others = 0;
         for byte in b'a'..=b'z' {
             others += usize::from(self.keys.step(key, byte)? != Some(key));
