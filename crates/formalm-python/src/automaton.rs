@@ -11,13 +11,13 @@ use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::any_machine::AnyMachine;
 use crate::errors;
 use crate::grammar::{Grammar, placed};
-use crate::language::Expression;
-use crate::machine::AnyMachine;
+use crate::interruptible::{aside, interruptible, patient, patient_with};
+use crate::json_schema::{JsonSchema, Remark, remarks};
 use crate::parser::Parser;
-use crate::patient::{aside, interruptible, patient, patient_with};
-use crate::schema::{JsonSchema, Remark, remarks};
+use crate::regular_language::Expression;
 use crate::shared_machine::SharedMachine;
 
 /// The state after `text`, or how many of its bytes are viable; asks `poll` on the way.

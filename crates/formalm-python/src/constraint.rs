@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use formalm_automata::Machine;
-use formalm_constraint::{Constraint as Inner, NoContinuation, MemorySizes};
+use formalm_constraint::{Constraint as Inner, MemorySizes, NoContinuation};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
+use crate::any_machine::AnyKeys;
 use crate::automaton::Automaton;
 use crate::encoder::Encoder;
 use crate::errors;
-use crate::machine::AnyKeys;
+use crate::gil_cell::Turn;
+use crate::interruptible::aside;
 use crate::matcher::{Cursor, Matcher};
-use crate::patient::aside;
-use crate::turns::Turn;
-use crate::views::Views;
+use crate::shared_bitmasks::Views;
 use crate::vocabulary::Vocabulary;
 
 /// Memory of a constraint, unless the user says otherwise: masks get half of it. Chosen, not measured.

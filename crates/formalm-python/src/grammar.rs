@@ -7,10 +7,10 @@ use formalm_grammar::{
 };
 use pyo3::prelude::*;
 
+use crate::any_machine::AnyMachine;
 use crate::automaton::Automaton;
 use crate::errors;
-use crate::language::Expression;
-use crate::machine::AnyMachine;
+use crate::regular_language::Expression;
 
 /// How indentation is told, by the names of terminals.
 #[pyclass(frozen, module = "formalm._core")]

@@ -14,8 +14,8 @@ use pyo3::types::{PyBytes, PyList};
 use crate::automaton::{Automaton, relation, unit};
 use crate::constraint::Constraint;
 use crate::errors;
-use crate::learnt::Shared;
-use crate::patient::patient;
+use crate::graph_cache::Shared;
+use crate::interruptible::patient;
 
 /// A minimal deterministic graph whose labels are bytes or token ids.
 #[pyclass(frozen, module = "formalm._core")]

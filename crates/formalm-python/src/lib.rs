@@ -1,25 +1,25 @@
 //! The extension module `formalm._core`: conversions, the interpreter lock and error mapping.
 //! Nothing is decided here.
 
-mod arrays;
+mod any_machine;
 mod automaton;
 mod constraint;
 mod encoder;
 mod errors;
+mod gil_cell;
 mod grammar;
 mod graph;
-mod language;
-mod learnt;
-mod machine;
-mod masking;
+mod graph_cache;
+mod interruptible;
+mod json_schema;
+mod masked_logits;
 mod matcher;
+mod numpy_bitmasks;
+mod parse_trees;
 mod parser;
-mod patient;
-mod schema;
+mod regular_language;
+mod shared_bitmasks;
 mod shared_machine;
-mod trees;
-mod turns;
-mod views;
 mod vocabulary;
 
 use formalm_automata::pool;
@@ -46,8 +46,6 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::arrays::apply_bitmask;
-    #[pymodule_export]
     use super::automaton::Automaton;
     #[pymodule_export]
     use super::constraint::Constraint;
@@ -58,19 +56,21 @@ mod _core {
     #[pymodule_export]
     use super::graph::{Graph, Members};
     #[pymodule_export]
-    use super::language::{Expression, Grouping};
+    use super::interruptible::Deadline;
     #[pymodule_export]
-    use super::masking::masked_scores;
+    use super::json_schema::{JsonSchema, SchemaOptions};
+    #[pymodule_export]
+    use super::masked_logits::masked_scores;
     #[pymodule_export]
     use super::matcher::{Matcher, fill_bitmasks};
     #[pymodule_export]
+    use super::numpy_bitmasks::apply_bitmask;
+    #[pymodule_export]
+    use super::parse_trees::Trees;
+    #[pymodule_export]
     use super::parser::Parser;
     #[pymodule_export]
-    use super::patient::Deadline;
-    #[pymodule_export]
-    use super::schema::{JsonSchema, SchemaOptions};
-    #[pymodule_export]
-    use super::trees::Trees;
+    use super::regular_language::{Expression, Grouping};
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 

@@ -10,12 +10,12 @@ use numpy::{PyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arrays::{Row, bitmask, bitmask_of};
+use crate::any_machine::AnyKeys;
 use crate::errors::{self, Refused};
-use crate::machine::AnyKeys;
-use crate::patient::{Timeout, patient, patiently, under};
-use crate::turns::{Turn, Turns};
-use crate::views::{Array, Views};
+use crate::gil_cell::{Turn, Turns};
+use crate::interruptible::{Timeout, patient, patiently, under};
+use crate::numpy_bitmasks::{Row, bitmask, bitmask_of};
+use crate::shared_bitmasks::{Array, Views};
 
 type Constraint = Generic<AnyKeys>;
 pub(crate) type Cursor = GenericMatcher<AnyKeys>;

@@ -10,8 +10,8 @@ use arc_swap::ArcSwap;
 use formalm_automata::{Lookahead, Machine};
 use pyo3::prelude::*;
 
+use crate::any_machine::AnyMachine;
 use crate::errors;
-use crate::machine::AnyMachine;
 
 /// Bytes that a language's machine may take before it makes way for another, unless it took a quarter
 /// of that before anything was read. Chosen, not measured.

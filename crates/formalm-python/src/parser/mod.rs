@@ -1,21 +1,21 @@
 //! Parsers that users write in Python, as machines.
 
-mod asking;
-mod calls;
-mod groups;
-mod keys;
-mod machine;
-mod masked;
-mod states;
-mod walk;
+mod grammar_masks;
+mod opaque;
+mod parser_machine;
+mod parser_masks;
+mod python_calls;
+mod state_table;
+mod token_groups;
+mod trie_walk;
 
 use formalm_automata::Error;
 use pyo3::prelude::*;
 
-pub(crate) use asking::AskingKeys;
-use calls::Calls;
-pub(crate) use keys::ParserKeys;
-pub(crate) use machine::ParserMachine;
+pub(crate) use grammar_masks::AskingKeys;
+pub(crate) use parser_machine::ParserMachine;
+pub(crate) use parser_masks::ParserKeys;
+use python_calls::Calls;
 
 /// States of a parser's machine, unless the user says otherwise.
 const STATE_LIMIT: u64 = 1 << 18;

@@ -7,11 +7,11 @@ use num_bigint::BigUint;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
+use crate::any_machine::AnyMachine;
 use crate::automaton::{Automaton, unit};
 use crate::errors;
 use crate::grammar::GrammarText;
-use crate::machine::AnyMachine;
-use crate::patient::patient;
+use crate::interruptible::patient;
 
 /// A grammar as trees show it.
 #[pyclass(frozen, module = "formalm._core")]

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 use rustc_hash::FxHashMap;
 
-use super::calls::{Plan, broken, limit, raised};
+use super::python_calls::{Plan, broken, limit, raised};
 
 /// Groups of one constraint, and groups kept for all constraints of a vocabulary.
 const GROUPS: usize = 256;

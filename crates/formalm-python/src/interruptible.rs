@@ -10,8 +10,8 @@ use formalm_automata::explicit::Poll;
 use formalm_automata::{Error, interrupt};
 use pyo3::prelude::*;
 
+use crate::any_machine::AnyMachine;
 use crate::errors;
-use crate::machine::AnyMachine;
 
 /// Does `work` without the interpreter lock; whenever it polls, pending signals are handled, and
 /// what a handler raises ends the work and is raised.

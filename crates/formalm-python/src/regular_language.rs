@@ -7,10 +7,10 @@ use formalm_automata::syntax::{Dialect, Flags, parse};
 use formalm_automata::{CharSet, Edits, Expression as Language, Limits, Operations};
 use pyo3::prelude::*;
 
+use crate::any_machine::AnyMachine;
 use crate::automaton::Automaton;
 use crate::errors;
-use crate::machine::AnyMachine;
-use crate::patient::patient;
+use crate::interruptible::patient;
 
 /// A regular language as an immutable expression; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]

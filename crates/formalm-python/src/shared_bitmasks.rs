@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::turns::{Turn, Turns};
+use crate::gil_cell::{Turn, Turns};
 
 /// Memory for arrays of one constraint.
 const LIMIT_BYTES: usize = 3 << 18;

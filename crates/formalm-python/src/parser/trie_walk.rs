@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rustc_hash::FxHashMap;
 
-use super::calls::{Calls, raised};
-use super::groups::Mix;
-use super::machine::{COMPARING, width};
+use super::parser_machine::{COMPARING, width};
+use super::python_calls::{Calls, raised};
+use super::token_groups::Mix;
 
 /// Parsers joined for one mask; beyond that they are walked one by one.
 const JOINED: usize = 4096;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::calls::Plan;
+use super::python_calls::Plan;
 
 /// Parsers kept; others are made again.
 const KEPT: usize = 8192;

@@ -10,8 +10,8 @@ use formalm_automata::{Aside, ByteSet, Error, Lock, Machine, StateId, exact_only
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::calls::{Calls, Plan, broken, limit, raised};
-use super::states::{Full, Gone, States};
+use super::python_calls::{Calls, Plan, broken, limit, raised};
+use super::state_table::{Full, Gone, States};
 
 /// A lazy machine over texts that a parser did not refuse.
 pub(crate) struct ParserMachine {

@@ -3,9 +3,9 @@
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
-use crate::arrays::disallow;
 use crate::errors;
 use crate::matcher::Matcher;
+use crate::numpy_bitmasks::disallow;
 
 /// Scores with minus infinity where a row's matcher does not allow the token, and each row's
 /// greatest; NaN if there is one among those allowed. A row without a matcher allows nothing.

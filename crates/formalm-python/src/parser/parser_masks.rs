@@ -8,11 +8,11 @@ use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::calls::{Plan, broken};
-use super::groups::Groups;
-use super::machine::ParserMachine;
-use super::masked::StateSteps;
-use super::walk::Walk;
+use super::opaque::StateSteps;
+use super::parser_machine::ParserMachine;
+use super::python_calls::{Plan, broken};
+use super::token_groups::Groups;
+use super::trie_walk::Walk;
 
 /// The states of a parser's machine as keys, for one vocabulary.
 pub(crate) struct ParserKeys {

@@ -9,9 +9,9 @@ use formalm_schema::{
 };
 use pyo3::prelude::*;
 
+use crate::any_machine::AnyMachine;
 use crate::automaton::Automaton;
 use crate::errors;
-use crate::machine::AnyMachine;
 
 /// The text of a schema and how its members are written; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]

@@ -12,7 +12,7 @@ use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::masked::StateSteps;
+use super::opaque::StateSteps;
 
 /// The states of a grammar's machine that asks parsers as keys, for one vocabulary.
 #[derive(Debug)]
