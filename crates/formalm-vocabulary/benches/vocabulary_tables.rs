@@ -1,7 +1,7 @@
-//! Times of reading tokenizer files, making tables and collecting masks.
+//! Benchmarks of loading tokenizer files, building tables and combining class masks.
 //!
-//! `cargo bench -p formalm-vocabulary` reads the files of `../shared/tokenizers`; a directory can
-//! be named instead. One thread is timed: `RAYON_NUM_THREADS=1`.
+//! `cargo bench -p formalm-vocabulary` reads the files of `../shared/tokenizers`, or of the
+//! directory given as an argument. One thread is timed: `RAYON_NUM_THREADS=1`.
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::hint::black_box;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use formalm_automata::Cover;
 use formalm_vocabulary::{ProfileFilter, Vocabulary};
 
-/// The shortest of several runs: what the work costs when nothing disturbs it.
+/// Returns the shortest time of several runs, that is the cost without disturbance.
 fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> Duration {
     (0..runs)
         .map(|_| {

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes() {
+    fn tokens_are_classified_by_utf8_shape() {
         let shape = |bytes: &[u8]| whole_char_prefix(bytes).1;
         assert_eq!(shape("añ😀".as_bytes()), Utf8Shape::Clean);
         assert_eq!(whole_char_prefix(b"a\xF0\x9F\x98"), ("a", Utf8Shape::PartialEnd));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn judgement_agrees_with_the_characters() {
+    fn covers_agree_with_the_characters() {
         let inside = ProfileFilter::new(
             (1 << b'a') | (1 << b'b') | (1 << b' '),
             [Cover::Partial, Cover::None, Cover::Full, Cover::None],

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_bit_and_the_length_count() {
+    fn the_checksum_depends_on_every_bit_and_the_length() {
         let data: Vec<u8> = (0..300u32).map(|at| (at * 7 % 251) as u8).collect();
         let mut seen = std::collections::BTreeSet::from([checksum(&data)]);
         for at in 0..data.len() {

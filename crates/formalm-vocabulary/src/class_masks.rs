@@ -221,7 +221,7 @@ impl ClassMasks {
     }
 
     /// Removes from `out` all tokens with more than `most` characters, counting a partial one at
-    /// the end. For `most <= 16` it also removes the [`ClassMasks::broken`] tokens.
+    /// the end. For `most <= 16` it also removes the [`ClassMasks::broken_tokens`] tokens.
     pub fn limit_characters(&self, most: u32, out: &mut MaskWords) {
         self.lengths.limit(most, out);
     }

@@ -1,8 +1,4 @@
-//! Token bytes and the tables that make masks quick.
-//!
-//! A [`Vocabulary`] says which bytes each token id stands for. From them come, once, a [`TokenTrie`]
-//! for walks byte by byte and [`Classes`] for masks of the kind "every token whose characters
-//! lie in this set". Nothing here knows of languages.
+#![doc = include_str!("../README.md")]
 
 pub mod bpe;
 mod char_profile;
@@ -34,5 +30,5 @@ pub use subtree_signature::SubtreeSignature;
 pub use token_trie::TokenTrie;
 pub use vocabulary::{Vocabulary, VocabularyExtension};
 
-/// Words of a bitmask: bit `id & 31` of word `id >> 5`, 1 = allowed.
+/// Words of a bitmask: bit `id & 31` of word `id >> 5`; 1 = allowed.
 pub type MaskWords = [u32];

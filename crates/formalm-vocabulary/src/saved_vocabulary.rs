@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn saved_and_read() {
+    fn a_saved_vocabulary_reads_back_equal() {
         let vocabulary = vocabulary();
         same(&vocabulary, &Vocabulary::from_saved(&vocabulary.save()).expect("saved"));
         let other = vocabulary.with_end_token_ids(vec![]).expect("other ends");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_is_noticed() {
+    fn every_damaged_bit_is_detected() {
         let saved = vocabulary().save();
         for length in 0..saved.len() {
             Vocabulary::from_saved(&saved[..length]).expect_err("cut off");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_is_wrong() {
+    fn errors_name_the_damage() {
         let mut saved = vocabulary().save();
         let message = |data: &[u8]| Vocabulary::from_saved(data).expect_err("wrong").message;
         assert!(message(b"{}").contains("not a saved vocabulary"));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_behind_a_true_digest_is_no_panic() {
+    fn damage_with_a_valid_digest_does_not_panic() {
         let vocabulary = vocabulary();
         let payload = payload(vocabulary.tokens(), vocabulary.end_token_ids());
         for at in 0..payload.len() {

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn named_tokens_alone_have_the_byte() {
+    fn only_named_tokens_have_the_special_byte() {
         let with = vocabulary().with_special_tokens(&["<|x|>".to_owned()]);
         let with = with.unwrap_or_else(|error| panic!("{error}"));
         let all: Vec<Option<&[u8]>> = (0..8).map(|id| with.token_bytes(id)).collect();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_refused() {
+    fn names_of_other_tokens_are_rejected() {
         let refused = |name: &str| match vocabulary().with_special_tokens(&[name.to_owned()]) {
             Ok(_) => panic!("{name} was taken"),
             Err(error) => (error.message, error.hint.unwrap_or_default()),

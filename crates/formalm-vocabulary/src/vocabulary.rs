@@ -276,14 +276,14 @@ impl Vocabulary {
         })
     }
 
-    /// Returns the tokens with a comma that is preceded by bytes with the property `behind` and
+    /// Returns the tokens with a comma that is preceded by bytes with the property `precedes` and
     /// followed by more than the first byte of a string, object or array.
-    fn with_comma(&self, behind: &dyn Fn(&[u8]) -> bool) -> Box<[u32]> {
+    fn with_comma(&self, precedes: &dyn Fn(&[u8]) -> bool) -> Box<[u32]> {
         let joins = |bytes: &[u8]| {
             let commas = (0..bytes.len()).filter(|&at| bytes[at] == b',');
             commas.into_iter().any(|at| {
                 let rest = bytes[at + 1..].trim_ascii_start();
-                rest.len() > 1 && matches!(rest[0], b'"' | b'[' | b'{') && behind(&bytes[..at])
+                rest.len() > 1 && matches!(rest[0], b'"' | b'[' | b'{') && precedes(&bytes[..at])
             })
         };
         let all = self.tokens.iter().filter(|(_, bytes)| joins(bytes));

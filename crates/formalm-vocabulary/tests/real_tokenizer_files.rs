@@ -1,4 +1,4 @@
-//! Real tokenizer files against a second reading of the same file, written another way.
+//! Real tokenizer files against an independent second reader of the same file.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 #![allow(clippy::print_stdout, reason = "a skipped test says why")]
 
@@ -9,7 +9,7 @@ use std::path::Path;
 use formalm_vocabulary::Vocabulary;
 use serde_json::Value;
 
-/// The byte of each byte-level character, as GPT-2's code builds it.
+/// Returns the byte of each byte-level character, built as in GPT-2's code.
 fn bytes_of_characters() -> BTreeMap<char, u8> {
     let plain: Vec<u8> = (33..=126).chain(161..=172).chain(174..=255).collect();
     let rest = (0..=255u8).filter(|byte| !plain.contains(byte)).zip(256u32..);
@@ -57,7 +57,7 @@ fn check(file: &Value, vocabulary: &Vocabulary) {
 }
 
 #[test]
-fn files_are_read_right() {
+fn real_files_get_the_bytes_of_a_second_reader() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/tokenizers");
     let Ok(entries) = std::fs::read_dir(&directory) else {
         println!("skipped: there are no tokenizer files in ../shared/tokenizers");
@@ -74,7 +74,7 @@ fn files_are_read_right() {
         let vocabulary = Vocabulary::from_tokenizer_json(&data, None).unwrap();
         check(&serde_json::from_slice(&data).unwrap(), &vocabulary);
         assert!(!vocabulary.special_tokens().is_empty());
-        // Once more for the small ones only: unoptimised tests take their time.
+        // Only for small files: unoptimized tests are slow.
         if vocabulary.len() < 60_000 {
             let read = Vocabulary::from_saved(&vocabulary.save()).unwrap();
             assert_eq!(read.fingerprint(), vocabulary.fingerprint());

@@ -1,4 +1,4 @@
-//! Small tokenizer files: what is read, and what is refused with which reason.
+//! Small tokenizer files: the bytes they get, and the reasons for which they are rejected.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use formalm_vocabulary::{Error, Vocabulary};
@@ -43,7 +43,7 @@ fn read(file: &Value) -> Result<Vocabulary, Error> {
     Vocabulary::from_tokenizer_json(file.to_string().as_bytes(), None)
 }
 
-/// The file with one value replaced.
+/// Returns the file with one value replaced.
 fn with(mut file: Value, pointer: &str, value: Value) -> Value {
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     file.pointer_mut(parent).unwrap()[key] = value;
@@ -56,7 +56,7 @@ fn refused(file: &Value) -> (String, String) {
 }
 
 #[test]
-fn byte_level_pieces() {
+fn byte_level_pieces_decode_to_bytes() {
     let vocabulary = read(&byte_level()).unwrap();
     let bytes: Vec<Option<&[u8]>> = (0..7).map(|id| vocabulary.token_bytes(id)).collect();
     let added = "<think>é\u{3000}".as_bytes();
@@ -78,7 +78,7 @@ fn byte_level_pieces() {
     assert_eq!(ended.end_token_ids(), [4]);
 }
 
-/// Decoding knows no added tokens: one that looks like byte-level characters decodes as such.
+/// Decoding does not know added tokens: one that looks like byte-level characters decodes as such.
 #[test]
 fn added_tokens_are_what_they_decode_to() {
     let added = json!([{"id": 4, "content": "\u{120}x", "special": false}]);
@@ -95,7 +95,7 @@ fn byte_level_without_a_decoder() {
 }
 
 #[test]
-fn pieces_with_byte_fallback() {
+fn byte_fallback_pieces_decode_to_bytes() {
     let vocabulary = read(&fallback()).unwrap();
     let bytes: Vec<Option<&[u8]>> = (0..8).map(|id| vocabulary.token_bytes(id)).collect();
     let expected: [Option<&[u8]>; 8] = [
@@ -121,7 +121,7 @@ fn pieces_with_byte_fallback() {
 }
 
 #[test]
-fn other_models_are_refused() {
+fn models_other_than_bpe_are_rejected() {
     for kind in ["Unigram", "WordPiece", "WordLevel"] {
         let (message, place) = refused(&with(byte_level(), "/model/type", json!(kind)));
         assert!(message.contains(kind) && place == "model.type", "{message}");
@@ -136,7 +136,7 @@ fn other_models_are_refused() {
 }
 
 #[test]
-fn decoders_that_we_do_not_know_are_refused() {
+fn unsupported_decoders_are_rejected() {
     let replace = json!({"type": "Replace", "pattern": {"String": "\u{2581}"}, "content": " "});
     let pattern = json!({"type": "Replace", "pattern": {"Regex": "x+"}, "content": " "});
     let (bytes, fuse) = (json!({"type": "ByteFallback"}), json!({"type": "Fuse"}));
@@ -169,9 +169,9 @@ fn pieces_with_characters_outside_of_the_byte_level_alphabet_are_their_own_utf_8
 }
 
 #[test]
-fn contradictions_are_refused() {
+fn contradictory_ids_are_rejected() {
     let (message, place) = refused(&with(byte_level(), "/model/vocab/x", json!(2)));
-    // Whichever of the two the file has first.
+    // The order of the two in the file is not fixed.
     let orders = [("x", "\u{10a}"), ("\u{10a}", "x")];
     assert!(orders.iter().any(|(first, second)| {
         message == format!("id 2 belongs to {first:?} already")
@@ -190,7 +190,7 @@ fn contradictions_are_refused() {
 }
 
 #[test]
-fn what_is_no_tokenizer_is_refused() {
+fn files_that_are_no_tokenizer_are_rejected() {
     for text in
         ["", "{}", "[]", "{\"model\": 3}", "{\"model\": {\"vocab\": {\"a\": -1}}}", "{\"a\": 1}"]
     {
@@ -202,7 +202,7 @@ fn what_is_no_tokenizer_is_refused() {
     refused(&with(empty, "/added_tokens", Value::Null));
     let (message, _) = refused(&with(byte_level(), "/model/vocab/x", json!(u32::MAX)));
     assert!(message.contains("our limit"), "{message}");
-    // Cut anywhere, a file is refused and nothing panics.
+    // A file cut anywhere is rejected, and nothing panics.
     let text = byte_level().to_string();
     for end in 0..text.len() {
         Vocabulary::from_tokenizer_json(&text.as_bytes()[..end], None).expect_err("cut");

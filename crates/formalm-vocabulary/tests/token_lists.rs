@@ -1,4 +1,4 @@
-//! Vocabularies from token lists: what is kept, noted and refused.
+//! Vocabularies from token lists: their bytes, remarks and errors.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use formalm_vocabulary::Vocabulary;
@@ -71,7 +71,7 @@ fn end_tokens_have_no_bytes() {
 }
 
 #[test]
-fn refusals() {
+fn unusable_token_lists_are_rejected() {
     assert_eq!(refused(&[], &[]), "there are no tokens");
     assert_eq!(refused(&[None, Some("")], &[]), "no token has bytes");
     assert_eq!(refused(&[Some("a")], &[0]), "no token has bytes");
@@ -82,7 +82,7 @@ fn refusals() {
 }
 
 #[test]
-fn fingerprints_tell_where_tokens_end() {
+fn fingerprints_depend_on_token_boundaries() {
     let one = Vocabulary::from_tokens(bytes(&[Some("ab"), Some("c")]), vec![]).unwrap();
     let other = Vocabulary::from_tokens(bytes(&[Some("a"), Some("bc")]), vec![]).unwrap();
     assert_ne!(one.fingerprint(), other.fingerprint());

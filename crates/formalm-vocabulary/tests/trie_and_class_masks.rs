@@ -1,4 +1,4 @@
-//! Trie and classes against their definitions on small random vocabularies.
+//! Property tests: trie and class masks against their definitions, on small random vocabularies.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::*;
 
-/// Bytes of tokens: text of all parts of the atoms, broken text, and long runs.
+/// Token bytes: characters of every atom, invalid UTF-8, and long runs.
 fn token() -> impl Strategy<Value = Vec<u8>> {
     let parts: Vec<Vec<u8>> =
         ["a", "g", "F", "0", " ", "\n", "\"", "\u{1}", "é", "中", "٣", "\u{2003}", "😀", "𐐀"]
@@ -26,7 +26,7 @@ fn token() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![30 => short, 1 => long]
 }
 
-/// A vocabulary that a failing test shows by its tokens.
+/// A vocabulary that a failing test prints by its tokens.
 struct Shown(Vocabulary);
 
 impl std::fmt::Debug for Shown {
@@ -47,7 +47,7 @@ fn tokens(vocabulary: &Vocabulary) -> Vec<(u32, &[u8])> {
     ids.filter_map(|id| Some((id, vocabulary.token_bytes(id)?))).collect()
 }
 
-/// The bytes on the way to each node.
+/// Returns the bytes on the path to each node.
 fn paths(vocabulary: &Vocabulary) -> Vec<Vec<u8>> {
     let mut path: Vec<u8> = Vec::new();
     let nodes = vocabulary.trie().nodes().iter();
@@ -71,7 +71,7 @@ fn ascii(bytes: &[u8]) -> u128 {
     bytes.iter().filter(|byte| byte.is_ascii()).fold(0, |set, byte| set | 1 << byte)
 }
 
-/// The number of characters of a clean or ragged token.
+/// Returns the number of characters of a whole-character or partial-ended token.
 fn characters(bytes: &[u8]) -> Option<usize> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Some(text.chars().count()),
@@ -114,7 +114,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nodes_are_the_prefixes(Shown(vocabulary) in vocabulary()) {
+    fn trie_nodes_are_the_token_prefixes(Shown(vocabulary) in vocabulary()) {
         let (trie, tokens) = (vocabulary.trie(), tokens(&vocabulary));
         let prefixes: BTreeSet<&[u8]> =
             tokens.iter().flat_map(|(_, bytes)| (1..=bytes.len()).map(|end| &bytes[..end])).collect();
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn signatures_describe_what_is_below(Shown(vocabulary) in vocabulary()) {
+    fn signatures_describe_the_bytes_below_a_node(Shown(vocabulary) in vocabulary()) {
         let (trie, tokens) = (vocabulary.trie(), tokens(&vocabulary));
         for (at, path) in paths(&vocabulary).iter().enumerate() {
             let below: Vec<&[u8]> = tokens
@@ -172,7 +172,7 @@ proptest! {
             prop_assert_eq!(signature.has_non_ascii(), !below.concat().is_ascii());
             let clean = below.iter().all(|rest| std::str::from_utf8(rest).is_ok());
             prop_assert!(signature.unclean() || clean);
-            // Within a character the signature may say less; at its end it is exact.
+            // Inside a character the signature may be weaker; at a boundary it is exact.
             if std::str::from_utf8(path).is_ok() {
                 prop_assert_eq!(signature.unclean(), !clean);
             }
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn staying_tokens_are_those_within_the_set(Shown(vocabulary) in vocabulary(), set_of in charset()) {
+    fn class_masks_hold_the_tokens_within_the_class(Shown(vocabulary) in vocabulary(), set_of in charset()) {
         let classes = vocabulary.class_masks();
         let mut out = vec![!0; vocabulary.len().div_ceil(32) + 2];
         let mut undecided = Vec::new();
@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn shapes_and_lengths(Shown(vocabulary) in vocabulary(), most in 0u32..40) {
+    fn tokens_are_classified_by_utf8_shape_and_length(Shown(vocabulary) in vocabulary(), most in 0u32..40) {
         let (classes, tokens) = (vocabulary.class_masks(), tokens(&vocabulary));
         let mut ragged = BTreeMap::new();
         for tail in classes.partial_chars() {
@@ -242,7 +242,7 @@ proptest! {
     }
 
     #[test]
-    fn crossings_are_first_exits(Shown(vocabulary) in vocabulary()) {
+    fn class_exits_are_the_first_bytes_outside_the_class(Shown(vocabulary) in vocabulary()) {
         let mut expected = BTreeSet::new();
         for (id, bytes) in tokens(&vocabulary) {
             for at in 1..bytes.len() {
@@ -278,7 +278,7 @@ proptest! {
     }
 
     #[test]
-    fn saved_and_read_is_the_same(Shown(vocabulary) in vocabulary()) {
+    fn a_saved_vocabulary_reads_back_equal(Shown(vocabulary) in vocabulary()) {
         let read = Vocabulary::from_saved(&vocabulary.save()).unwrap();
         prop_assert_eq!(read.fingerprint(), vocabulary.fingerprint());
         prop_assert_eq!(read.notes(), vocabulary.notes());
@@ -286,9 +286,9 @@ proptest! {
     }
 }
 
-/// Groups so large that they have bitmasks, and both directions of `stay`.
+/// Groups large enough to have bitmasks, and both directions of `fill_mask`.
 #[test]
-fn large_groups() {
+fn large_groups_use_bitmasks() {
     let mut given = Vec::new();
     for first in b'a'..=b'z' {
         for second in b'a'..=b'z' {
@@ -327,7 +327,7 @@ fn large_groups() {
 }
 
 #[test]
-fn covers_of_one_character() {
+fn a_class_of_one_character_covers_its_repetition() {
     let inside = ProfileFilter::new(1 << b'a', [Cover::None; 4]);
     let profile = CharProfile::of("aaa");
     assert_eq!(inside.cover(profile.atoms, profile.ascii), Cover::Full);

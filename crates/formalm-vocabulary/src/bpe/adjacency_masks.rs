@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::encoder::BpeEncoder;
-use super::encoder_cache::Kept;
+use super::encoder_cache::ByteBudgetCache;
 use super::token_set::set_bit;
 use crate::{MaskWords, Vocabulary};
 
@@ -16,9 +16,9 @@ const MIN_BITMASK_INTERVAL: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct AdjacencyMasks {
     /// By token and side: the tokens that may not follow (`true`) or precede it.
-    rows: Kept<(u32, bool), MaskWords>,
+    rows: ByteBudgetCache<(u32, bool), MaskWords>,
     /// By side and interval.
-    wide: Kept<(bool, u32, u32), MaskWords>,
+    wide: ByteBudgetCache<(bool, u32, u32), MaskWords>,
 }
 
 impl AdjacencyMasks {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn bitmasks_are_what_may_not_be_a_neighbour() {
+    fn bitmasks_hold_the_tokens_that_may_not_be_adjacent() {
         for early in [false, true] {
             let (vocabulary, encoder) = made(early);
             assert_eq!(encoder.early_count() > 0, early);

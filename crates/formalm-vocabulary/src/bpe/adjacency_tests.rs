@@ -29,7 +29,7 @@ fn merge(rules: &[(u32, u32, MergeRule)], symbols: &[u32]) -> Vec<u32> {
 /// A random merge list over three symbols, as training could produce it. It has every split of a
 /// token into listed tokens, in various orders, or a rank per token with ties.
 #[derive(Clone, Debug)]
-struct Model {
+struct RandomMerges {
     texts: Vec<Vec<u32>>,
     rules: Vec<(u32, u32, MergeRule)>,
 }
@@ -39,7 +39,7 @@ fn scramble(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
 }
 
-fn model() -> impl Strategy<Value = Model> {
+fn model() -> impl Strategy<Value = RandomMerges> {
     let texts = prop::collection::vec(prop::collection::vec(0..3u32, 2..6), 1..14);
     (texts, any::<u64>(), 0..5u8).prop_map(|(more, seed, order)| {
         let mut texts: Vec<Vec<u32>> = (0..3).map(|symbol| vec![symbol]).collect();
@@ -79,11 +79,11 @@ fn model() -> impl Strategy<Value = Model> {
                 (left, right, MergeRule { rank: rank(at, token), token })
             })
             .collect();
-        Model { texts, rules }
+        RandomMerges { texts, rules }
     })
 }
 
-impl Model {
+impl RandomMerges {
     fn adjacency(&self) -> Adjacency {
         let rules = MergeRules::new(self.rules.clone());
         let mut made = Vec::new();
@@ -106,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn neighbours_are_what_merging_leaves(model in model()) {
+    fn adjacent_tokens_are_those_that_merging_keeps(model in model()) {
         let adjacency = model.adjacency();
         let count = model.texts.len() as u32;
         let reachable = |id: &u32| adjacency.is_reachable(*id);
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn a_sequence_is_canonical_iff_its_neighbours_are(
+    fn a_sequence_is_canonical_iff_all_adjacent_pairs_are(
         model in model(),
         ids in prop::collection::vec(0..17u32, 1..7),
     ) {
@@ -142,12 +142,12 @@ proptest! {
             .filter(|&id| id < model.texts.len() as u32 && adjacency.is_reachable(id))
             .collect();
         let text: Vec<u32> = ids.iter().flat_map(|&id| model.texts[id as usize].clone()).collect();
-        let neighbours = ids.windows(2).all(|pair| adjacency.crossing_merge(pair[0], pair[1]).is_none());
-        prop_assert_eq!(merge(&model.rules, &text) == ids, neighbours);
+        let all_adjacent = ids.windows(2).all(|pair| adjacency.crossing_merge(pair[0], pair[1]).is_none());
+        prop_assert_eq!(merge(&model.rules, &text) == ids, all_adjacent);
     }
 
     #[test]
-    fn long_texts_are_merged_as_short_ones(
+    fn the_heap_merges_like_the_linear_scan(
         model in model(),
         text in prop::collection::vec(0..3u32, 0..120),
     ) {

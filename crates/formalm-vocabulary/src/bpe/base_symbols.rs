@@ -18,7 +18,7 @@ pub(super) type ByteTokens = Box<[u32; 256]>;
 
 /// The symbols before any merge.
 #[derive(Debug)]
-pub(super) enum Symbols {
+pub(super) enum BaseSymbols {
     /// Every byte is a symbol.
     Bytes(ByteTokens),
     /// Characters are symbols. Other characters are spelled by byte tokens; without these, strings
@@ -26,11 +26,11 @@ pub(super) enum Symbols {
     Characters(FxHashMap<char, u32>, Option<ByteTokens>),
 }
 
-impl Symbols {
+impl BaseSymbols {
     /// Builds byte symbols from the tokens of single bytes. Fails if a byte has none.
-    pub(super) fn of_bytes(list: impl Iterator<Item = (u8, u32)>) -> Result<Symbols, Error> {
+    pub(super) fn of_bytes(list: impl Iterator<Item = (u8, u32)>) -> Result<BaseSymbols, Error> {
         match byte_token_table(list) {
-            Ok(bytes) => Ok(Symbols::Bytes(bytes)),
+            Ok(bytes) => Ok(BaseSymbols::Bytes(bytes)),
             Err(byte) => Err(refused(&format!("the byte {byte:#04x} is no piece of it"))),
         }
     }
@@ -39,14 +39,14 @@ impl Symbols {
     pub(super) fn byte_level(
         pieces: &FxHashMap<char, u32>,
         spelling: &PieceDecoding,
-    ) -> Result<Symbols, Error> {
+    ) -> Result<BaseSymbols, Error> {
         let byte = |(character, id): (&char, &u32)| {
             let mut spelled = Vec::new();
             spelling.spell(character.encode_utf8(&mut [0; 4]), &mut spelled).ok()?;
             (spelled.len() == 1).then(|| (spelled[0], *id))
         };
         let ordered: BTreeMap<_, _> = pieces.iter().collect();
-        Symbols::of_bytes(ordered.into_iter().filter_map(byte))
+        BaseSymbols::of_bytes(ordered.into_iter().filter_map(byte))
     }
 
     /// Builds character symbols from the pieces of one character and the byte tokens for other
@@ -54,7 +54,7 @@ impl Symbols {
     pub(super) fn characters(
         pieces: &FxHashMap<char, u32>,
         bytes: Option<ByteTokens>,
-    ) -> Result<Symbols, Error> {
+    ) -> Result<BaseSymbols, Error> {
         // A space is always written as its mark.
         let text = |character| if character == SPACE { ' ' } else { character };
         let ids: FxHashMap<char, u32> = pieces
@@ -63,7 +63,7 @@ impl Symbols {
             .map(|(&character, &id)| (text(character), id))
             .collect();
         match ids.contains_key(&' ') {
-            true => Ok(Symbols::Characters(ids, bytes)),
+            true => Ok(BaseSymbols::Characters(ids, bytes)),
             false => Err(refused("the mark of a space is no piece of it")),
         }
     }
@@ -71,8 +71,8 @@ impl Symbols {
     /// Returns the characters that are symbols; empty if symbols are bytes.
     pub(super) fn symbol_characters(&self) -> CharSet {
         match self {
-            Symbols::Bytes(_) => CharSet::empty(),
-            Symbols::Characters(ids, _) => {
+            BaseSymbols::Bytes(_) => CharSet::empty(),
+            BaseSymbols::Characters(ids, _) => {
                 let mut list: Vec<char> = ids.keys().copied().collect();
                 list.sort_unstable();
                 CharSet::from_ranges(list.into_iter().map(|c| (c, c)))
@@ -84,9 +84,9 @@ impl Symbols {
     /// a mark of its own.
     pub(super) fn unspellable(&self) -> CharSet {
         match self {
-            Symbols::Bytes(_) => CharSet::empty(),
-            Symbols::Characters(_, Some(_)) => CharSet::single(SPACE),
-            Symbols::Characters(_, None) => self.symbol_characters().complement(),
+            BaseSymbols::Bytes(_) => CharSet::empty(),
+            BaseSymbols::Characters(_, Some(_)) => CharSet::single(SPACE),
+            BaseSymbols::Characters(_, None) => self.symbol_characters().complement(),
         }
     }
 
@@ -94,10 +94,10 @@ impl Symbols {
     /// symbols are skipped.
     pub(super) fn read(&self, text: &[u8], out: &mut Vec<u32>) {
         let (ids, bytes) = match self {
-            Symbols::Bytes(ids) => {
+            BaseSymbols::Bytes(ids) => {
                 return out.extend(text.iter().map(|&byte| ids[usize::from(byte)]));
             }
-            Symbols::Characters(ids, bytes) => (ids, bytes),
+            BaseSymbols::Characters(ids, bytes) => (ids, bytes),
         };
         let spell = |text: &[u8], out: &mut Vec<u32>| {
             if let Some(bytes) = bytes {
@@ -118,8 +118,8 @@ impl Symbols {
     /// Returns the token of a byte that belongs to no symbol, if there is one.
     pub(super) fn byte_token(&self, byte: u8) -> Option<u32> {
         match self {
-            Symbols::Bytes(_) | Symbols::Characters(_, None) => None,
-            Symbols::Characters(_, Some(bytes)) => Some(bytes[usize::from(byte)]),
+            BaseSymbols::Bytes(_) | BaseSymbols::Characters(_, None) => None,
+            BaseSymbols::Characters(_, Some(bytes)) => Some(bytes[usize::from(byte)]),
         }
     }
 }

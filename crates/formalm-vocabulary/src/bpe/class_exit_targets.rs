@@ -43,7 +43,7 @@ pub struct ExitGroup {
 /// An incomplete UTF-8 sequence: its bytes, the number of missing bytes, and the range of the next
 /// one.
 #[derive(Clone, Copy, Default)]
-struct Unfinished {
+struct PartialSequence {
     bytes: [u8; 4],
     len: usize,
     left: u8,
@@ -57,10 +57,10 @@ impl ExitTargets {
         passages: &TokenTransitions,
         (ascii, wide): CoarseCharClass,
     ) -> ExitTargets {
-        let mut groups = Ways::default();
+        let mut groups = ExitGroups::default();
         let mut within = Vec::new();
         let nodes = trie.nodes();
-        let mut stack = vec![Unfinished::default()];
+        let mut stack = vec![PartialSequence::default()];
         let mut at = 0;
         while at < nodes.len() {
             let (here, node) = (nodes[at], at as u32);
@@ -113,13 +113,13 @@ impl ExitTargets {
 }
 
 #[derive(Default)]
-struct Ways {
+struct ExitGroups {
     index: FxHashMap<([u8; 4], usize), usize>,
     list: Vec<ExitGroup>,
 }
 
-impl Ways {
-    fn of(&mut self, end: &Unfinished) -> &mut ExitGroup {
+impl ExitGroups {
+    fn of(&mut self, end: &PartialSequence) -> &mut ExitGroup {
         let at = *self.index.entry((end.bytes, end.len)).or_insert_with(|| {
             let bytes = end.bytes[..end.len].to_vec();
             self.list.push(ExitGroup { bytes, tokens: Vec::new(), nodes: Vec::new() });
@@ -129,10 +129,10 @@ impl Ways {
     }
 }
 
-impl Unfinished {
+impl PartialSequence {
     /// Reads one more byte. Returns the new state and whether the byte may belong to a character of
     /// the class; for a first byte beyond ASCII, `wide` decides.
-    fn step(mut self, byte: u8, wide: bool) -> (Unfinished, bool) {
+    fn step(mut self, byte: u8, wide: bool) -> (PartialSequence, bool) {
         let begins = self.left == 0;
         if begins {
             self.len = 0;
@@ -153,6 +153,6 @@ impl Unfinished {
             (true, 0xf4) => (3, 0x80, 0x8f),
             _ => return (self, false),
         };
-        (Unfinished { left, low, high, ..self }, true)
+        (PartialSequence { left, low, high, ..self }, true)
     }
 }

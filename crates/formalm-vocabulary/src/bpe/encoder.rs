@@ -6,11 +6,11 @@ use rustc_hash::FxHashMap;
 
 use super::adjacency::Adjacency;
 use super::adjacency_masks::AdjacencyMasks;
-use super::base_symbols::Symbols;
+use super::base_symbols::BaseSymbols;
 use super::encoder_cache::TransitionTables;
 use super::pretoken_splitter::{Boundary, Splitter};
 use super::sources::{sentencepiece, tiktoken, tokenizer_json};
-use super::spec::{Description, refused};
+use super::spec::{BpeSpec, refused};
 use super::whole_tokens::{PretokenState, WholeTokens};
 use crate::token_bytes::MAX_IDS;
 use crate::{Error, Vocabulary};
@@ -38,7 +38,7 @@ type ByText = FxHashMap<Vec<u8>, u32>;
 pub struct BpeEncoder {
     pub(super) adjacency: Adjacency,
     pub(super) splitter: Splitter,
-    pub(super) symbols: Symbols,
+    pub(super) symbols: BaseSymbols,
     pub(super) whole_tokens: WholeTokens,
     /// Whole tokens and added tokens by their string.
     pub(super) by_text: ByText,
@@ -78,7 +78,7 @@ impl BpeEncoder {
         BpeEncoder::new(sentencepiece::read(data)?)
     }
 
-    fn new(mut description: Description) -> Result<BpeEncoder, Error> {
+    fn new(mut description: BpeSpec) -> Result<BpeEncoder, Error> {
         let added = description.added.iter().map(|(text, _)| text.as_str());
         description.split_steps.cut_out(added)?;
         let (origins, by_text) = origins(&description)?;
@@ -165,8 +165,8 @@ impl BpeEncoder {
     /// Returns the token from which merging of a byte begins; `None` if symbols are characters.
     pub fn symbol(&self, byte: u8) -> Option<u32> {
         match &self.symbols {
-            Symbols::Bytes(ids) => Some(ids[usize::from(byte)]),
-            Symbols::Characters(..) => None,
+            BaseSymbols::Bytes(ids) => Some(ids[usize::from(byte)]),
+            BaseSymbols::Characters(..) => None,
         }
     }
 
@@ -186,7 +186,7 @@ impl BpeEncoder {
 
     /// Returns `true` if spaces are written as a mark, which text then cannot contain itself.
     pub fn escapes_spaces(&self) -> bool {
-        matches!(self.symbols, Symbols::Characters(..))
+        matches!(self.symbols, BaseSymbols::Characters(..))
     }
 
     /// Returns `true` if encoding prepends a space, so that only strings that begin with a space
@@ -251,13 +251,14 @@ impl BpeEncoder {
     pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
         let pieces = self.splitter.pretokens(text.as_bytes())?;
         let mut tokens = Vec::new();
-        for (at, &(start, mark)) in pieces.iter().enumerate() {
+        for (at, &(start, boundary)) in pieces.iter().enumerate() {
             let end = pieces.get(at + 1).map_or(text.len(), |next| next.0);
             let piece = &text[start..end];
             let known = self.by_text.get(piece.as_bytes()).copied();
             match known {
                 Some(token)
-                    if (self.origin(token) == TokenOrigin::Added) == (mark == Boundary::Added) =>
+                    if (self.origin(token) == TokenOrigin::Added)
+                        == (boundary == Boundary::Added) =>
                 {
                     tokens.push(token);
                 }
@@ -290,7 +291,7 @@ impl BpeEncoder {
 }
 
 /// Returns the origin of each token, and the tokens that are looked up by their string.
-fn origins(description: &Description) -> Result<(Vec<TokenOrigin>, ByText), Error> {
+fn origins(description: &BpeSpec) -> Result<(Vec<TokenOrigin>, ByText), Error> {
     let adjacency = &description.merges.adjacency;
     let bytes: Vec<u32> =
         (0..=255).filter_map(|byte| description.symbols.byte_token(byte)).collect();

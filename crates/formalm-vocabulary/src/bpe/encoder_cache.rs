@@ -27,31 +27,32 @@ pub(super) struct TransitionTables {
     transitions: Option<TokenTransitions>,
     /// Tokens without a transition that do not begin inside a character.
     untabulated: Vec<u32>,
-    targets: Kept<(SplitterState, Boundary), TransitionTargets>,
-    exits: Kept<CoarseCharClass, ExitTargets>,
+    targets: ByteBudgetCache<(SplitterState, Boundary), TransitionTargets>,
+    exits: ByteBudgetCache<CoarseCharClass, ExitTargets>,
     /// Tokens within a character class, by the state they lead to.
-    targets_within_class: Kept<(CoarseCharClass, SplitterState, Boundary), TokensByState>,
+    targets_within_class:
+        ByteBudgetCache<(CoarseCharClass, SplitterState, Boundary), TokensByState>,
 }
 
 /// A FIFO cache with a byte budget.
 #[derive(Debug)]
-pub(super) struct Kept<K, V: ?Sized>(Lock<Inner<K, V>>);
+pub(super) struct ByteBudgetCache<K, V: ?Sized>(Lock<CacheEntries<K, V>>);
 
 #[derive(Debug)]
-struct Inner<K, V: ?Sized> {
+struct CacheEntries<K, V: ?Sized> {
     known: FxHashMap<K, (Arc<V>, usize)>,
     order: VecDeque<K>,
     bytes: usize,
 }
 
-impl<K, V: ?Sized> Default for Kept<K, V> {
-    fn default() -> Kept<K, V> {
+impl<K, V: ?Sized> Default for ByteBudgetCache<K, V> {
+    fn default() -> ByteBudgetCache<K, V> {
         let (known, order) = (FxHashMap::default(), VecDeque::new());
-        Kept(Lock::new(Inner { known, order, bytes: 0 }))
+        ByteBudgetCache(Lock::new(CacheEntries { known, order, bytes: 0 }))
     }
 }
 
-impl<K: Copy + Eq + Hash, V: ?Sized> Kept<K, V> {
+impl<K: Copy + Eq + Hash, V: ?Sized> ByteBudgetCache<K, V> {
     /// Returns the cached value, or inserts the value that `make` returns with its size in bytes.
     pub(super) fn get_or_insert_with(
         &self,
@@ -99,13 +100,16 @@ impl BpeEncoder {
         &self,
         vocabulary: &Vocabulary,
         transitions: &TokenTransitions,
-        (place, mark): (SplitterState, Boundary),
+        (splitter_state, boundary): (SplitterState, Boundary),
     ) -> Arc<TransitionTargets> {
-        self.transition_tables(vocabulary).targets.get_or_insert_with((place, mark), || {
-            let targets = transitions.targets_from(self.splitter(), place, mark);
-            let bytes = targets.memory_bytes();
-            (Arc::new(targets), bytes)
-        })
+        self.transition_tables(vocabulary).targets.get_or_insert_with(
+            (splitter_state, boundary),
+            || {
+                let targets = transitions.targets_from(self.splitter(), splitter_state, boundary);
+                let bytes = targets.memory_bytes();
+                (Arc::new(targets), bytes)
+            },
+        )
     }
 
     /// Returns the tokens grouped by how they leave a character class.
@@ -129,18 +133,19 @@ impl BpeEncoder {
         vocabulary: &Vocabulary,
         transitions: &TokenTransitions,
         stay: CoarseCharClass,
-        (place, mark): (SplitterState, Boundary),
+        (splitter_state, boundary): (SplitterState, Boundary),
     ) -> Arc<TokensByState> {
         self.transition_tables(vocabulary).targets_within_class.get_or_insert_with(
-            (stay, place, mark),
+            (stay, splitter_state, boundary),
             || {
                 let exits = self.exit_targets(vocabulary, transitions, stay);
-                let targets = self.transition_targets(vocabulary, transitions, (place, mark));
+                let targets =
+                    self.transition_targets(vocabulary, transitions, (splitter_state, boundary));
                 let list: Vec<(SplitterState, TokenSet)> = match &exits.within {
                     TokenSet::Mask(within) => {
-                        let both = |(place, tokens): &(SplitterState, TokenSet)| {
+                        let both = |(splitter_state, tokens): &(SplitterState, TokenSet)| {
                             let both = tokens.within(within);
-                            (!both.is_empty()).then_some((*place, both))
+                            (!both.is_empty()).then_some((*splitter_state, both))
                         };
                         targets.groups().iter().filter_map(both).collect()
                     }

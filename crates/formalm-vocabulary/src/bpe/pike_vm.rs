@@ -106,10 +106,10 @@ impl PikeProgram {
                 nodes.iter().rev().try_fold(next, |next, node| self.compile(node, next))
             }
             Node::Alternation(nodes) => {
-                let ways: Result<Vec<u16>, Error> =
+                let branches: Result<Vec<u16>, Error> =
                     nodes.iter().map(|node| self.compile(node, next)).collect();
-                let ways = ways?;
-                self.push(PikeInstruction::Split(ways))
+                let branches = branches?;
+                self.push(PikeInstruction::Split(branches))
             }
             Node::Group { node, .. } => self.compile(node, next),
             Node::Repeat { node, min, max, lazy } => {
@@ -200,7 +200,7 @@ impl PikeProgram {
             }
             match &self.instructions[usize::from(at)] {
                 PikeInstruction::Class(..) => closure.threads.push(at),
-                PikeInstruction::Split(ways) => stack.extend(ways.iter().rev()),
+                PikeInstruction::Split(branches) => stack.extend(branches.iter().rev()),
                 PikeInstruction::Ahead(set, negative, after) => {
                     if next.is_some_and(|class| self.has(*set, class)) != *negative {
                         stack.push(*after);

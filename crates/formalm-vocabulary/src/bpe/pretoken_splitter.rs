@@ -198,14 +198,14 @@ impl Splitter {
 
     /// Returns `true` if a state is between characters.
     #[inline]
-    pub fn is_between_characters(&self, place: SplitterState) -> bool {
-        place & ((1 << (self.row_bits + LOW_BITS)) - 1) == 0
+    pub fn is_between_characters(&self, splitter_state: SplitterState) -> bool {
+        splitter_state & ((1 << (self.row_bits + LOW_BITS)) - 1) == 0
     }
 
-    /// Returns the equivalence class of `byte` at the offset of `place` inside a character.
-    /// Equivalent bytes lead to equal states.
-    pub(crate) fn byte_class(&self, place: SplitterState, byte: u8) -> u32 {
-        let reading = match place >> LOW_BITS & ((1 << self.row_bits) - 1) {
+    /// Returns the equivalence class of `byte` at the offset of `splitter_state` inside a
+    /// character. Equivalent bytes lead to equal states.
+    pub(crate) fn byte_class(&self, splitter_state: SplitterState, byte: u8) -> u32 {
+        let reading = match splitter_state >> LOW_BITS & ((1 << self.row_bits) - 1) {
             0 => self.partition.first(byte),
             row => self.partition.next((row - 1) as u16, byte),
         };
@@ -218,52 +218,59 @@ impl Splitter {
 
     /// Reads a byte. `mark` is the boundary before it if it begins a character.
     #[inline]
-    pub fn step(&self, place: SplitterState, byte: u8, mark: Boundary) -> Option<SplitterState> {
-        self.read(place, byte, mark, place & BYTE_TOKEN_FLAG)
+    pub fn step(
+        &self,
+        splitter_state: SplitterState,
+        byte: u8,
+        boundary: Boundary,
+    ) -> Option<SplitterState> {
+        self.read(splitter_state, byte, boundary, splitter_state & BYTE_TOKEN_FLAG)
     }
 
     /// Reads a byte that is a token by itself: its character must not be a symbol, nor belong to an
     /// added token.
     pub fn step_byte_token(
         &self,
-        place: SplitterState,
+        splitter_state: SplitterState,
         byte: u8,
-        mark: Boundary,
+        boundary: Boundary,
     ) -> Option<SplitterState> {
-        self.read(place, byte, mark, BYTE_TOKEN_FLAG).filter(|&next| !self.is_in_added_token(next))
+        self.read(splitter_state, byte, boundary, BYTE_TOKEN_FLAG)
+            .filter(|&next| !self.is_in_added_token(next))
     }
 
     #[inline]
     fn read(
         &self,
-        place: SplitterState,
+        splitter_state: SplitterState,
         byte: u8,
-        mark: Boundary,
+        boundary: Boundary,
         alone: u32,
     ) -> Option<SplitterState> {
-        let state = self.state(place);
-        let (reading, mark) = match place >> LOW_BITS & ((1 << self.row_bits) - 1) {
-            0 => (self.partition.first(byte), mark as u32),
+        let state = self.state(splitter_state);
+        let (reading, boundary) = match splitter_state >> LOW_BITS & ((1 << self.row_bits) - 1) {
+            0 => (self.partition.first(byte), boundary as u32),
             // No boundary inside a character.
-            _ if mark != Boundary::Inside => return None,
-            row => (self.partition.next((row - 1) as u16, byte), place & BOUNDARY_BITS),
+            _ if boundary != Boundary::Inside => return None,
+            row => (self.partition.next((row - 1) as u16, byte), splitter_state & BOUNDARY_BITS),
         };
         match reading {
             Reading::Dead => None,
             Reading::Inside(row) => {
-                let on = self.live_classes[(state * 3 + mark) as usize] as usize;
+                let on = self.live_classes[(state * 3 + boundary) as usize] as usize;
                 let at = on * self.partition.row_count() + usize::from(row);
                 if !self.completable[at][usize::from(alone != 0)] {
                     return None;
                 }
                 let row = u32::from(row) + 1;
-                Some((state << self.row_bits | row) << LOW_BITS | alone | mark)
+                Some((state << self.row_bits | row) << LOW_BITS | alone | boundary)
             }
             Reading::Complete(class) => {
                 if alone != 0 && self.symbols[usize::from(class)] {
                     return None;
                 }
-                let at = (state * 3 + mark) as usize * self.partition.len() + usize::from(class);
+                let at =
+                    (state * 3 + boundary) as usize * self.partition.len() + usize::from(class);
                 let next = self.table[at];
                 (next != DEAD).then(|| next << (self.row_bits + LOW_BITS))
             }
@@ -272,24 +279,24 @@ impl Splitter {
 
     /// Returns the DFA state after the last whole character.
     #[inline]
-    fn state(&self, place: SplitterState) -> u32 {
-        place >> (self.row_bits + LOW_BITS)
+    fn state(&self, splitter_state: SplitterState) -> u32 {
+        splitter_state >> (self.row_bits + LOW_BITS)
     }
 
     /// Returns `true` if the text may end here.
     #[inline]
-    pub fn may_end(&self, place: SplitterState) -> bool {
-        let state = self.state(place);
-        place == state << (self.row_bits + LOW_BITS) && self.ends[state as usize]
+    pub fn may_end(&self, splitter_state: SplitterState) -> bool {
+        let state = self.state(splitter_state);
+        splitter_state == state << (self.row_bits + LOW_BITS) && self.ends[state as usize]
     }
 
     /// Returns `true` if the byte read last belongs to an added token.
     #[inline]
-    pub fn is_in_added_token(&self, place: SplitterState) -> bool {
-        match place & BOUNDARY_BITS {
+    pub fn is_in_added_token(&self, splitter_state: SplitterState) -> bool {
+        match splitter_state & BOUNDARY_BITS {
             // No boundary, or between characters.
-            0 => self.added[self.state(place) as usize],
-            mark => mark == Boundary::Added as u32,
+            0 => self.added[self.state(splitter_state) as usize],
+            boundary => boundary == Boundary::Added as u32,
         }
     }
 
@@ -310,23 +317,26 @@ impl Splitter {
             vec![vec![(0, 0, Boundary::Inside)]];
         for &byte in text {
             let mut layer: Vec<(SplitterState, usize, Boundary)> = Vec::new();
-            for (from, &(place, _, _)) in layers.last()?.iter().enumerate() {
-                for mark in BOUNDARIES {
-                    if let Some(next) = self.step(place, byte, mark)
+            for (from, &(splitter_state, _, _)) in layers.last()?.iter().enumerate() {
+                for boundary in BOUNDARIES {
+                    if let Some(next) = self.step(splitter_state, byte, boundary)
                         && !layer.iter().any(|&(known, _, _)| known == next)
                     {
-                        layer.push((next, from, mark));
+                        layer.push((next, from, boundary));
                     }
                 }
             }
             layers.push(layer);
         }
-        let mut at = layers.last()?.iter().position(|&(place, _, _)| self.may_end(place))?;
+        let mut at = layers
+            .last()?
+            .iter()
+            .position(|&(splitter_state, _, _)| self.may_end(splitter_state))?;
         let mut pieces = Vec::new();
         for (position, layer) in layers.iter().enumerate().skip(1).rev() {
-            let (_, from, mark) = layer[at];
-            if mark != Boundary::Inside {
-                pieces.push((position - 1, mark));
+            let (_, from, boundary) = layer[at];
+            if boundary != Boundary::Inside {
+                pieces.push((position - 1, boundary));
             }
             at = from;
         }

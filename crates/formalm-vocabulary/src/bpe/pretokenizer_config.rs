@@ -8,7 +8,7 @@ use formalm_automata::syntax::{Dialect, Flags, Node, parse};
 use serde_json::Value;
 
 use super::pike_vm::PikeProgram;
-use super::pretokenizer_nfa::{Behavior, SplitStep};
+use super::pretokenizer_nfa::{SplitBehavior, SplitStep};
 use crate::Error;
 use crate::tokenizer_json::{kind, steps};
 
@@ -53,8 +53,10 @@ impl SplitSteps {
                     return Err(refused("its ByteLevel puts a space in front of text"));
                 }
                 match on("use_regex", true) {
-                    true => split_step(&read(BYTE_LEVEL, ONIGURUMA)?, Behavior::Isolated, false)
-                        .map(Some),
+                    true => {
+                        split_step(&read(BYTE_LEVEL, ONIGURUMA)?, SplitBehavior::Isolated, false)
+                            .map(Some)
+                    }
                     false => Ok(None),
                 }
             }
@@ -69,7 +71,7 @@ impl SplitSteps {
             }
             "Digits" => {
                 let pattern = if on("individual_digits", false) { r"\p{N}" } else { r"\p{N}+" };
-                split_step(&read(pattern, ONIGURUMA)?, Behavior::Isolated, false).map(Some)
+                split_step(&read(pattern, ONIGURUMA)?, SplitBehavior::Isolated, false).map(Some)
             }
             "Metaspace" => {
                 if step["replacement"].as_str() != Some("\u{2581}") {
@@ -79,7 +81,7 @@ impl SplitSteps {
                     // The mark itself, if the text contains it, looks like a space from here on.
                     true => split_step(
                         &read("[ \u{2581}]", ONIGURUMA)?,
-                        Behavior::MergedWithNext,
+                        SplitBehavior::MergedWithNext,
                         false,
                     )
                     .map(Some),
@@ -93,7 +95,7 @@ impl SplitSteps {
     /// Builds the split of tiktoken: its pre-tokens are the matches of a pattern.
     pub(crate) fn of_pattern(pattern: &str) -> Result<SplitSteps, Error> {
         let node = read(pattern, Dialect::Fancy).map_err(|error| error.at("pattern"))?;
-        let list = vec![split_step(&node, Behavior::Lossy, false)?];
+        let list = vec![split_step(&node, SplitBehavior::Lossy, false)?];
         Ok(SplitSteps { list, byte_level: true })
     }
 
@@ -114,7 +116,7 @@ impl SplitSteps {
         }
         texts.sort_unstable_by_key(|text| std::cmp::Reverse(text.len()));
         let node = Node::Alternation(texts.into_iter().map(literal).collect());
-        self.list.insert(0, split_step(&node, Behavior::Isolated, false)?);
+        self.list.insert(0, split_step(&node, SplitBehavior::Isolated, false)?);
         Ok(())
     }
 
@@ -123,19 +125,19 @@ impl SplitSteps {
         match self.list.is_empty() {
             true => {
                 let nothing = Node::Class(CharSet::empty());
-                Ok(vec![split_step(&nothing, Behavior::Isolated, false)?])
+                Ok(vec![split_step(&nothing, SplitBehavior::Isolated, false)?])
             }
             false => Ok(self.list),
         }
     }
 }
 
-fn behavior(step: &Value) -> Result<Behavior, Error> {
+fn behavior(step: &Value) -> Result<SplitBehavior, Error> {
     match step["behavior"].as_str() {
-        Some("Isolated") => Ok(Behavior::Isolated),
-        Some("MergedWithPrevious") => Ok(Behavior::MergedWithPrevious),
-        Some("MergedWithNext") => Ok(Behavior::MergedWithNext),
-        Some("Contiguous") => Ok(Behavior::Contiguous),
+        Some("Isolated") => Ok(SplitBehavior::Isolated),
+        Some("MergedWithPrevious") => Ok(SplitBehavior::MergedWithPrevious),
+        Some("MergedWithNext") => Ok(SplitBehavior::MergedWithNext),
+        Some("Contiguous") => Ok(SplitBehavior::Contiguous),
         Some("Removed") => Err(refused("its Split removes text")),
         _ => Err(refused("its Split has an unknown behavior")),
     }
@@ -152,7 +154,7 @@ fn literal(text: &str) -> Node {
     Node::Concat(text.chars().map(|c| Node::Class(CharSet::single(c))).collect())
 }
 
-fn split_step(node: &Node, behavior: Behavior, invert: bool) -> Result<SplitStep, Error> {
+fn split_step(node: &Node, behavior: SplitBehavior, invert: bool) -> Result<SplitStep, Error> {
     Ok(SplitStep::new(PikeProgram::new(node)?, behavior, invert))
 }
 

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::pretoken_splitter::{Boundary, DEAD, MAX_STATES};
-use super::pretokenizer_nfa::{Guess, MatchSegment, SplitStep};
+use super::pretokenizer_nfa::{MatchSegment, SegmentGuess, SplitStep};
 use crate::Error;
 
 /// Work limit of the construction, in set operations and instructions; bounds its time. Chosen, not
@@ -54,7 +54,7 @@ struct DfaBuilder<'a> {
     ids: FxHashMap<Box<[u32]>, u32>,
     list: Vec<Box<[u32]>>,
     /// Per guess and class, a slice of `arena` if it was computed.
-    ways: Vec<Option<(u32, u32)>>,
+    successors: Vec<Option<(u32, u32)>>,
     /// Successor guesses, with the boundary before the character.
     arena: Vec<(u32, Boundary)>,
     /// Number of guesses whose successors were computed.
@@ -84,8 +84,8 @@ pub(super) fn build_dfa(
         for &guesses in &states[at] {
             for class in 0..classes {
                 let (start, end) = builder.after(guesses, class);
-                for &(next, mark) in &builder.arena[start..end] {
-                    after[mark as usize * classes + class].push(next);
+                for &(next, boundary) in &builder.arena[start..end] {
+                    after[boundary as usize * classes + class].push(next);
                 }
             }
         }
@@ -141,7 +141,7 @@ impl<'a> SegmentInterner<'a> {
             steps: 0,
         };
         for class in 0..classes as u16 {
-            for guess in [Guess::Match, Guess::Gap] {
+            for guess in [SegmentGuess::Match, SegmentGuess::Gap] {
                 let first = split_step.begin(class, guess);
                 let first = segments.id(first);
                 segments.first.push(first);
@@ -164,7 +164,7 @@ impl<'a> SegmentInterner<'a> {
     }
 
     /// Returns the segment after one more character.
-    fn step(&mut self, segment: u32, class: usize, guess: Guess) -> u32 {
+    fn step(&mut self, segment: u32, class: usize, guess: SegmentGuess) -> u32 {
         let at = (segment as usize * self.classes + class) * 3 + guess as usize;
         if self.after[at] == UNKNOWN {
             self.steps += 1;
@@ -185,7 +185,7 @@ impl DfaBuilder<'_> {
             classes,
             ids: FxHashMap::default(),
             list: Vec::new(),
-            ways: Vec::new(),
+            successors: Vec::new(),
             arena: Vec::new(),
             steps: 0,
         };
@@ -206,21 +206,21 @@ impl DfaBuilder<'_> {
         let id = self.list.len() as u32;
         self.ids.insert(guesses.into(), id);
         self.list.push(guesses.into());
-        self.ways.resize(self.list.len() * self.classes, None);
+        self.successors.resize(self.list.len() * self.classes, None);
         id
     }
 
     /// Returns the successors of a guess under a character, as a slice of `arena`.
     fn after(&mut self, guesses: u32, class: usize) -> (usize, usize) {
         let at = guesses as usize * self.classes + class;
-        let (start, end) = self.ways[at].unwrap_or_else(|| {
+        let (start, end) = self.successors[at].unwrap_or_else(|| {
             self.steps += 1;
             let start = self.arena.len() as u32;
-            for (next, mark) in self.step(guesses, class) {
+            for (next, boundary) in self.step(guesses, class) {
                 let id = self.id(&next);
-                self.arena.push((id, mark));
+                self.arena.push((id, boundary));
             }
-            self.ways[at] = Some((start, self.arena.len() as u32));
+            self.successors[at] = Some((start, self.arena.len() as u32));
             (start, self.arena.len() as u32)
         });
         (start as usize, end as usize)
@@ -229,12 +229,12 @@ impl DfaBuilder<'_> {
     /// Computes the successors of a guess under a character, each with the boundary before the
     /// character.
     fn step(&mut self, guesses: u32, class: usize) -> Vec<(Vec<u32>, Boundary)> {
-        let mut ways: Vec<(Vec<u32>, Boundary)> = vec![(Vec::new(), Boundary::Inside)];
+        let mut successors: Vec<(Vec<u32>, Boundary)> = vec![(Vec::new(), Boundary::Inside)];
         for level in 0..self.split_steps.len() {
             let segment = self.list[guesses as usize][level];
             let mut further = Vec::new();
-            for (before, mark) in ways {
-                let begins = mark != Boundary::Inside || segment == NO_SEGMENT;
+            for (before, boundary) in successors {
+                let begins = boundary != Boundary::Inside || segment == NO_SEGMENT;
                 // Where a pre-token begins, the one before must be complete.
                 if begins
                     && segment != NO_SEGMENT
@@ -242,37 +242,39 @@ impl DfaBuilder<'_> {
                 {
                     continue;
                 }
-                let mut add = |segment: u32, mark: Boundary| {
+                let mut add = |segment: u32, boundary: Boundary| {
                     let mut next = before.clone();
                     next.push(segment);
-                    further.push((next, mark));
+                    further.push((next, boundary));
                 };
                 if level > 0 && self.is_added(&before) {
                     // An added token is not split further.
-                    add(NO_SEGMENT, mark);
+                    add(NO_SEGMENT, boundary);
                     continue;
                 }
                 let may_add = level == 0 && self.has_added;
                 let segments = &mut self.split_steps[level];
                 if begins {
-                    for (at, guess) in [Guess::Match, Guess::Gap].into_iter().enumerate() {
-                        let added = may_add && guess == Guess::Match;
-                        let mark = if added { Boundary::Added } else { Boundary::Pretoken };
+                    for (at, guess) in
+                        [SegmentGuess::Match, SegmentGuess::Gap].into_iter().enumerate()
+                    {
+                        let added = may_add && guess == SegmentGuess::Match;
+                        let boundary = if added { Boundary::Added } else { Boundary::Pretoken };
                         let first = segments.first[2 * class + at];
                         if first != NONE {
-                            add(first, mark);
+                            add(first, boundary);
                         }
                     }
                     continue;
                 }
-                for guess in [Guess::Same, Guess::Match, Guess::Gap] {
+                for guess in [SegmentGuess::Same, SegmentGuess::Match, SegmentGuess::Gap] {
                     let next = segments.step(segment, class, guess);
                     if next == NONE {
                         continue;
                     }
-                    let mark = match guess {
-                        Guess::Same => Boundary::Inside,
-                        Guess::Match if may_add => Boundary::Added,
+                    let boundary = match guess {
+                        SegmentGuess::Same => Boundary::Inside,
+                        SegmentGuess::Match if may_add => Boundary::Added,
                         _ => {
                             match segments
                                 .split_step
@@ -283,12 +285,12 @@ impl DfaBuilder<'_> {
                             }
                         }
                     };
-                    add(next, mark);
+                    add(next, boundary);
                 }
             }
-            ways = further;
+            successors = further;
         }
-        ways
+        successors
     }
 
     fn ends(&self, guesses: u32) -> bool {

@@ -10,7 +10,7 @@ use super::pike_vm::PikeProgram;
 
 /// The treatment of a match and its neighbors, as in the `Split` pre-tokenizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Behavior {
+pub(crate) enum SplitBehavior {
     /// Matches and gaps are pre-tokens.
     Isolated,
     /// A match joins the gap before it.
@@ -27,7 +27,7 @@ pub(crate) enum Behavior {
 #[derive(Clone, Debug)]
 pub(crate) struct SplitStep {
     pub(crate) program: PikeProgram,
-    pub(crate) behavior: Behavior,
+    pub(crate) behavior: SplitBehavior,
     /// Matches count as gaps, and gaps as matches.
     pub(crate) invert: bool,
     /// Per character class, the threads of a match that begins with it.
@@ -36,7 +36,7 @@ pub(crate) struct SplitStep {
 
 /// The guess about a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Guess {
+pub(crate) enum SegmentGuess {
     /// It belongs to the same match or gap as the previous one.
     Same,
     /// A match begins with it.
@@ -55,7 +55,7 @@ pub(crate) struct MatchSegment {
 }
 
 impl SplitStep {
-    pub(crate) fn new(program: PikeProgram, behavior: Behavior, invert: bool) -> SplitStep {
+    pub(crate) fn new(program: PikeProgram, behavior: SplitBehavior, invert: bool) -> SplitStep {
         SplitStep { program, behavior, invert, entries: Vec::new() }
     }
 
@@ -63,14 +63,14 @@ impl SplitStep {
     pub(crate) fn use_classes(&mut self, representatives: &[char]) {
         self.program.use_classes(representatives);
         let entry = |class: u16| {
-            let ways = self.program.epsilon_closure(&[self.program.start()], Some(class));
-            self.program.step(&ways.threads, class)
+            let closure = self.program.epsilon_closure(&[self.program.start()], Some(class));
+            self.program.step(&closure.threads, class)
         };
         self.entries = (0..representatives.len() as u16).map(entry).collect();
     }
 
     /// Reads the first character of a text.
-    pub(crate) fn begin(&self, class: u16, guess: Guess) -> Option<MatchSegment> {
+    pub(crate) fn begin(&self, class: u16, guess: SegmentGuess) -> Option<MatchSegment> {
         self.enter(MatchSegment::default(), class, guess)
     }
 
@@ -79,7 +79,7 @@ impl SplitStep {
         &self,
         segment: &MatchSegment,
         class: u16,
-        guess: Guess,
+        guess: SegmentGuess,
     ) -> Option<MatchSegment> {
         let program = &self.program;
         let watched = program.epsilon_closure(&segment.watched, Some(class));
@@ -92,34 +92,39 @@ impl SplitStep {
         if in_gap {
             // A gap begins where the last match ended, so another gap cannot begin inside it.
             return match guess {
-                Guess::Gap => None,
-                Guess::Same => self.enter(next, class, Guess::Gap),
-                Guess::Match => self.enter(next, class, Guess::Match),
+                SegmentGuess::Gap => None,
+                SegmentGuess::Same => self.enter(next, class, SegmentGuess::Gap),
+                SegmentGuess::Match => self.enter(next, class, SegmentGuess::Match),
             };
         }
-        let ways = program.epsilon_closure(&segment.threads, Some(class));
-        let preferred = &ways.threads[..ways.matched.unwrap_or(ways.threads.len())];
+        let closure = program.epsilon_closure(&segment.threads, Some(class));
+        let preferred = &closure.threads[..closure.matched.unwrap_or(closure.threads.len())];
         let further = program.step(preferred, class);
-        if guess == Guess::Same {
+        if guess == SegmentGuess::Same {
             next.threads = further;
             return (!next.threads.is_empty()).then(|| next.normalized());
         }
-        ways.matched?;
+        closure.matched?;
         next.watched.extend(further);
         self.enter(next, class, guess)
     }
 
     /// Reads a character that begins a match, or begins or continues a gap.
-    fn enter(&self, mut segment: MatchSegment, class: u16, guess: Guess) -> Option<MatchSegment> {
-        let ways = &self.entries[usize::from(class)];
-        if guess == Guess::Match {
-            segment.threads.clone_from(ways);
+    fn enter(
+        &self,
+        mut segment: MatchSegment,
+        class: u16,
+        guess: SegmentGuess,
+    ) -> Option<MatchSegment> {
+        let closure = &self.entries[usize::from(class)];
+        if guess == SegmentGuess::Match {
+            segment.threads.clone_from(closure);
             return (!segment.threads.is_empty()).then(|| segment.normalized());
         }
-        if self.behavior == Behavior::Lossy {
+        if self.behavior == SplitBehavior::Lossy {
             return None;
         }
-        segment.watched.extend_from_slice(ways);
+        segment.watched.extend_from_slice(closure);
         Some(segment.normalized())
     }
 
@@ -132,15 +137,15 @@ impl SplitStep {
     }
 
     /// Returns `true` if a pre-token ends between a segment and a following guess other than
-    /// [`Guess::Same`].
-    pub(crate) fn ends_pretoken(&self, segment: &MatchSegment, guess: Guess) -> bool {
+    /// [`SegmentGuess::Same`].
+    pub(crate) fn ends_pretoken(&self, segment: &MatchSegment, guess: SegmentGuess) -> bool {
         let before = segment.threads.is_empty() == self.invert;
-        let after = (guess == Guess::Match) != self.invert;
+        let after = (guess == SegmentGuess::Match) != self.invert;
         match self.behavior {
-            Behavior::Isolated | Behavior::Lossy => true,
-            Behavior::MergedWithPrevious => before || !after,
-            Behavior::MergedWithNext => !before || after,
-            Behavior::Contiguous => before != after,
+            SplitBehavior::Isolated | SplitBehavior::Lossy => true,
+            SplitBehavior::MergedWithPrevious => before || !after,
+            SplitBehavior::MergedWithNext => !before || after,
+            SplitBehavior::Contiguous => before != after,
         }
     }
 }

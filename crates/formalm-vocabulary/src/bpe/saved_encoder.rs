@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::adjacency::{Adjacency, NONE};
 use super::adjacency_masks::AdjacencyMasks;
-use super::base_symbols::{ByteTokens, Symbols};
+use super::base_symbols::{BaseSymbols, ByteTokens};
 use super::encoder::{BpeEncoder, TokenOrigin};
 use super::merge_rules::{MergeRule, MergeRules};
 use super::pretoken_splitter::Splitter;
@@ -94,8 +94,8 @@ impl BpeEncoder {
         let kinds: Vec<u8> = self.origins.iter().map(|&kind| number(kind)).collect();
         write_bytes(out, &kinds);
         let (mut characters, bytes) = match &self.symbols {
-            Symbols::Bytes(bytes) => (Vec::new(), Some(bytes)),
-            Symbols::Characters(ids, bytes) => {
+            BaseSymbols::Bytes(bytes) => (Vec::new(), Some(bytes)),
+            BaseSymbols::Characters(ids, bytes) => {
                 (ids.iter().map(|(&c, &id)| (u32::from(c), id)).collect(), bytes.as_ref())
             }
         };
@@ -236,13 +236,13 @@ fn read_piece_tables(
         numbers.chunks_exact(2).map(|pair| Some((char::from_u32(pair[0])?, pair[1]))).collect();
     let characters = characters.ok_or_else(|| wrong("characters"))?;
     let symbols = match characters.is_empty() {
-        true => Symbols::Bytes(bytes.ok_or_else(|| wrong("bytes"))?),
+        true => BaseSymbols::Bytes(bytes.ok_or_else(|| wrong("bytes"))?),
         false => {
             for (byte, &id) in bytes.iter().flat_map(|bytes| bytes.iter()).enumerate() {
                 *kinds.get_mut(id as usize).ok_or_else(|| wrong("bytes"))? =
                     TokenOrigin::Byte(byte as u8);
             }
-            Symbols::Characters(characters, bytes)
+            BaseSymbols::Characters(characters, bytes)
         }
     };
     let mut wholes = Vec::new();
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn saved_and_read() {
+    fn a_saved_encoder_reads_back_equal() {
         let (vocabulary, encoder) = made();
         let saved = encoder.save(&vocabulary, b"name");
         let read = BpeEncoder::from_saved(&saved, &vocabulary, b"name").expect("what was saved");
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_behind_a_true_checksum_is_no_panic() {
+    fn damage_with_a_valid_checksum_does_not_panic() {
         let (vocabulary, encoder) = made();
         let saved = encoder.save(&vocabulary, b"name");
         let start = FILE_LABEL.len() + 12;

@@ -1,14 +1,14 @@
 //! The source-independent description of a BPE tokenizer.
 
-use super::base_symbols::Symbols;
+use super::base_symbols::BaseSymbols;
 use super::merge_derivations::MergeDerivations;
 use super::pretokenizer_config::SplitSteps;
 use crate::Error;
 
 /// The description into which every source is read, and from which the encoder is built.
-pub(super) struct Description {
+pub(super) struct BpeSpec {
     /// The base symbols that merging starts from.
-    pub(super) symbols: Symbols,
+    pub(super) symbols: BaseSymbols,
     /// The derivations of the other tokens.
     pub(super) merges: MergeDerivations,
     /// The split steps of the pre-tokenizer, without added tokens.

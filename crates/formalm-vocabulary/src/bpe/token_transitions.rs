@@ -136,12 +136,12 @@ impl TokenTransitions {
         &self,
         splitter: &Splitter,
         from: SplitterState,
-        mark: Boundary,
+        boundary: Boundary,
     ) -> TransitionTargets {
         let mut places: Vec<SplitterState> = Vec::with_capacity(self.extends.len());
         for &(before, byte) in &self.extends {
             let after = match before {
-                NONE => splitter.step(from, byte, mark),
+                NONE => splitter.step(from, byte, boundary),
                 _ => match places[usize::from(before)] {
                     DEAD => None,
                     place => splitter.step(place, byte, Boundary::Inside),

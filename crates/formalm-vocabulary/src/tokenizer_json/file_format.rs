@@ -26,7 +26,7 @@ pub struct TokenizerFile<'a> {
     pub decoder: Value,
     /// Pieces and merges.
     #[serde(borrow)]
-    pub model: Model<'a>,
+    pub model: BpeModel<'a>,
 }
 
 /// An entry of `added_tokens`.
@@ -55,13 +55,13 @@ pub struct AddedToken {
 
 /// The `model` of a file. Fields of models other than BPE are not read.
 #[derive(Debug, serde::Deserialize)]
-pub struct Model<'a> {
+pub struct BpeModel<'a> {
     /// `BPE`, `Unigram`, `WordPiece` or `WordLevel`; absent in old files.
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// Pieces and their ids.
     #[serde(borrow, default)]
-    pub vocab: Pieces<'a>,
+    pub vocab: VocabPieces<'a>,
     /// The merges, unparsed: a list of pairs, or of strings with a space between two pieces.
     #[serde(borrow)]
     pub merges: Option<&'a RawValue>,
@@ -86,7 +86,7 @@ pub struct Model<'a> {
 
 /// Pieces and their ids, in the order of the file.
 #[derive(Debug, Default)]
-pub enum Pieces<'a> {
+pub enum VocabPieces<'a> {
     /// A map from piece to id.
     Map(Vec<(Cow<'a, str>, u32)>),
     /// A list, as Unigram models have.
@@ -147,31 +147,37 @@ impl<'de> Deserialize<'de> for PieceText<'de> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Pieces<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pieces<'a>, D::Error> {
+impl<'de: 'a, 'a> Deserialize<'de> for VocabPieces<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<VocabPieces<'a>, D::Error> {
         struct Read;
         impl<'de> Visitor<'de> for Read {
-            type Value = Pieces<'de>;
+            type Value = VocabPieces<'de>;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("a map from pieces to ids")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pieces<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<VocabPieces<'de>, A::Error> {
                 let mut pieces = Vec::with_capacity(1 << 17);
                 while let Some((PieceText(piece), id)) = map.next_entry()? {
                     pieces.push((piece, id));
                 }
-                Ok(Pieces::Map(pieces))
+                Ok(VocabPieces::Map(pieces))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pieces<'de>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut list: A,
+            ) -> Result<VocabPieces<'de>, A::Error> {
                 while list.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Pieces::Other)
+                Ok(VocabPieces::Other)
             }
 
-            fn visit_unit<E>(self) -> Result<Pieces<'de>, E> {
-                Ok(Pieces::Other)
+            fn visit_unit<E>(self) -> Result<VocabPieces<'de>, E> {
+                Ok(VocabPieces::Other)
             }
         }
         deserializer.deserialize_any(Read)

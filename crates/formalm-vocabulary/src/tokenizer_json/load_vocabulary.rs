@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use super::file_format::{AddedToken, Model, Pieces, TokenizerFile};
+use super::file_format::{AddedToken, BpeModel, TokenizerFile, VocabPieces};
 use super::piece_decoding::{PieceDecoding, UnmappedCharacter, fuses_before_decoding};
 use crate::token_bytes::{MAX_IDS, TokenBytes};
 use crate::{Error, Vocabulary};
@@ -135,7 +135,7 @@ impl TokenRemarks {
 }
 
 /// Returns the pieces of a model that we can decode, or the reason why we cannot.
-fn pieces<'m>(model: &'m Model<'_>) -> Result<&'m [(Cow<'m, str>, u32)], Error> {
+fn pieces<'m>(model: &'m BpeModel<'_>) -> Result<&'m [(Cow<'m, str>, u32)], Error> {
     let hint = "pass the bytes of each token to `Vocabulary.from_tokens` if you know them";
     let old_bpe = model.merges.is_some();
     match model.kind.as_deref() {
@@ -160,8 +160,10 @@ fn pieces<'m>(model: &'m Model<'_>) -> Result<&'m [(Cow<'m, str>, u32)], Error> 
         }
     }
     match &model.vocab {
-        Pieces::Map(pieces) => Ok(pieces),
-        Pieces::Other => Err(Error::new("there is no map from pieces to ids").at("model.vocab")),
+        VocabPieces::Map(pieces) => Ok(pieces),
+        VocabPieces::Other => {
+            Err(Error::new("there is no map from pieces to ids").at("model.vocab"))
+        }
     }
 }
 

@@ -9,7 +9,7 @@ mod load_vocabulary;
 mod piece_decoding;
 
 pub(crate) use file_format::PieceText;
-pub use file_format::{AddedToken, Model, Pieces, TokenizerFile};
+pub use file_format::{AddedToken, BpeModel, TokenizerFile, VocabPieces};
 pub(crate) use piece_decoding::{
     PieceDecoding, fallback_byte, is_byte_level_character, kind, steps,
 };

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn fallback_bytes() {
+    fn fallback_pieces_decode_to_their_byte() {
         assert_eq!(fallback_byte("<0x0A>"), Some(10));
         assert_eq!(fallback_byte("<0xff>"), Some(255));
         assert_eq!(fallback_byte("<0x0>"), None);

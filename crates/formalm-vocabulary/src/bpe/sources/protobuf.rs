@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields() {
+    fn fields_are_read_and_damage_is_an_error() {
         let data =
             b"\x08\x96\x01\x12\x02hi\x1d\x00\x00\x80\xbf\x21\x01\x02\x03\x04\x05\x06\x07\x08";
         let read: Result<Vec<_>, Error> = MessageFields(data).collect();

@@ -5,11 +5,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::protobuf::{FieldValue, MessageFields};
 use crate::Error;
-use crate::bpe::base_symbols::{ByteTokens, SPACE, Symbols, byte_token_table};
+use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, SPACE, byte_token_table};
 use crate::bpe::merge_derivations::MergeDerivations;
 use crate::bpe::pretokenizer_config::SplitSteps;
 use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
-use crate::bpe::spec::{Description, refused};
+use crate::bpe::spec::{BpeSpec, refused};
 use crate::token_bytes::MAX_IDS;
 use crate::tokenizer_json::fallback_byte;
 
@@ -30,7 +30,7 @@ struct ScoredPiece<'a> {
 }
 
 /// The fields of a SentencePiece model that affect tokenization.
-struct Model<'a> {
+struct SentencePieceModel<'a> {
     pieces: Vec<ScoredPiece<'a>>,
     kind: u64,
     byte_fallback: bool,
@@ -47,8 +47,8 @@ struct Model<'a> {
 /// # Errors
 ///
 /// The data is not a model, or the model does something that we cannot reproduce exactly.
-pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
-    let model = Model::read(data)?;
+pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
+    let model = SentencePieceModel::read(data)?;
     model.check()?;
     let of_kind = |kind: u64| {
         let pieces = model.pieces.iter().zip(0u32..);
@@ -72,7 +72,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
         }
     }
     let bytes = if model.byte_fallback { Some(model.bytes()?) } else { None };
-    let symbols = Symbols::characters(&characters, bytes)?;
+    let symbols = BaseSymbols::characters(&characters, bytes)?;
     let tokens = ranked(of_kind(NORMAL))?;
     let rules = rules_of_all_splits(&tokens)?;
     let merges = MergeDerivations::new(&tokens, &rules, |each, out| {
@@ -81,7 +81,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
         (each.token, out.len() == text.chars().count())
     });
     let added = spelled(&added, &symbols)?;
-    Ok(Description {
+    Ok(BpeSpec {
         symbols,
         merges,
         split_steps: SplitSteps::none(),
@@ -93,7 +93,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
 }
 
 /// Returns user-defined pieces as they occur in text.
-fn spelled(added: &[(&str, u32)], symbols: &Symbols) -> Result<Vec<(String, u32)>, Error> {
+fn spelled(added: &[(&str, u32)], symbols: &BaseSymbols) -> Result<Vec<(String, u32)>, Error> {
     let never = symbols.unspellable();
     let spell = |&(text, token): &(&str, u32)| {
         let spelled = text.replace(SPACE, " ");
@@ -135,9 +135,9 @@ fn ranked<'a>(
     Ok(tokens)
 }
 
-impl<'a> Model<'a> {
-    fn read(data: &'a [u8]) -> Result<Model<'a>, Error> {
-        let mut model = Model {
+impl<'a> SentencePieceModel<'a> {
+    fn read(data: &'a [u8]) -> Result<SentencePieceModel<'a>, Error> {
+        let mut model = SentencePieceModel {
             pieces: Vec::new(),
             kind: UNIGRAM,
             byte_fallback: false,

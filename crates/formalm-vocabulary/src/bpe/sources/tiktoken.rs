@@ -8,11 +8,11 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
 use crate::Error;
-use crate::bpe::base_symbols::Symbols;
+use crate::bpe::base_symbols::BaseSymbols;
 use crate::bpe::merge_derivations::MergeDerivations;
 use crate::bpe::pretokenizer_config::SplitSteps;
 use crate::bpe::rank_merges::{RankedToken, rules_of_all_splits};
-use crate::bpe::spec::{Description, refused};
+use crate::bpe::spec::{BpeSpec, refused};
 use crate::token_bytes::MAX_IDS;
 use crate::tokenizer_json::PieceText;
 
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for TokenRanks {
 /// # Errors
 ///
 /// The data is not laid out as an encoding, or does something that we cannot reproduce exactly.
-pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
+pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
     let encoding: TiktokenEncoding = serde_json::from_slice(data)
         .map_err(|error| Error::new(format!("the encoding cannot be read: {error}")))?;
     let split_steps = SplitSteps::of_pattern(&encoding.pattern)?;
@@ -76,7 +76,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
         return Err(refused("one of its tokens is empty"));
     }
     let single = tokens.iter().filter(|each| each.text.len() == 1);
-    let symbols = Symbols::of_bytes(single.map(|each| (each.text[0], each.token)))?;
+    let symbols = BaseSymbols::of_bytes(single.map(|each| (each.text[0], each.token)))?;
     let rules = rules_of_all_splits(&tokens)?;
     let merges = MergeDerivations::new(&tokens, &rules, |each, out| {
         symbols.read(&each.text, out);
@@ -84,7 +84,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
     });
     let unreachable = |each: &RankedToken| !merges.adjacency.is_reachable(each.token);
     let wholes = tokens.into_iter().filter(unreachable).map(|each| (each.text, each.token));
-    Ok(Description {
+    Ok(BpeSpec {
         wholes: wholes.collect(),
         symbols,
         split_steps,
@@ -131,7 +131,7 @@ mod tests {
     use super::base64;
 
     #[test]
-    fn base_64() {
+    fn base64_is_decoded_or_rejected() {
         assert_eq!(base64(b""), Some(vec![]));
         assert_eq!(base64(b"AA=="), Some(vec![0]));
         assert_eq!(base64(b"IGE="), Some(b" a".to_vec()));

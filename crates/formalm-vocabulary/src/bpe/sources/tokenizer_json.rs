@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use rustc_hash::FxHashSet;
 
 use crate::Error;
-use crate::bpe::base_symbols::{ByteTokens, Symbols, byte_token_table};
+use crate::bpe::base_symbols::{BaseSymbols, ByteTokens, byte_token_table};
 use crate::bpe::merge_derivations::{MergeDerivations, characters};
 use crate::bpe::pretokenizer_config::SplitSteps;
-use crate::bpe::spec::{Description, refused};
+use crate::bpe::spec::{BpeSpec, refused};
 use crate::tokenizer_json::{
-    AddedToken, Model, PieceDecoding, Pieces, TokenizerFile, fallback_byte,
+    AddedToken, BpeModel, PieceDecoding, TokenizerFile, VocabPieces, fallback_byte,
     is_byte_level_character, kind, steps,
 };
 
@@ -20,7 +20,7 @@ use crate::tokenizer_json::{
 /// # Errors
 ///
 /// The tokenizer is not BPE, or does something that we cannot reproduce exactly.
-pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
+pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
     let file = TokenizerFile::parse(data)?;
     check_model(&file.model)?;
     let (spelling, _) = PieceDecoding::of(&file)?;
@@ -31,7 +31,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
             .at("pre_tokenizer"));
     }
     let added = added_texts(&file)?;
-    let Pieces::Map(pieces) = &file.model.vocab else {
+    let VocabPieces::Map(pieces) = &file.model.vocab else {
         return Err(refused("it has no map of pieces").at("model.vocab"));
     };
     let mut single = characters(pieces);
@@ -41,8 +41,8 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
     }
     let merges = MergeDerivations::read(file.model.merges, pieces, &single)?;
     let symbols = match split_steps.byte_level {
-        true => Symbols::byte_level(&single, &spelling)?,
-        false => Symbols::characters(&single, Some(byte_pieces(pieces)?))?,
+        true => BaseSymbols::byte_level(&single, &spelling)?,
+        false => BaseSymbols::characters(&single, Some(byte_pieces(pieces)?))?,
     };
     let (mut wholes, mut reserved) = (Vec::new(), Vec::new());
     let special: FxHashSet<u32> =
@@ -63,7 +63,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<Description, Error> {
         }
     }
     let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
-    Ok(Description { symbols, merges, split_steps, added, wholes, reserved, prepends })
+    Ok(BpeSpec { symbols, merges, split_steps, added, wholes, reserved, prepends })
 }
 
 /// Returns the pieces of single bytes, such as `<0x0A>`.
@@ -72,7 +72,7 @@ fn byte_pieces(pieces: &[(Cow<'_, str>, u32)]) -> Result<ByteTokens, Error> {
         .map_err(|byte| refused(&format!("there is no piece <{byte:#04X}> for a byte")))
 }
 
-fn check_model(model: &Model<'_>) -> Result<(), Error> {
+fn check_model(model: &BpeModel<'_>) -> Result<(), Error> {
     let kind = model.kind.as_deref().unwrap_or("BPE");
     let why = match kind {
         "BPE" => None,
