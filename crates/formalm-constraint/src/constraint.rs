@@ -19,8 +19,8 @@ use formalm_vocabulary::bpe::BpeEncoder;
 
 use crate::epoch::{MemorySizes, StateEpoch, UndecidedCounts};
 
-/// Split of a constraint's memory into equal parts. Masks get [`MASK_SHARES`]. The state of an epoch
-/// gets one part before it is replaced, and another one before its matchers have to leave.
+/// Split of a constraint's memory into equal parts. Masks get [`MASK_SHARES`]. The state of an
+/// epoch gets one part before it is replaced, and another one before its matchers have to leave.
 const MEMORY_SHARES: usize = 4;
 const MASK_SHARES: usize = 2;
 

@@ -136,10 +136,10 @@ impl ValueMasks {
         (key, words): (KeyId, usize),
         found: &mut Vec<u32>,
     ) -> Result<Mask, Error> {
-        if let Some(apart) = keys.apart(key)? {
-            let value_tokens = self.value_tokens(keys, table, (None, apart))?;
+        if let Some(isolated) = keys.apart(key)? {
+            let value_tokens = self.value_tokens(keys, table, (None, isolated))?;
             self.around(keys, table, (None, key), &value_tokens, found)?;
-            if value_tokens.found.len() > MAX_SPARSE_TOKENS && keys.common(apart).is_some() {
+            if value_tokens.found.len() > MAX_SPARSE_TOKENS && keys.common(isolated).is_some() {
                 let base = value_tokens.words.get_or_init(|| {
                     let mut all = vec![0; words];
                     patch(&mut all, &value_tokens.found, &[]);
@@ -166,12 +166,12 @@ impl ValueMasks {
         if value_tokens.exits.is_empty() && !value_tokens.ends {
             return Ok(());
         }
-        let Some(behind) = keys.behind(key)? else { return Ok(()) };
+        let Some(after_value) = keys.behind(key)? else { return Ok(()) };
         for &exit in &value_tokens.exits {
-            self.below(keys, table, (Some(exit), behind), found)?;
+            self.below(keys, table, (Some(exit), after_value), found)?;
         }
         if value_tokens.ends {
-            self.below(keys, table, (node, behind), found)?;
+            self.below(keys, table, (node, after_value), found)?;
         }
         Ok(())
     }
@@ -187,12 +187,12 @@ impl ValueMasks {
             (Some(shared), Some(value)) => (&shared.values, Some(value)),
             _ => (&self.lists, keys.kept(key).map(|kept| kept.number().into())),
         };
-        let Some(value) = value else { return self.read_apart(keys, table, (node, key)) };
+        let Some(value) = value else { return self.read_isolated(keys, table, (node, key)) };
         let at = (value, table.number(), node);
         if let Some(found) = lists.lock().get(&at) {
             return Ok(Arc::clone(found));
         }
-        let value_tokens = self.read_apart(keys, table, (node, key))?;
+        let value_tokens = self.read_isolated(keys, table, (node, key))?;
         let known = &mut *lists.lock();
         if known.len() == MAX_LISTS {
             known.clear();
@@ -201,7 +201,7 @@ impl ValueMasks {
         Ok(value_tokens)
     }
 
-    fn read_apart(
+    fn read_isolated(
         &self,
         keys: &impl Steps,
         table: TokenTable<'_>,
@@ -219,14 +219,14 @@ impl ValueMasks {
         table: TokenTable<'_>,
         (node, key): (Option<u32>, KeyId),
         value_tokens: &mut ValueTokens,
-        is_apart: bool,
+        is_isolated: bool,
     ) -> Result<(), Error> {
         let mut first = match (node, keys.few(key)?) {
             (Some(_), _) => None,
             (None, Some(few)) => Some(few),
             (None, None) => Some(keys.live_bytes(key)?),
         };
-        if is_apart && let Ended::May(bytes) = keys.ended(key)? {
+        if is_isolated && let Ended::May(bytes) = keys.ended(key)? {
             value_tokens.ends = true;
             first = first.map(|first| first.intersection(bytes));
         }
@@ -235,7 +235,7 @@ impl ValueMasks {
         match table {
             TokenTable::Tokens(vocabulary) | TokenTable::Unquoted(vocabulary) => {
                 let trie = vocabulary.trie();
-                let mut walk = if is_apart {
+                let mut walk = if is_isolated {
                     TrieWalk::inside_value(keys, trie)
                 } else {
                     TrieWalk::new(keys, trie)
@@ -250,7 +250,7 @@ impl ValueMasks {
                 value_tokens.exits = walk.into_exits();
             }
             TokenTable::Suffixes(strings) => {
-                let exits = is_apart.then_some(&mut value_tokens.exits);
+                let exits = is_isolated.then_some(&mut value_tokens.exits);
                 let roots = first.filter_map(|byte| strings.suffix_root(byte));
                 let roots: Vec<(u32, bool)> = match node {
                     Some(node) => vec![(node, true)],
@@ -261,8 +261,8 @@ impl ValueMasks {
                     strings.suffix_nodes(),
                     (&roots, key),
                     exits,
-                    &mut |rest, _| {
-                        found.push(rest);
+                    &mut |suffix, _| {
+                        found.push(suffix);
                     },
                 )?;
             }

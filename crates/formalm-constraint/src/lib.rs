@@ -1,8 +1,4 @@
-//! A language machine lifted to a vocabulary: token masks, token steps, matchers.
-//!
-//! A token is allowed iff some string in the language starts with the input followed by the token's
-//! bytes. An end token is allowed iff the input is in the language. Everything in this crate is a
-//! fast implementation of that definition, which [`reference`] spells out.
+#![doc = include_str!("../README.md")]
 
 mod canonical;
 mod constraint;

@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_writes_the_same_bits() {
+    fn every_stored_form_writes_equal_bits() {
         let ids: Vec<u32> = (0..900).filter(|id| id % 2 == 0).collect();
         let mut words = vec![0; 32];
         patch(&mut words, &ids, &[]);

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_that_are_alike_share_their_words() {
+    fn similar_masks_share_their_words() {
         let memo = MaskCache::new(60_000);
         let similar = |id: u32| {
             Mask::from_ids(&(0..1000).filter(|&one| one != id).collect::<Vec<u32>>(), 1000)

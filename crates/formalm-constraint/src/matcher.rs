@@ -279,7 +279,7 @@ impl<K: Keys> Matcher<K> {
             && !Arc::ptr_eq(&next, &self.epoch)
             && let Ok(moved) = self.moved(next)
         {
-            // What the matcher itself interns there is no reason to move again.
+            // Its own tokens alone are no reason to move again.
             moved.epoch.grow_with();
             *self = moved;
         }

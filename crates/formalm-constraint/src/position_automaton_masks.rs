@@ -208,13 +208,13 @@ impl<K: Keys> PositionMaskClasses<K> {
         };
         match self.ahead.of(&self.composed) {
             Some(ahead) => {
-                let Some(behind) = ahead.machine.state_behind(letter)? else { return Ok(()) };
-                add_below_nodes(&ahead.steps(), trie, (ahead.own(behind), &ends), words)
+                let Some(after) = ahead.machine.state_behind(letter)? else { return Ok(()) };
+                add_below_nodes(&ahead.steps(), trie, (ahead.own(after), &ends), words)
             }
             None => {
-                let Some(behind) = self.composed.state_behind(letter)? else { return Ok(()) };
-                let behind = KeyId::from_number(behind.number());
-                add_below_nodes(&Plainly::new(&*self.composed), trie, (behind, &ends), words)
+                let Some(after) = self.composed.state_behind(letter)? else { return Ok(()) };
+                let after = KeyId::from_number(after.number());
+                add_below_nodes(&Plainly::new(&*self.composed), trie, (after, &ends), words)
             }
         }
     }
@@ -433,16 +433,16 @@ impl<K: Keys> Steps for MaskingClasses<'_, K> {
     }
 }
 
-/// Adds the tokens below nodes, read from the class `behind`.
+/// Adds the tokens below nodes, read from the class `after`.
 fn add_below_nodes(
     steps: &impl Steps,
     trie: &TokenTrie,
-    (behind, nodes): (KeyId, &[u32]),
+    (after, nodes): (KeyId, &[u32]),
     words: &mut [u32],
 ) -> Result<(), Error> {
     let mut walk = TrieWalk::new(steps, trie);
     for &node in nodes {
-        walk.below(node, behind, &mut |tokens| patch(words, tokens, &[]))?;
+        walk.below(node, after, &mut |tokens| patch(words, tokens, &[]))?;
     }
     Ok(())
 }

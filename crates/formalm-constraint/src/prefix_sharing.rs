@@ -42,8 +42,8 @@ pub(crate) fn read_in_order<S: Copy>(
 /// Number of characters and id of tokens.
 type TokensWithLength = Box<[(u32, u32)]>;
 
-/// The tokens longer than [`MAX_SHORT_LENGTH`] that continue a JSON string, in byte order, per set of allowed
-/// escapes.
+/// The tokens longer than [`MAX_SHORT_LENGTH`] that continue a JSON string, in byte order, per set
+/// of allowed escapes.
 #[derive(Debug, Default)]
 pub(crate) struct LongStringTokens([SetOnce<TokensWithLength>; 3]);
 

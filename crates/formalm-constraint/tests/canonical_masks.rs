@@ -1,4 +1,4 @@
-//! Masks of canonical tokens against merging every member, on random merges.
+//! Property test: canonical masks against the encoding of every string, on random merge lists.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::bpe::BpeEncoder;
 use proptest::prelude::*;
 
-/// Byte-level characters, by GPT-2's rule.
+/// Returns the byte-level characters, by GPT-2's rule.
 fn characters() -> Vec<char> {
     let plain = |byte: &u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     let mut others = (0x100..).filter_map(char::from_u32);
@@ -23,7 +23,7 @@ fn characters() -> Vec<char> {
         .collect()
 }
 
-/// Pieces and merges over `abc`, in an order that no training need give.
+/// Pieces and merges over `abc`, in an order that training need not produce.
 #[derive(Clone, Debug)]
 struct Model {
     pieces: Vec<String>,
@@ -86,7 +86,7 @@ impl Model {
         )
     }
 
-    /// What the tokenizer makes of a text, as slowly as it reads.
+    /// The reference implementation of the tokenizer.
     fn encode(&self, text: &str) -> Vec<u32> {
         let id = |piece: &String| self.pieces.iter().position(|known| known == piece);
         if self.ignore_merges
@@ -106,7 +106,7 @@ impl Model {
     }
 }
 
-/// Every sequence that masks allow up to a member.
+/// Collects every token sequence that masks allow up to a string in the language.
 fn follow(matcher: &mut Matcher, found: &mut BTreeSet<Vec<u32>>) {
     let mut words = vec![0; matcher.constraint().words()];
     matcher.fill(&mut words).unwrap();
@@ -129,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn masks_lead_to_what_is_encoded_and_nothing_else(
+    fn masks_allow_exactly_the_encodings_of_the_strings(
         model in model(),
         pattern in prop::sample::select(vec![
             "[abc]{0,5}", "a*b{0,3}c", "(?:ab|ba|c){0,4}", "(?:abc|ca){1,3}b?", "a{0,7}", "abcabc",

@@ -1,5 +1,5 @@
-//! Masks of places deep in a text against their definition: what is remembered of places that look
-//! alike from their tops must hold for all of them.
+//! Property tests: masks deep inside nested inputs against the reference. Results cached for stacks
+//! with equal prefixes must hold for all of them.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ NAME: /[a-z]+/
 %ignore " "
 "#;
 
-/// Every reading of a text is on the stacks at once.
+/// All parses of an input are on the stacks at once.
 const AMBIGUOUS: &str = r#"
 start: sum
 sum: sum "+" sum | sum "-" sum | "(" sum ")" | NAME | NAME sum | "if" sum sum
@@ -28,8 +28,8 @@ NAME: /[a-z]+/
 %ignore " "
 "#;
 
-/// A terminal that another one beats: what completes a place depends on what lies below.
-const FRAGILE: &str = r#"
+/// A terminal that another one overrides: completability depends on the lower part of the stack.
+const OVERRIDDEN_TERMINAL: &str = r#"
 start: (item ";")*
 item: "all" list | "(" item ")" | "[" list "]" | "in" ALL "(" item ")"
 list: NAME | list "," NAME | "(" list ")"
@@ -101,7 +101,7 @@ const PIECES: [&str; 48] = [
     "]}]}]}",
 ];
 
-/// What leads deeper.
+/// Tokens that increase the nesting.
 const OPENING: [&str; 12] = [
     "[[",
     "[[[[[[",
@@ -118,7 +118,7 @@ const OPENING: [&str; 12] = [
 ];
 
 fn grammar(which: usize, lexing: Lexing) -> Grammar {
-    let text = [BRACKETS, AMBIGUOUS, FRAGILE, BLOCKS][which];
+    let text = [BRACKETS, AMBIGUOUS, OVERRIDDEN_TERMINAL, BLOCKS][which];
     if which < 3 {
         return parse(text, Syntax::Lark, Some(lexing), None).expect("a grammar");
     }
@@ -149,7 +149,7 @@ fn constraint(which: usize, lexing: Lexing) -> Arc<Constraint<GrammarKeys>> {
     Arc::new(Constraint::over(GrammarKeys::new(machine), vocabulary, 1 << 20))
 }
 
-/// Compares a mask with its definition, and returns the tokens that it allows.
+/// Compares a mask with the reference, and returns the allowed tokens.
 fn checked(matcher: &Matcher<GrammarKeys>) -> Vec<u32> {
     let constraint = matcher.constraint();
     let mut mask = vec![0u32; constraint.words()];
@@ -163,12 +163,12 @@ fn checked(matcher: &Matcher<GrammarKeys>) -> Vec<u32> {
     ids
 }
 
-/// Walks over allowed tokens, those of several bytes and those that lead deeper more often.
+/// Walks over allowed tokens, preferring tokens of several bytes and tokens that nest deeper.
 fn walk(constraint: &Arc<Constraint<GrammarKeys>>, choices: &[u16]) {
     let mut matcher = Matcher::new(Arc::clone(constraint));
     for &choice in choices {
         let mut ids = checked(&matcher);
-        // The text goes on as long as it can.
+        // The input continues as long as it can.
         ids.retain(|id| !constraint.vocabulary().end_token_ids().contains(id));
         let within = |list: &[&str]| -> Vec<u32> {
             let is_in = |id: &u32| list.contains(&PIECES[*id as usize - 256]);
@@ -188,7 +188,7 @@ fn walk(constraint: &Arc<Constraint<GrammarKeys>>, choices: &[u16]) {
     }
 }
 
-/// Texts with much nesting, whose places look like each other's from their tops.
+/// Returns a deeply nested input; many of its stacks have equal prefixes.
 fn nested(which: usize, depth: usize) -> String {
     let many = |open: &str, middle: &str, close: &str| {
         format!("{}{middle}{}", open.repeat(depth), close.repeat(depth))
@@ -214,7 +214,7 @@ fn nested(which: usize, depth: usize) -> String {
 }
 
 #[test]
-fn masks_along_nested_texts_are_their_definition() {
+fn masks_along_nested_inputs_match_the_reference() {
     for (which, lexing) in
         [(0, Lexing::Longest), (1, Lexing::Any), (2, Lexing::First), (3, Lexing::Longest)]
     {
@@ -239,7 +239,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn masks_deep_in_a_text_are_their_definition(
+    fn masks_on_random_nested_walks_match_the_reference(
         walks in prop::collection::vec(prop::collection::vec(any::<u16>(), 5..60), 1..6),
         which in 0..4usize,
         lexing in prop::sample::select(vec![Lexing::Any, Lexing::Longest, Lexing::First]),

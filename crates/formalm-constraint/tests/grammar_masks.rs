@@ -1,4 +1,4 @@
-//! Masks of grammars against their definition, on walks.
+//! Property tests: masks of grammars against the reference, on random walks.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ NUMBER: /-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/
 %ignore /[ \t\r\n]+/
 "#;
 
-/// Strings of some characters beyond ASCII and not of others, with things around them.
+/// Strings of some characters beyond ASCII and not of others, among other terminals.
 const STRINGS: &str = r#"
 start: (STRING | QUOTED | NAME)+
 STRING: /"[a-zà-ü0-9 ,:{}+é]*"/
@@ -36,7 +36,8 @@ INT: /[0-9]+/
 %ignore " "
 "#;
 
-/// Keywords that are names, a terminal with a blank in it, comments, and lexemes that others forbid.
+/// Keywords that are names, a terminal with whitespace in it, comments, and lexemes that others
+/// forbid.
 const STATEMENTS: &str = r#"
 start: (statement ";")*
 statement: "set" NAME "=" sum | JOIN NAME | "cast" "(" sum "as" TYPE ")"
@@ -52,7 +53,7 @@ COMMENT: /--[^\n]*/ | "{" /[^}]*/ "}"
 %ignore /[ \n]+/
 "#;
 
-/// Without blanks, so that nothing separates lexemes: viability is found by search.
+/// Without whitespace nothing separates lexemes, so viability takes a search.
 const TIGHT: &str = r#"
 start: (pair | start ":" pair)
 pair: A B? | B A | "[" start? "]"
@@ -160,7 +161,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn masks_of_grammars_are_their_definition(
+    fn masks_of_grammars_match_the_reference(
         tokens in tokens(),
         choices in prop::collection::vec(any::<u16>(), 1..25),
         which in 0..5usize,
@@ -194,7 +195,7 @@ proptest! {
 }
 
 #[test]
-fn masks_keep_nothing_they_met() {
+fn masks_keep_no_lookahead_states() {
     let bytes: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
     let nested: Vec<Vec<u8>> = ["[[[[", "{\"a\":[", "]]", "}}", "[{\""]
         .iter()

@@ -1,4 +1,4 @@
-//! Masks against their definition, on random languages, vocabularies and walks.
+//! Property tests: masks against the reference, on random languages, vocabularies and walks.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use formalm_constraint::{Constraint, Matcher, reference};
 use formalm_vocabulary::Vocabulary;
 use proptest::prelude::*;
 
-/// Pieces of patterns that take every way a mask can be computed.
+/// Pieces of patterns that exercise every method of the mask builder.
 fn piece() -> impl Strategy<Value = String> {
     let atoms = [
         "a",
@@ -57,7 +57,7 @@ fn pattern() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Tokens of text, of parts of characters, and of bytes that no text has.
+/// Tokens of whole characters, of partial characters, and of bytes that no valid UTF-8 has.
 fn token() -> impl Strategy<Value = Option<Vec<u8>>> {
     let texts = [
         "a",
@@ -119,7 +119,7 @@ fn bits(words: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// What is done to a language before it is compiled.
+/// A change of the language before it is compiled.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Nothing,
@@ -171,7 +171,7 @@ fn constraint(
 ) -> Option<Arc<Constraint>> {
     let parsed = parse(pattern, Dialect::Python, Flags::default()).ok()?;
     let language = changed(Expression::pattern(parsed), change)?;
-    // Some random languages are large: they are let go early, not waited for.
+    // Some random languages are large: they are rejected early.
     let limits = match change {
         Change::Nothing => Limits::default(),
         _ => Limits { states: 1_000, ..Limits::default() },
@@ -185,7 +185,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn a_mask_is_its_definition(
+    fn masks_match_the_reference(
         pattern in pattern(),
         change in change(),
         tokens in prop::collection::vec(token(), 1..60),
@@ -214,7 +214,7 @@ proptest! {
             };
             prop_assert_eq!(&fast, &slow, "{} {:?} after {:?}", pattern,
                 change, String::from_utf8_lossy(matcher.text()));
-            // Computed again from the memo.
+            // Read again from the cache.
             matcher.fill(&mut words).unwrap();
             prop_assert_eq!(bits(&words), slow);
             let next: Vec<u32> = fast.into_iter().filter(|&id| id != 0).collect();
@@ -231,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mask_behind_a_text_is_its_definition(
+    fn masks_after_a_prefix_match_the_reference(
         pattern in pattern(),
         front in prop::sample::select(vec!["", "a", "ab", "é."]),
         unless_empty in any::<bool>(),
@@ -265,7 +265,7 @@ proptest! {
     }
 
     #[test]
-    fn the_fewest_tokens_are_fewest(
+    fn shortest_token_sequences_are_shortest(
         pattern in pattern(),
         tokens in prop::collection::vec(token(), 1..20),
     ) {
@@ -275,7 +275,7 @@ proptest! {
         let epoch = constraint.current();
         let start = epoch.machine().start();
         let found = epoch.shortest_tokens(epoch.start(), 4).unwrap();
-        // Breadth first by the definition.
+        // Breadth-first search by the definition.
         let mut layer = vec![start];
         let mut depth = None;
         for steps in 0..=4 {

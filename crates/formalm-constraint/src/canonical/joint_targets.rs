@@ -25,8 +25,8 @@ const RECENT_SLOTS: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct JointTarget {
     pub(crate) state: StateId,
-    pub(crate) place: SplitterState,
-    pub(crate) path: PretokenState,
+    pub(crate) splitter_state: SplitterState,
+    pub(crate) pretoken: PretokenState,
 }
 
 /// Tokens grouped by target.
@@ -45,7 +45,7 @@ impl std::ops::Deref for GroupTokens {
     fn deref(&self) -> &TokenSet {
         match self {
             GroupTokens::Own(tokens) => tokens,
-            GroupTokens::Shared(landed, at) => &landed[*at].1,
+            GroupTokens::Shared(group, at) => &group[*at].1,
         }
     }
 }
@@ -58,40 +58,44 @@ struct JointWalk {
     recent: [u32; RECENT_SLOTS],
 }
 
-/// Returns the tokens that may be read from a state, grouped by target, if `mark` stands before the
-/// first byte. Each token is in one group.
+/// Returns the tokens that may be read from a state, grouped by target, if `boundary` stands before
+/// the first byte. Each token is in one group.
 pub(crate) fn tokens<K: Keys>(
     context: ProductContext<'_, K>,
     language_targets: &mut LanguageTargetCache,
     from: JointTarget,
-    mark: Boundary,
+    boundary: Boundary,
 ) -> Result<TargetGroups, Error> {
     let mut groups = TargetGroups::new();
-    if mark == Boundary::Inside && context.encoder.pretoken_must_end(from.path) {
+    if boundary == Boundary::Inside && context.encoder.pretoken_must_end(from.pretoken) {
         return Ok(groups);
     }
     let mut walk = JointWalk::default();
-    walk.bytes(context, from, mark)?;
-    if !context.encoder.splitter().is_between_characters(from.place) {
+    walk.bytes(context, from, boundary)?;
+    if !context.encoder.splitter().is_between_characters(from.splitter_state) {
         // Only tokens that continue the character.
-        walk.trie(context, from, mark, 0x80..=0xbf)?;
+        walk.trie(context, from, boundary, 0x80..=0xbf)?;
     } else if let Some(transitions) = context.encoder.token_transitions(context.vocabulary) {
-        let reach = language_targets.of(context, transitions, from.state)?;
-        let (vocabulary, start) = (context.vocabulary, (from.place, mark));
+        let in_language = language_targets.of(context, transitions, from.state)?;
+        let (vocabulary, start) = (context.vocabulary, (from.splitter_state, boundary));
         let targets = context.encoder.transition_targets(vocabulary, transitions, start);
-        walk.listed(transitions, &reach, &targets);
-        walk.untabulated(context, &reach, from, mark);
-        groups = dense(&reach, &targets);
-        if let Some(loop_class) = reach.loop_class {
+        walk.listed(transitions, &in_language, &targets);
+        walk.untabulated(context, &in_language, from, boundary);
+        groups = dense(&in_language, &targets);
+        if let Some(loop_class) = in_language.loop_class {
             let joined =
                 context.encoder.targets_within_class(vocabulary, transitions, loop_class, start);
-            for (at, &(place, _)) in joined.iter().enumerate() {
-                let target = JointTarget { state: from.state, place, path: PretokenState::PLAIN };
+            for (at, &(splitter_state, _)) in joined.iter().enumerate() {
+                let target = JointTarget {
+                    state: from.state,
+                    splitter_state,
+                    pretoken: PretokenState::PLAIN,
+                };
                 groups.push((target, GroupTokens::Shared(Arc::clone(&joined), at)));
             }
         }
     } else {
-        walk.trie(context, from, mark, 0..=0xff)?;
+        walk.trie(context, from, boundary, 0..=0xff)?;
     }
     groups.extend(
         walk.groups
@@ -106,11 +110,11 @@ pub(crate) fn tokens<K: Keys>(
 pub(crate) fn tokens_by_reading<K: Keys>(
     context: ProductContext<'_, K>,
     from: JointTarget,
-    mark: Boundary,
+    boundary: Boundary,
 ) -> Result<TargetGroups, Error> {
     let mut walk = JointWalk::default();
-    walk.bytes(context, from, mark)?;
-    walk.trie(context, from, mark, 0..=0xff)?;
+    walk.bytes(context, from, boundary)?;
+    walk.trie(context, from, boundary, 0..=0xff)?;
     Ok(walk
         .groups
         .into_iter()
@@ -119,15 +123,18 @@ pub(crate) fn tokens_by_reading<K: Keys>(
 }
 
 /// Intersects the groups of both components where a group is large.
-fn dense(reach: &LanguageTargets, targets: &TransitionTargets) -> TargetGroups {
+fn dense(in_language: &LanguageTargets, targets: &TransitionTargets) -> TargetGroups {
     let mut groups = TargetGroups::new();
-    for (state, tokens) in &reach.groups {
+    for (state, tokens) in &in_language.groups {
         let TokenSet::Mask(words) = &**tokens else { continue };
-        for (place, landed) in targets.groups() {
-            let both = landed.within(words);
+        for (splitter_state, group) in targets.groups() {
+            let both = group.within(words);
             if !both.is_empty() {
-                let target =
-                    JointTarget { state: *state, place: *place, path: PretokenState::PLAIN };
+                let target = JointTarget {
+                    state: *state,
+                    splitter_state: *splitter_state,
+                    pretoken: PretokenState::PLAIN,
+                };
                 groups.push((target, GroupTokens::Own(both)));
             }
         }
@@ -135,15 +142,15 @@ fn dense(reach: &LanguageTargets, targets: &TransitionTargets) -> TargetGroups {
     groups
 }
 
-/// Returns `true` if a token of this origin may begin at boundary `mark` and end inside or outside
-/// an added token.
+/// Returns `true` if a token of this origin may begin at boundary `boundary` and end inside or
+/// outside an added token.
 #[inline]
-pub(crate) fn fits_kind(kind: TokenOrigin, mark: Boundary, in_added: bool) -> bool {
+pub(crate) fn fits_kind(kind: TokenOrigin, boundary: Boundary, in_added: bool) -> bool {
     match kind {
         TokenOrigin::Never => false,
-        TokenOrigin::Added => in_added && mark == Boundary::Added,
+        TokenOrigin::Added => in_added && boundary == Boundary::Added,
         TokenOrigin::Merged | TokenOrigin::Byte(_) => !in_added,
-        TokenOrigin::Whole => !in_added && mark == Boundary::Pretoken,
+        TokenOrigin::Whole => !in_added && boundary == Boundary::Pretoken,
     }
 }
 
@@ -160,8 +167,9 @@ impl Default for JointWalk {
 impl JointWalk {
     #[inline]
     fn add(&mut self, target: JointTarget, token: u32) {
-        let slot =
-            (target.state.number() ^ target.place ^ target.place >> 8) as usize % RECENT_SLOTS;
+        let slot = (target.state.number() ^ target.splitter_state ^ target.splitter_state >> 8)
+            as usize
+            % RECENT_SLOTS;
         let known = self.recent[slot] as usize;
         if let Some((other, tokens)) = self.groups.get_mut(known)
             && *other == target
@@ -181,15 +189,19 @@ impl JointWalk {
     fn listed(
         &mut self,
         transitions: &TokenTransitions,
-        reach: &LanguageTargets,
+        in_language: &LanguageTargets,
         targets: &TransitionTargets,
     ) {
-        for (state, tokens) in &reach.groups {
+        for (state, tokens) in &in_language.groups {
             let TokenSet::List(list) = &**tokens else { continue };
             for &token in list {
-                if let Some(place) = transitions.target(targets, token) {
+                if let Some(splitter_state) = transitions.target(targets, token) {
                     self.add(
-                        JointTarget { state: *state, place, path: PretokenState::PLAIN },
+                        JointTarget {
+                            state: *state,
+                            splitter_state,
+                            pretoken: PretokenState::PLAIN,
+                        },
                         token,
                     );
                 }
@@ -201,23 +213,33 @@ impl JointWalk {
     fn untabulated<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        reach: &LanguageTargets,
+        in_language: &LanguageTargets,
         from: JointTarget,
-        mark: Boundary,
+        boundary: Boundary,
     ) {
         let splitter = context.encoder.splitter();
-        for &(token, state) in &reach.untabulated {
+        for &(token, state) in &in_language.untabulated {
             let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
-            let place = bytes.iter().enumerate().try_fold(from.place, |place, (at, &byte)| {
-                splitter.step(place, byte, if at == 0 { mark } else { Boundary::Inside })
-            });
+            let splitter_state = bytes.iter().enumerate().try_fold(
+                from.splitter_state,
+                |splitter_state, (at, &byte)| {
+                    splitter.step(
+                        splitter_state,
+                        byte,
+                        if at == 0 { boundary } else { Boundary::Inside },
+                    )
+                },
+            );
             let kind = context.encoder.origin(token);
-            if let Some(place) = place
-                && fits_kind(kind, mark, splitter.is_in_added_token(place))
-                && let Some(path) =
-                    context.encoder.pretoken_step(from.path, token, mark != Boundary::Inside)
+            if let Some(splitter_state) = splitter_state
+                && fits_kind(kind, boundary, splitter.is_in_added_token(splitter_state))
+                && let Some(pretoken) = context.encoder.pretoken_step(
+                    from.pretoken,
+                    token,
+                    boundary != Boundary::Inside,
+                )
             {
-                self.add(JointTarget { state, place, path }, token);
+                self.add(JointTarget { state, splitter_state, pretoken }, token);
             }
         }
     }
@@ -227,13 +249,13 @@ impl JointWalk {
         &mut self,
         context: ProductContext<'_, K>,
         from: JointTarget,
-        mark: Boundary,
+        boundary: Boundary,
         first: std::ops::RangeInclusive<u8>,
     ) -> Result<(), Error> {
         let (trie, encoder) = (context.vocabulary.trie(), context.encoder);
         let splitter = encoder.splitter();
         let nodes = trie.nodes();
-        let mut stack = vec![(from.state, from.place)];
+        let mut stack = vec![(from.state, from.splitter_state)];
         let mut at = 0;
         while (at as usize) < nodes.len() {
             let here = nodes[at as usize];
@@ -243,9 +265,10 @@ impl JointWalk {
                 continue;
             }
             check_deadline()?;
-            let (state, place) = stack[depth - 1];
-            let mark_here = if depth == 1 { mark } else { Boundary::Inside };
-            let Some(place) = splitter.step(place, here.byte(), mark_here) else {
+            let (state, splitter_state) = stack[depth - 1];
+            let boundary_here = if depth == 1 { boundary } else { Boundary::Inside };
+            let Some(splitter_state) = splitter.step(splitter_state, here.byte(), boundary_here)
+            else {
                 at = here.end();
                 continue;
             };
@@ -254,21 +277,22 @@ impl JointWalk {
                 continue;
             };
             if here.word().is_some() {
-                let in_added = splitter.is_in_added_token(place);
+                let in_added = splitter.is_in_added_token(splitter_state);
                 for &token in trie.tokens_at(at) {
                     let kind = encoder.origin(token);
-                    if matches!(kind, TokenOrigin::Byte(_)) || !fits_kind(kind, mark, in_added) {
+                    if matches!(kind, TokenOrigin::Byte(_)) || !fits_kind(kind, boundary, in_added)
+                    {
                         continue;
                     }
-                    if let Some(path) =
-                        encoder.pretoken_step(from.path, token, mark != Boundary::Inside)
+                    if let Some(pretoken) =
+                        encoder.pretoken_step(from.pretoken, token, boundary != Boundary::Inside)
                     {
-                        self.add(JointTarget { state, place, path }, token);
+                        self.add(JointTarget { state, splitter_state, pretoken }, token);
                     }
                 }
             }
             stack.truncate(depth);
-            stack.push((state, place));
+            stack.push((state, splitter_state));
             at += 1;
         }
         Ok(())
@@ -279,16 +303,20 @@ impl JointWalk {
         &mut self,
         context: ProductContext<'_, K>,
         from: JointTarget,
-        mark: Boundary,
+        boundary: Boundary,
     ) -> Result<(), Error> {
         for byte in 0..=255u8 {
             let Some(token) = context.encoder.byte_token(byte) else { return Ok(()) };
-            let place = context.encoder.splitter().step_byte_token(from.place, byte, mark);
-            if let Some(place) = place
+            let splitter_state =
+                context.encoder.splitter().step_byte_token(from.splitter_state, byte, boundary);
+            if let Some(splitter_state) = splitter_state
                 && context.vocabulary.token_bytes(token).is_some()
                 && let Some(state) = context.machine.step(from.state, byte)?
             {
-                self.add(JointTarget { state, place, path: PretokenState::PLAIN }, token);
+                self.add(
+                    JointTarget { state, splitter_state, pretoken: PretokenState::PLAIN },
+                    token,
+                );
             }
         }
         Ok(())

@@ -2,9 +2,10 @@
 //!
 //! They are computed once per state, and once per mask class for machines with a stack. In
 //! unconstrained text most tokens lead back to the state they start from. These are the same for
-//! all states that loop on the same characters ([`ExitTargets`]); the others are read from where
-//! they leave these characters. Below there a walk takes whole subtrees of the vocabulary if the
-//! bytes below a node spell characters on which the state loops.
+//! all states that loop on the same characters
+//! ([`ExitTargets`](formalm_vocabulary::bpe::ExitTargets)); the others are read from where they
+//! leave these characters. Below there a walk takes whole subtrees of the vocabulary if the bytes
+//! below a node spell characters on which the state loops.
 
 use std::sync::Arc;
 

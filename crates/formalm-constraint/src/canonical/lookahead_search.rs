@@ -75,22 +75,23 @@ impl<K: Keys> LookaheadSearch<K> {
     pub(crate) fn is_productive(
         &mut self,
         context: ProductContext<'_, K>,
-        (state, place): (StateId, SplitterState),
+        (state, splitter_state): (StateId, SplitterState),
     ) -> Result<bool, Error> {
         let (context, product, _, state) = self.enter(context, state)?;
-        let pair = product.intern(state, place)?;
-        product.is_productive(context, pair)
+        let product_state = product.intern(state, splitter_state)?;
+        product.is_productive(context, product_state)
     }
 
     /// Returns `true` if the input can be completed after the token `last`.
     pub(crate) fn is_live(
         &mut self,
         context: ProductContext<'_, K>,
-        (state, place, path): TextState,
+        (state, splitter_state, pretoken): TextState,
         last: u32,
     ) -> Result<bool, Error> {
         let (context, product, live, state) = self.enter(context, state)?;
-        let element = SubsetElement { pair: product.intern(state, place)?, path };
+        let element =
+            SubsetElement { product_state: product.intern(state, splitter_state)?, pretoken };
         live.is_live(context, product, element, last)
     }
 
@@ -98,7 +99,7 @@ impl<K: Keys> LookaheadSearch<K> {
     pub(crate) fn after(
         &mut self,
         context: ProductContext<'_, K>,
-        (state, place, path): TextState,
+        (state, splitter_state, pretoken): TextState,
         (last, token): (u32, u32),
     ) -> Result<Vec<(SplitterState, PretokenState)>, Error> {
         let mut list = Vec::new();
@@ -106,19 +107,22 @@ impl<K: Keys> LookaheadSearch<K> {
         let special = context.special.iter().find(|one| one.0 == token);
         let (context, product, live, state) = self.enter(context, state)?;
         if let Some((_, bytes)) = special
-            && context.encoder.pretoken_may_end(path)
-            && splitter.may_end(place)
+            && context.encoder.pretoken_may_end(pretoken)
+            && splitter.may_end(splitter_state)
             && let Ok(next) = context.machine.walk(state, bytes)?
         {
-            let pair = product.intern(next, splitter.start())?;
-            if product.is_productive(context, pair)? {
+            let product_state = product.intern(next, splitter.start())?;
+            if product.is_productive(context, product_state)? {
                 list.push((splitter.start(), PretokenState::PLAIN));
             }
         }
         let Some(bytes) = context.vocabulary.token_bytes(token) else { return Ok(list) };
         let Ok(next) = context.machine.walk(state, bytes)? else { return Ok(list) };
-        for target in prompt::after(context, (place, path), last, token) {
-            let element = SubsetElement { pair: product.intern(next, target.0)?, path: target.1 };
+        for target in prompt::after(context, (splitter_state, pretoken), last, token) {
+            let element = SubsetElement {
+                product_state: product.intern(next, target.0)?,
+                pretoken: target.1,
+            };
             if live.is_live(context, product, element, token)? && !list.contains(&target) {
                 list.push(target);
             }
@@ -130,11 +134,12 @@ impl<K: Keys> LookaheadSearch<K> {
     pub(crate) fn allowed(
         &mut self,
         context: ProductContext<'_, K>,
-        (state, place, path): TextState,
+        (state, splitter_state, pretoken): TextState,
         masks: (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
         let (context, product, live, state) = self.enter(context, state)?;
-        let element = SubsetElement { pair: product.intern(state, place)?, path };
+        let element =
+            SubsetElement { product_state: product.intern(state, splitter_state)?, pretoken };
         live.allowed(context, product, element, masks)
     }
 

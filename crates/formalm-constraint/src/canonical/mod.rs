@@ -184,16 +184,19 @@ impl<K: Keys> CanonicalMasks<K> {
         tokens: &[u32],
     ) -> Result<(StateId, u32), NoContinuation> {
         let context = self.context(keys);
-        let places =
-            prompt::places(context, tokens).map_err(|good| NoContinuation::Prompt { good })?;
+        let splitter_states = prompt::splitter_states(context, tokens)
+            .map_err(|good| NoContinuation::Prompt { good })?;
         let last = tokens.last().copied().unwrap_or(NONE);
         let CanonicalState { positions, search } = &mut *self.lock();
         search.limit(keys);
         let start = context.machine.start();
         let mut elements = Vec::new();
-        for (place, path) in places {
-            if search.is_live(context, (start, place, path), last)? {
-                elements.push(SubsetElement { pair: positions.intern(start, place), path });
+        for (splitter_state, pretoken) in splitter_states {
+            if search.is_live(context, (start, splitter_state, pretoken), last)? {
+                elements.push(SubsetElement {
+                    product_state: positions.intern(start, splitter_state),
+                    pretoken,
+                });
             }
         }
         if elements.is_empty() {
@@ -213,13 +216,15 @@ impl<K: Keys> CanonicalMasks<K> {
         let machine = context.machine;
         let mut accepting = false;
         for element in &elements {
-            let (state, place) = positions.parts(element.pair);
-            let may_end = self.encoder.splitter().may_end(place)
-                && self.encoder.pretoken_may_end(element.path);
+            let (state, splitter_state) = positions.parts(element.product_state);
+            let may_end = self.encoder.splitter().may_end(splitter_state)
+                && self.encoder.pretoken_may_end(element.pretoken);
             accepting = accepting || (may_end && machine.is_accepting(state)?);
         }
-        let masked = elements.iter().map(|&SubsetElement { pair, path }| {
-            positions.common(context.keys, pair).map(|pair| SubsetElement { pair, path })
+        let masked = elements.iter().map(|&SubsetElement { product_state, pretoken }| {
+            positions
+                .common(context.keys, product_state)
+                .map(|product_state| SubsetElement { product_state, pretoken })
         });
         let masked: Vec<SubsetElement> = masked.collect::<Result<_, _>>()?;
         let mut subsets = self.subsets.lock();
@@ -237,7 +242,7 @@ impl<K: Keys> CanonicalMasks<K> {
     /// Returns the language state.
     pub(crate) fn machine_state(&self, state: StateId) -> StateId {
         let first = self.elements(state)[0].element;
-        self.lock().positions.parts(first.pair).0
+        self.lock().positions.parts(first.product_state).0
     }
 
     /// Returns the state after a token, given the last one. Returns `None` if the token is not
@@ -262,8 +267,11 @@ impl<K: Keys> CanonicalMasks<K> {
                 continue;
             }
             let Ok(state) = context.machine.walk(state, bytes)? else { continue };
-            for (place, path) in found_targets {
-                let next = SubsetElement { pair: positions.intern(state, place), path };
+            for (splitter_state, pretoken) in found_targets {
+                let next = SubsetElement {
+                    product_state: positions.intern(state, splitter_state),
+                    pretoken,
+                };
                 if !elements.contains(&next) {
                     elements.push(next);
                 }
@@ -439,7 +447,10 @@ impl<K: Keys> CanonicalMasks<K> {
 }
 
 /// Returns the language state and the splitter state of an element.
-fn here(positions: &TextPositions, SubsetElement { pair, path }: SubsetElement) -> TextState {
-    let (state, place) = positions.parts(pair);
-    (state, place, path)
+fn here(
+    positions: &TextPositions,
+    SubsetElement { product_state, pretoken }: SubsetElement,
+) -> TextState {
+    let (state, splitter_state) = positions.parts(product_state);
+    (state, splitter_state, pretoken)
 }

@@ -14,16 +14,17 @@ type PossibleStates = Vec<(SplitterState, PretokenState)>;
 /// # Errors
 ///
 /// The number of tokens with which some canonical text begins, if not all.
-pub(super) fn places<K: Keys>(
+pub(super) fn splitter_states<K: Keys>(
     context: ProductContext<'_, K>,
     tokens: &[u32],
 ) -> Result<PossibleStates, usize> {
     let encoder = context.encoder;
-    let mut places: PossibleStates = vec![(encoder.splitter().start(), PretokenState::PLAIN)];
+    let mut splitter_states: PossibleStates =
+        vec![(encoder.splitter().start(), PretokenState::PLAIN)];
     let mut last = NONE;
     for (at, &token) in tokens.iter().enumerate() {
         let mut next = PossibleStates::new();
-        for &from in &places {
+        for &from in &splitter_states {
             for target in after(context, from, last, token) {
                 if !next.contains(&target) {
                     next.push(target);
@@ -33,15 +34,15 @@ pub(super) fn places<K: Keys>(
         if next.is_empty() {
             return Err(at);
         }
-        (places, last) = (next, token);
+        (splitter_states, last) = (next, token);
     }
-    Ok(places)
+    Ok(splitter_states)
 }
 
 /// Returns the states after one token, adjacency included.
 pub(super) fn after<K: Keys>(
     context: ProductContext<'_, K>,
-    (place, path): (SplitterState, PretokenState),
+    (splitter_state, pretoken): (SplitterState, PretokenState),
     last: u32,
     token: u32,
 ) -> impl Iterator<Item = (SplitterState, PretokenState)> {
@@ -49,24 +50,31 @@ pub(super) fn after<K: Keys>(
     let splitter = encoder.splitter();
     let kind = encoder.origin(token);
     let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
-    BOUNDARIES.into_iter().filter_map(move |mark| {
-        let begins = mark != Boundary::Inside;
+    BOUNDARIES.into_iter().filter_map(move |boundary| {
+        let begins = boundary != Boundary::Inside;
         let fits = match begins {
-            true => encoder.pretoken_may_end(path),
+            true => encoder.pretoken_may_end(pretoken),
             false => encoder.may_follow(last, token),
         };
         if !fits || bytes.is_empty() {
             return None;
         }
-        let path = encoder.pretoken_step(path, token, begins)?;
-        let place = match kind {
-            TokenOrigin::Byte(byte) => splitter.step_byte_token(place, byte, mark),
-            _ => bytes.iter().enumerate().try_fold(place, |place, (at, &byte)| {
-                splitter.step(place, byte, if at == 0 { mark } else { Boundary::Inside })
-            }),
+        let pretoken = encoder.pretoken_step(pretoken, token, begins)?;
+        let splitter_state = match kind {
+            TokenOrigin::Byte(byte) => splitter.step_byte_token(splitter_state, byte, boundary),
+            _ => {
+                bytes.iter().enumerate().try_fold(splitter_state, |splitter_state, (at, &byte)| {
+                    splitter.step(
+                        splitter_state,
+                        byte,
+                        if at == 0 { boundary } else { Boundary::Inside },
+                    )
+                })
+            }
         };
-        let place =
-            place.filter(|&place| fits_kind(kind, mark, splitter.is_in_added_token(place)))?;
-        Some((place, path))
+        let splitter_state = splitter_state.filter(|&splitter_state| {
+            fits_kind(kind, boundary, splitter.is_in_added_token(splitter_state))
+        })?;
+        Some((splitter_state, pretoken))
     })
 }

@@ -11,9 +11,9 @@ impl Product {
     pub(crate) fn after_special<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
+        product_state: ProductState,
     ) -> Result<Vec<(u32, ProductState)>, Error> {
-        let list = self.all_after_special(context, pair)?;
+        let list = self.all_after_special(context, product_state)?;
         let mut productive = Vec::with_capacity(list.len());
         for one in list {
             if self.is_productive(context, one.1)? {
@@ -26,12 +26,12 @@ impl Product {
     pub(super) fn all_after_special<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
+        product_state: ProductState,
     ) -> Result<Vec<(u32, ProductState)>, Error> {
-        let (state, place) = self.parts(pair);
+        let (state, splitter_state) = self.parts(product_state);
         let splitter = context.encoder.splitter();
         let mut list = Vec::new();
-        if context.special.is_empty() || !splitter.may_end(place) {
+        if context.special.is_empty() || !splitter.may_end(splitter_state) {
             return Ok(list);
         }
         for (token, bytes) in context.special {

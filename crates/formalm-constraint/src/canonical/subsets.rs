@@ -12,13 +12,13 @@ use super::product::ProductState;
 /// product state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SubsetElement {
-    pub(crate) pair: ProductState,
-    pub(crate) path: PretokenState,
+    pub(crate) product_state: ProductState,
+    pub(crate) pretoken: PretokenState,
 }
 
 impl SubsetElement {
-    pub(crate) fn new(pair: ProductState) -> SubsetElement {
-        SubsetElement { pair, path: PretokenState::PLAIN }
+    pub(crate) fn new(product_state: ProductState) -> SubsetElement {
+        SubsetElement { product_state, pretoken: PretokenState::PLAIN }
     }
 }
 

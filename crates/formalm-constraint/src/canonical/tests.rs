@@ -59,7 +59,8 @@ fn sorted(groups: &TargetGroups) -> BTreeMap<u32, (u32, u32, PretokenState)> {
     let mut found = BTreeMap::new();
     for (target, tokens) in groups {
         tokens.find(|token| {
-            let before = found.insert(token, (target.state.number(), target.place, target.path));
+            let before = found
+                .insert(token, (target.state.number(), target.splitter_state, target.pretoken));
             assert_eq!(before, None, "token {token} twice");
             None::<()>
         });
@@ -71,7 +72,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn tokens_sorted_by_where_they_lead_are_the_tokens_read(
+    fn grouping_by_target_matches_reading_every_token(
         // Letters, a space, digits, an apostrophe, and the bytes of é and 中.
         pieces in prop::collection::btree_set("[absĠ1'.Ã©ä¸Ń]{2,4}", 1..40),
         crowd in 0..1200usize,
@@ -98,13 +99,13 @@ proptest! {
         let context = ProductContext { keys, machine, vocabulary, encoder, special: &[] };
         prop_assert!(encoder.token_transitions(vocabulary).is_some());
         let mut language_targets = LanguageTargetCache::default();
-        let place = encoder.splitter().start();
-        let mut found_targets = vec![JointTarget { state: machine.start(), place, path: PretokenState::PLAIN }];
+        let splitter_state = encoder.splitter().start();
+        let mut found_targets = vec![JointTarget { state: machine.start(), splitter_state, pretoken: PretokenState::PLAIN }];
         let mut at = 0;
         while at < found_targets.len().min(MAX_TARGETS) {
-            for mark in BOUNDARIES {
-                let expected = tokens_by_reading(context, found_targets[at], mark).unwrap();
-                let found = tokens(context, &mut language_targets, found_targets[at], mark).unwrap();
+            for boundary in BOUNDARIES {
+                let expected = tokens_by_reading(context, found_targets[at], boundary).unwrap();
+                let found = tokens(context, &mut language_targets, found_targets[at], boundary).unwrap();
                 prop_assert_eq!(sorted(&found), sorted(&expected));
                 for (target, _) in expected {
                     if !found_targets.contains(&target) {

@@ -21,11 +21,11 @@ pub(crate) struct TextPositions {
 
 impl TextPositions {
     /// Returns the number of a language state with a splitter state.
-    pub(crate) fn intern(&mut self, state: StateId, place: SplitterState) -> TextPosition {
+    pub(crate) fn intern(&mut self, state: StateId, splitter_state: SplitterState) -> TextPosition {
         let next = self.list.len() as TextPosition;
-        let position = *self.ids.entry((state.number(), place)).or_insert(next);
+        let position = *self.ids.entry((state.number(), splitter_state)).or_insert(next);
         if position == next {
-            self.list.push((state, place));
+            self.list.push((state, splitter_state));
         }
         position
     }
@@ -47,10 +47,10 @@ impl TextPositions {
         if keys.machine().is_finite() {
             return Ok(position);
         }
-        let (state, place) = self.parts(position);
+        let (state, splitter_state) = self.parts(position);
         let key = keys.lasting_key(state)?;
         let state = *self.common.entry(key.number()).or_insert(state);
-        Ok(self.intern(state, place))
+        Ok(self.intern(state, splitter_state))
     }
 
     /// Returns the approximate memory in use, in bytes.

@@ -10,7 +10,7 @@ use formalm_automata::{Keys, Survey};
 use super::StateEpoch;
 use crate::canonical::CanonicalMasks;
 
-/// Work between two measurements, in tokens read. Chosen, not measured: what so many tokens intern
+/// Work between two measurements, in tokens read. Chosen, not measured: what these tokens intern
 /// is small compared to any budget, and the measurement costs less than 1 % of reading them.
 const TOKENS_BETWEEN_MEASUREMENTS: u32 = 256;
 

@@ -1,4 +1,5 @@
-//! A language lifted to a vocabulary, with everything interned for it: positions, mask classes, masks.
+//! A language lifted to a vocabulary, with everything interned for it: positions, mask classes,
+//! masks.
 //!
 //! ```text
 //! Constraint ──current──► StateEpoch 3 ◄── matchers that began or moved here
@@ -7,7 +8,8 @@
 //! ```
 //!
 //! Everything in an epoch is named by numbers that only this epoch knows. So [`crate::Constraint`]
-//! replaces it as a whole and never cleans it up: nothing that a lock-free reader holds can go away.
+//! replaces it as a whole and never cleans it up: nothing that a lock-free reader holds can go
+//! away.
 
 mod advance;
 mod finish_budget;

@@ -59,16 +59,16 @@ impl LexicalTables {
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        scan: Scan,
+        lexer_state: Scan,
     ) -> Result<usize, Error> {
-        if let Some(&known) = self.roots.get(&scan.0) {
+        if let Some(&known) = self.roots.get(&lexer_state.0) {
             return Ok(known as usize);
         }
-        let summary = self.summary(lexemes, vocabulary, ROOT, scan)?;
+        let summary = self.summary(lexemes, vocabulary, ROOT, lexer_state)?;
         let joined = self
             .join(vocabulary, LexemeSummary { parts: vec![summary], ..LexemeSummary::default() });
         let number = self.join_number(joined);
-        self.roots.insert(scan.0, number);
+        self.roots.insert(lexer_state.0, number);
         Ok(number as usize)
     }
 
@@ -99,28 +99,28 @@ impl LexicalTables {
         if let Some(&known) = self.joined.get(&(group, context.0)) {
             return Ok(known as usize);
         }
-        let members = Arc::clone(&self.groups[group as usize]);
+        let node_list = Arc::clone(&self.groups[group as usize]);
         let (mut all, mut stack) = (LexemeSummary::default(), Vec::new());
         // The leftover state is nearly always one of very few.
-        let mut scans: FxHashMap<u32, Option<Scan>> = FxHashMap::default();
+        let mut lexer_states: FxHashMap<u32, Option<Scan>> = FxHashMap::default();
         let mut last: Option<(u32, Option<Scan>)> = None;
-        for (node, left) in members.iter() {
+        for (node, leftover) in node_list.iter() {
             self.spend(1)?;
-            let scan = match last {
-                Some((known, scan)) if known == left => scan,
-                _ => match scans.get(&left) {
-                    Some(&scan) => scan,
+            let lexer_state = match last {
+                Some((known, lexer_state)) if known == leftover => lexer_state,
+                _ => match lexer_states.get(&leftover) {
+                    Some(&lexer_state) => lexer_state,
                     None => {
-                        all.doubtful |= !lexemes.fits(context, left)?;
-                        let scan = lexemes.scan(context, left);
-                        scans.insert(left, scan);
-                        scan
+                        all.doubtful |= !lexemes.fits(context, leftover)?;
+                        let lexer_state = lexemes.scan(context, leftover);
+                        lexer_states.insert(leftover, lexer_state);
+                        lexer_state
                     }
                 },
             };
-            last = Some((left, scan));
-            if let Some(scan) = scan {
-                self.add_below(lexemes, vocabulary, (node, scan), (&mut all, &mut stack))?;
+            last = Some((leftover, lexer_state));
+            if let Some(lexer_state) = lexer_state {
+                self.add_below(lexemes, vocabulary, (node, lexer_state), (&mut all, &mut stack))?;
             }
         }
         let joined = self.join(vocabulary, all);
@@ -140,7 +140,7 @@ impl LexicalTables {
         }
         endings.sort_unstable();
         endings.dedup();
-        let by_terminal = endings.chunk_by(|left, right| left.0 == right.0);
+        let by_terminal = endings.chunk_by(|one, other| one.0 == other.0);
         let groups: Vec<(u32, u32)> = by_terminal
             .map(|list| (list[0].0, self.group(list.iter().map(|one| (one.1, one.2)).collect())))
             .collect();
@@ -187,14 +187,14 @@ impl LexicalTables {
         }
     }
 
-    fn group(&mut self, members: Vec<(u32, u32)>) -> u32 {
-        let members = Arc::new(NodeList::new(&members));
-        if let Some(&known) = self.group_ids.get(&members) {
+    fn group(&mut self, node_list: Vec<(u32, u32)>) -> u32 {
+        let node_list = Arc::new(NodeList::new(&node_list));
+        if let Some(&known) = self.group_ids.get(&node_list) {
             return known;
         }
-        self.bytes += 80 + members.memory_bytes();
-        self.groups.push(Arc::clone(&members));
-        self.group_ids.insert(members, self.groups.len() as u32 - 1);
+        self.bytes += 80 + node_list.memory_bytes();
+        self.groups.push(Arc::clone(&node_list));
+        self.group_ids.insert(node_list, self.groups.len() as u32 - 1);
         self.groups.len() as u32 - 1
     }
 }

@@ -82,7 +82,7 @@ struct LexicalTables {
     masks_by_joins: FxHashMap<Box<[u32]>, Mask>,
     /// Bitmasks by hash, so that equal ones are shared.
     masks: FxHashMap<u64, Arc<MaskWords>>,
-    /// The same bitmasks in order of creation.
+    /// Shared bitmasks in order of creation.
     shared_bitmasks: Vec<Arc<MaskWords>>,
     bytes: usize,
     steps: u64,
@@ -117,16 +117,16 @@ impl LexicalTables {
         vocabulary: &Vocabulary,
         key: KeyId,
     ) -> Result<Option<Mask>, Error> {
-        let Some(readings) = lexemes.readings(key)? else { return Ok(None) };
+        let Some(configurations) = lexemes.readings(key)? else { return Ok(None) };
         let mut parts: Vec<u32> = Vec::new();
-        for (scan, place) in readings {
-            let root = self.root(lexemes, vocabulary, scan)?;
+        for (lexer_state, parser_state) in configurations {
+            let root = self.root(lexemes, vocabulary, lexer_state)?;
             let joined = &self.joins[root];
             if joined.doubtful {
                 return Ok(None);
             }
             parts.extend((!joined.is_empty()).then_some(root as u32));
-            let from = (place, joined.groups);
+            let from = (parser_state, joined.groups);
             if !self.filter_by_parser(lexemes, vocabulary, from, &mut parts)? {
                 return Ok(None);
             }
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_has_the_tokens_of_all_its_parts() {
+    fn a_union_has_the_tokens_of_all_its_parts() {
         let base: Arc<MaskWords> = vec![0b1111, 0, 0b11].into();
         let near = |add: &[u32], remove: &[u32]| {
             JoinedTokens::Patched(Arc::clone(&base), add.into(), remove.into())

@@ -9,13 +9,13 @@ impl NodeList {
     pub(super) fn new(list: &[(u32, u32)]) -> NodeList {
         let mut bytes = Vec::with_capacity(2 * list.len());
         let mut before = (0, 0);
-        for &(node, left) in list {
+        for &(node, leftover) in list {
             // The distance from the previous node, and whether the leftover state is equal.
-            write(&mut bytes, u64::from(node - before.0) << 1 | u64::from(left == before.1));
-            if left != before.1 {
-                write(&mut bytes, u64::from(left));
+            write(&mut bytes, u64::from(node - before.0) << 1 | u64::from(leftover == before.1));
+            if leftover != before.1 {
+                write(&mut bytes, u64::from(leftover));
             }
-            before = (node, left);
+            before = (node, leftover);
         }
         NodeList(bytes.into())
     }
@@ -64,12 +64,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_read_as_they_were_written() {
+    fn a_node_list_reads_back_as_written() {
         let last = (u32::MAX - 1, u32::MAX);
         let list = [(0, 0), (0, 7), (1, 7), (130, 1 << 20), (70_000, 0), (70_001, 0), last];
-        let members = NodeList::new(&list);
-        assert_eq!(members.iter().collect::<Vec<_>>(), list);
-        assert!(members.memory_bytes() < 8 * list.len());
+        let nodes = NodeList::new(&list);
+        assert_eq!(nodes.iter().collect::<Vec<_>>(), list);
+        assert!(nodes.memory_bytes() < 8 * list.len());
         assert_eq!(NodeList::new(&[]).iter().next(), None);
     }
 }

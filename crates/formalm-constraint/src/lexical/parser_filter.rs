@@ -77,7 +77,7 @@ impl LexicalTables {
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        (place, list): (Place, u32),
+        (parser_state, list): (Place, u32),
         parts: &mut Vec<u32>,
     ) -> Result<bool, Error> {
         let mut undecided: Option<Arc<[TerminalPath]>> = None;
@@ -85,15 +85,15 @@ impl LexicalTables {
             if undecided.as_ref().is_some_and(|undecided| undecided.is_empty()) {
                 return Ok(true);
             }
-            let Some(outline) = lexemes.outline(place, depth) else { break };
-            let reach = match self.filter_results.get(&(list, outline)) {
+            let Some(stack_prefix) = lexemes.outline(parser_state, depth) else { break };
+            let reach = match self.filter_results.get(&(list, stack_prefix)) {
                 Some(known) => Arc::clone(known),
                 None => {
                     let paths = undecided.unwrap_or_else(|| self.paths(list));
-                    let from = lexemes.drawn(outline);
+                    let from = lexemes.drawn(stack_prefix);
                     let reach = Arc::new(self.follow_paths(lexemes, vocabulary, from, &paths)?);
                     self.bytes += reach.memory_bytes();
-                    self.filter_results.insert((list, outline), Arc::clone(&reach));
+                    self.filter_results.insert((list, stack_prefix), Arc::clone(&reach));
                     reach
                 }
             };
@@ -101,7 +101,7 @@ impl LexicalTables {
             undecided = Some(Arc::clone(&reach.undecided));
         }
         let paths = undecided.unwrap_or_else(|| self.paths(list));
-        let reach = self.follow_paths(lexemes, vocabulary, place, &paths)?;
+        let reach = self.follow_paths(lexemes, vocabulary, parser_state, &paths)?;
         parts.extend_from_slice(&reach.parts);
         Ok(reach.undecided.is_empty())
     }
@@ -118,23 +118,23 @@ impl LexicalTables {
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        place: Place,
+        parser_state: Place,
         paths: &[TerminalPath],
     ) -> Result<FilterResult, Error> {
         let mut all = PathWalk::default();
         let mut stack: Vec<(Place, u32, u32, u32)> = Vec::new();
         for path in paths {
             let Some((&last, front)) = path.terminals.split_last() else { continue };
-            let (mut at, mut link) = (place, NO_TERMINAL);
+            let (mut at, mut link) = (parser_state, NO_TERMINAL);
             for &terminal in front {
                 // The deeper prefix shows more than when the path was followed before.
                 let Some(next) = lexemes.after(at, terminal)? else { break };
                 (at, link) = (next, all.link(link, terminal));
             }
             stack.push((at, link, last, path.group));
-            while let Some((place, link, terminal, group)) = stack.pop() {
+            while let Some((parser_state, link, terminal, group)) = stack.pop() {
                 self.spend(1)?;
-                match self.next(lexemes, vocabulary, (place, terminal, group), &mut all) {
+                match self.next(lexemes, vocabulary, (parser_state, terminal, group), &mut all) {
                     Ok(Some((next, join))) => {
                         let joined = &self.joins[join as usize];
                         all.parts.extend((!joined.is_empty()).then_some(join));
@@ -178,10 +178,10 @@ impl LexicalTables {
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        (place, terminal, group): (Place, u32, u32),
+        (parser_state, terminal, group): (Place, u32, u32),
         all: &mut PathWalk,
     ) -> Result<Option<(Place, u32)>, Error> {
-        let Some(next) = lexemes.after(place, terminal)? else { return Ok(None) };
+        let Some(next) = lexemes.after(parser_state, terminal)? else { return Ok(None) };
         if all.seen.contains(&(next, group)) {
             return Ok(None);
         }

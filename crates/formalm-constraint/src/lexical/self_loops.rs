@@ -24,45 +24,49 @@ impl LexicalTables {
         lexemes: &impl Lexemes,
         trie: &TokenTrie,
         node: u32,
-        scan: Scan,
+        lexer_state: Scan,
     ) -> Result<bool, Error> {
         let (signature, nodes) = (trie.signature(node), trie.nodes());
         if signature.unclean() {
             return Ok(false);
         }
-        if !self.loops.contains_key(&scan.0) {
+        if !self.loops.contains_key(&lexer_state.0) {
             let here = nodes[node as usize];
             if here.end() - node <= MAX_READ_NODES {
                 return Ok(false);
             }
             // The first byte nearly always decides.
-            let first = lexemes.read(scan, nodes[node as usize + 1].byte())?;
+            let first = lexemes.read(lexer_state, nodes[node as usize + 1].byte())?;
             let first_character = nodes[node as usize + 1].byte() < 0x80;
-            if first_character && (first.on != Some(scan) || first.doubtful) {
+            if first_character && (first.on != Some(lexer_state) || first.doubtful) {
                 return Ok(false);
             }
         }
-        let loops = self.loops(lexemes, scan)?;
+        let loops = self.loops(lexemes, lexer_state)?;
         Ok(signature.is_within(loops.ascii, loops.wide))
     }
 
-    fn loops(&mut self, lexemes: &impl Lexemes, scan: Scan) -> Result<LexerSelfLoops, Error> {
-        if let Some(&loops) = self.loops.get(&scan.0) {
+    fn loops(
+        &mut self,
+        lexemes: &impl Lexemes,
+        lexer_state: Scan,
+    ) -> Result<LexerSelfLoops, Error> {
+        if let Some(&loops) = self.loops.get(&lexer_state.0) {
             return Ok(loops);
         }
-        let loops = loops(lexemes, scan)?;
-        self.loops.insert(scan.0, loops);
+        let loops = loops(lexemes, lexer_state)?;
+        self.loops.insert(lexer_state.0, loops);
         self.bytes += 64;
         Ok(loops)
     }
 }
 
-fn loops(lexemes: &impl Lexemes, scan: Scan) -> Result<LexerSelfLoops, Error> {
+fn loops(lexemes: &impl Lexemes, lexer_state: Scan) -> Result<LexerSelfLoops, Error> {
     let (mut plain, mut ending) = (0u128, 0u128);
     let mut endings: Vec<u32> = Vec::new();
     for byte in 0..128u8 {
-        let progress = lexemes.read(scan, byte)?;
-        if progress.on != Some(scan) || progress.doubtful {
+        let progress = lexemes.read(lexer_state, byte)?;
+        if progress.on != Some(lexer_state) || progress.doubtful {
             continue;
         }
         if progress.endings == 0 {
@@ -74,8 +78,8 @@ fn loops(lexemes: &impl Lexemes, scan: Scan) -> Result<LexerSelfLoops, Error> {
     }
     let mut wide = false;
     if plain | ending != 0 {
-        wide = every_character(scan, scan, |scan, byte| {
-            let progress = lexemes.read(scan, byte)?;
+        wide = every_character(lexer_state, lexer_state, |lexer_state, byte| {
+            let progress = lexemes.read(lexer_state, byte)?;
             if progress.endings != 0 {
                 endings.push(progress.endings);
             }
@@ -97,24 +101,24 @@ fn loops(lexemes: &impl Lexemes, scan: Scan) -> Result<LexerSelfLoops, Error> {
 }
 
 /// Returns `true` if the leftover state of a lexeme forbids each of the given characters.
-fn forbids(lexemes: &impl Lexemes, left: u32, ascii: u128, wide: bool) -> Result<bool, Error> {
+fn forbids(lexemes: &impl Lexemes, leftover: u32, ascii: u128, wide: bool) -> Result<bool, Error> {
     const FORBIDDEN: u32 = u32::MAX;
-    if left == 0 {
+    if leftover == 0 {
         return Ok(false);
     }
     for byte in (0..128u8).filter(|byte| ascii >> byte & 1 != 0) {
-        if lexemes.pending(left, byte)?.is_some() {
+        if lexemes.pending(leftover, byte)?.is_some() {
             return Ok(false);
         }
     }
     if !wide {
         return Ok(true);
     }
-    every_character(left, FORBIDDEN, |left, byte| {
-        Ok(match lexemes.pending(left, byte)? {
+    every_character(leftover, FORBIDDEN, |leftover, byte| {
+        Ok(match lexemes.pending(leftover, byte)? {
             None => Some(FORBIDDEN),
             Some(0) => None,
-            left => left,
+            leftover => leftover,
         })
     })
 }

@@ -52,18 +52,18 @@ impl LexicalTables {
         lexemes: &L,
         vocabulary: &Vocabulary,
         node: u32,
-        scan: Scan,
+        lexer_state: Scan,
     ) -> Result<u32, Error> {
-        if let Some(&known) = self.summaries.get(&(node, scan.0)) {
+        if let Some(&known) = self.summaries.get(&(node, lexer_state.0)) {
             return Ok(known);
         }
         let mut summary = LexemeSummary::default();
-        self.read_below(lexemes, vocabulary, (node, scan), (&mut summary, &mut Vec::new()))?;
+        self.read_below(lexemes, vocabulary, (node, lexer_state), (&mut summary, &mut Vec::new()))?;
         summary.tokens.shrink_to_fit();
         summary.endings.shrink_to_fit();
         let number = self.number_of(summary);
         self.bytes += 20;
-        self.summaries.insert((node, scan.0), number);
+        self.summaries.insert((node, lexer_state.0), number);
         Ok(number)
     }
 
@@ -87,14 +87,14 @@ impl LexicalTables {
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        (node, scan): (u32, Scan),
+        (node, lexer_state): (u32, Scan),
         (summary, stack): (&mut LexemeSummary, &mut Vec<Scan>),
     ) -> Result<(), Error> {
         let end = vocabulary.trie().nodes()[node as usize].end();
         if end - node <= MAX_READ_NODES {
-            return self.read_below(lexemes, vocabulary, (node, scan), (summary, stack));
+            return self.read_below(lexemes, vocabulary, (node, lexer_state), (summary, stack));
         }
-        let part = self.summary(lexemes, vocabulary, node, scan)?;
+        let part = self.summary(lexemes, vocabulary, node, lexer_state)?;
         summary.parts.push(part);
         Ok(())
     }
@@ -103,7 +103,7 @@ impl LexicalTables {
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        (node, scan): (u32, Scan),
+        (node, lexer_state): (u32, Scan),
         (summary, stack): (&mut LexemeSummary, &mut Vec<Scan>),
     ) -> Result<(), Error> {
         let trie = vocabulary.trie();
@@ -113,7 +113,7 @@ impl LexicalTables {
             None => (0, nodes.len() as u32, 0),
         };
         stack.clear();
-        stack.push(scan);
+        stack.push(lexer_state);
         while at < end {
             if at & DEADLINE_CHECK_MASK == 0 {
                 check_deadline()?;
@@ -165,15 +165,15 @@ impl LexicalTables {
         &mut self,
         lexemes: &impl Lexemes,
         trie: &TokenTrie,
-        left: u32,
+        leftover: u32,
         node: u32,
     ) -> Result<bool, Error> {
-        if left == 0 {
+        if leftover == 0 {
             return Ok(true);
         }
         let (bytes, _) = trie.children(node);
         for &byte in bytes {
-            if lexemes.pending(left, byte)?.is_some() {
+            if lexemes.pending(leftover, byte)?.is_some() {
                 return Ok(true);
             }
         }

@@ -53,7 +53,10 @@ impl Liveness {
         element: SubsetElement,
         last: u32,
     ) -> Result<bool, Error> {
-        let element = SubsetElement { pair: product.common(context, element.pair)?, ..element };
+        let element = SubsetElement {
+            product_state: product.common(context, element.product_state)?,
+            ..element
+        };
         match self.without_search(context, product, element, last)? {
             Some(live) => Ok(live),
             None => self.search(context, product, element, last),
@@ -69,14 +72,16 @@ impl Liveness {
         last: u32,
     ) -> Result<Option<bool>, Error> {
         let encoder = context.encoder;
-        if encoder.pretoken_may_end(element.path) && product.is_clean(context, element.pair)? {
+        if encoder.pretoken_may_end(element.pretoken)
+            && product.is_clean(context, element.product_state)?
+        {
             return Ok(Some(true));
         }
         // Nothing continues an added token or a whole token.
-        let complete = encoder.splitter().is_in_added_token(product.parts(element.pair).1);
+        let complete = encoder.splitter().is_in_added_token(product.parts(element.product_state).1);
         if complete
-            || encoder.pretoken_must_end(element.path)
-            || !product.is_productive(context, element.pair)?
+            || encoder.pretoken_must_end(element.pretoken)
+            || !product.is_productive(context, element.product_state)?
         {
             return Ok(Some(false));
         }
@@ -86,10 +91,10 @@ impl Liveness {
         if self.undecided.contains(&(element, last)) {
             return Ok(Some(true));
         }
-        let plain = element == SubsetElement::new(element.pair);
+        let plain = element == SubsetElement::new(element.product_state);
         let witnessed = plain
             && self
-                .witnesses(context, product, element.pair)?
+                .witnesses(context, product, element.product_state)?
                 .iter()
                 .any(|&witness| encoder.may_follow(last, witness));
         Ok(witnessed.then_some(true))
@@ -101,16 +106,16 @@ impl Liveness {
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
-        pair: ProductState,
+        product_state: ProductState,
     ) -> Result<&[u32], Error> {
-        if !self.witnesses.contains_key(&pair) {
-            let mut found = self.next_bytes(context, product, pair)?;
+        if !self.witnesses.contains_key(&product_state) {
+            let mut found = self.next_bytes(context, product, product_state)?;
             if found.is_empty() {
-                found = first_witnesses(context, product, pair)?;
+                found = first_witnesses(context, product, product_state)?;
             }
-            self.witnesses.insert(pair, found);
+            self.witnesses.insert(product_state, found);
         }
-        Ok(self.witnesses.get(&pair).map(Vec::as_slice).unwrap_or_default())
+        Ok(self.witnesses.get(&product_state).map(Vec::as_slice).unwrap_or_default())
     }
 
     /// Returns witnesses inside a character: single bytes that continue it, if bytes are symbols.
@@ -118,12 +123,14 @@ impl Liveness {
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
-        pair: ProductState,
+        product_state: ProductState,
     ) -> Result<Vec<u32>, Error> {
-        let (state, place) = product.parts(pair);
+        let (state, splitter_state) = product.parts(product_state);
         let (encoder, splitter) = (context.encoder, context.encoder.splitter());
         let mut found = Vec::new();
-        if splitter.is_between_characters(place) || splitter.is_in_added_token(place) {
+        if splitter.is_between_characters(splitter_state)
+            || splitter.is_in_added_token(splitter_state)
+        {
             return Ok(found);
         }
         for byte in context.machine.live_bytes(state)?.iter() {
@@ -131,13 +138,13 @@ impl Liveness {
             let plain = encoder.origin(symbol) == TokenOrigin::Merged
                 && encoder.pretoken_step(PretokenState::PLAIN, symbol, false)
                     == Some(PretokenState::PLAIN);
-            let Some(next) = product.step(context, pair, (byte, Boundary::Inside))? else {
+            let Some(next) = product.step(context, product_state, (byte, Boundary::Inside))? else {
                 continue;
             };
-            let (_, place) = product.parts(next);
+            let (_, splitter_state) = product.parts(next);
             let leads = plain
-                && !splitter.is_in_added_token(place)
-                && match splitter.is_between_characters(place) {
+                && !splitter.is_in_added_token(splitter_state)
+                && match splitter.is_between_characters(splitter_state) {
                     true => product.is_clean(context, next)?,
                     false => {
                         let further = self.witnesses(context, product, next)?;
@@ -154,8 +161,8 @@ impl Liveness {
         Ok(found)
     }
 
-    fn add_witness(&mut self, pair: ProductState, token: u32) {
-        let list = self.witnesses.entry(pair).or_default();
+    fn add_witness(&mut self, product_state: ProductState, token: u32) {
+        let list = self.witnesses.entry(product_state).or_default();
         if list.len() < MAX_WITNESSES && !list.contains(&token) {
             list.push(token);
         }
@@ -224,10 +231,10 @@ impl Liveness {
         while at != 0 {
             let (element, token, from) = visited[at];
             let before = visited[from].0;
-            if before == SubsetElement::new(before.pair)
-                && element == SubsetElement::new(element.pair)
+            if before == SubsetElement::new(before.product_state)
+                && element == SubsetElement::new(element.product_state)
             {
-                self.add_witness(before.pair, token);
+                self.add_witness(before.product_state, token);
             }
             at = from;
         }
@@ -240,18 +247,18 @@ impl Liveness {
         context: ProductContext<'_, K>,
         product: &mut Product,
         element: SubsetElement,
-        mark: Boundary,
+        boundary: Boundary,
     ) -> Result<ElementGroups, Error> {
-        let (state, place) = product.parts(element.pair);
-        let from = JointTarget { state, place, path: element.path };
+        let (state, splitter_state) = product.parts(element.product_state);
+        let from = JointTarget { state, splitter_state, pretoken: element.pretoken };
         let mut groups = ElementGroups::new();
         for (target, tokens) in
-            joint_targets::tokens(context, &mut self.language_targets, from, mark)?
+            joint_targets::tokens(context, &mut self.language_targets, from, boundary)?
         {
-            let pair = product.intern(target.state, target.place)?;
-            let pair = product.common(context, pair)?;
-            if product.is_productive(context, pair)? {
-                groups.push((SubsetElement { pair, path: target.path }, tokens));
+            let product_state = product.intern(target.state, target.splitter_state)?;
+            let product_state = product.common(context, product_state)?;
+            if product.is_productive(context, product_state)? {
+                groups.push((SubsetElement { product_state, pretoken: target.pretoken }, tokens));
             }
         }
         Ok(groups)
@@ -266,17 +273,17 @@ impl Liveness {
         element: SubsetElement,
         (inside, begins): (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
-        if !context.encoder.pretoken_must_end(element.path) {
+        if !context.encoder.pretoken_must_end(element.pretoken) {
             for (next, tokens) in self.groups(context, product, element, Boundary::Inside)? {
                 self.add_live(context, product, next, &tokens, inside)?;
             }
         }
-        if context.encoder.pretoken_may_end(element.path) {
-            for (token, _) in product.after_special(context, element.pair)? {
+        if context.encoder.pretoken_may_end(element.pretoken) {
+            for (token, _) in product.after_special(context, element.product_state)? {
                 patch(begins, &[token], &[]);
             }
-            for mark in [Boundary::Pretoken, Boundary::Added] {
-                for (next, tokens) in self.groups(context, product, element, mark)? {
+            for boundary in [Boundary::Pretoken, Boundary::Added] {
+                for (next, tokens) in self.groups(context, product, element, boundary)? {
                     self.add_live(context, product, next, &tokens, begins)?;
                 }
             }
@@ -293,7 +300,9 @@ impl Liveness {
         tokens: &TokenSet,
         words: &mut MaskWords,
     ) -> Result<(), Error> {
-        if context.encoder.pretoken_may_end(next.path) && product.is_clean(context, next.pair)? {
+        if context.encoder.pretoken_may_end(next.pretoken)
+            && product.is_clean(context, next.product_state)?
+        {
             tokens.add_to(words);
             return Ok(());
         }
@@ -320,13 +329,14 @@ impl Liveness {
         mut pending: TokenSet,
         words: &mut MaskWords,
     ) -> Result<(), Error> {
-        let added = context.encoder.splitter().is_in_added_token(product.parts(next.pair).1);
-        let may_witness = next == SubsetElement::new(next.pair) && !added;
+        let added =
+            context.encoder.splitter().is_in_added_token(product.parts(next.product_state).1);
+        let may_witness = next == SubsetElement::new(next.product_state) && !added;
         let mut known = 0;
         loop {
             check_deadline()?;
             if may_witness {
-                let witnesses = self.witnesses(context, product, next.pair)?;
+                let witnesses = self.witnesses(context, product, next.product_state)?;
                 for &witness in &witnesses[known..] {
                     let before = context.encoder.forbidden_mask(context.vocabulary, witness, false);
                     pending = split_settled(pending, &before, words);

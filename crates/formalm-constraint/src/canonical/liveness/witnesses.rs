@@ -18,7 +18,9 @@ pub(super) fn first_clean<K: Keys>(
     last: u32,
 ) -> Result<Option<(SubsetElement, u32)>, Error> {
     for (next, tokens) in groups {
-        if context.encoder.pretoken_may_end(next.path) && product.is_clean(context, next.pair)? {
+        if context.encoder.pretoken_may_end(next.pretoken)
+            && product.is_clean(context, next.product_state)?
+        {
             let fits = |token| context.encoder.may_follow(last, token).then_some(token);
             if let Some(token) = tokens.find(fits) {
                 return Ok(Some((*next, token)));
@@ -32,13 +34,13 @@ pub(super) fn first_clean<K: Keys>(
 pub(super) fn first_witnesses<K: Keys>(
     context: ProductContext<'_, K>,
     product: &mut Product,
-    pair: ProductState,
+    product_state: ProductState,
 ) -> Result<Vec<u32>, Error> {
-    let live = context.machine.live_bytes(product.parts(pair).0)?;
+    let live = context.machine.live_bytes(product.parts(product_state).0)?;
     let firsts = live.iter().map(Some).take(FIRST_BYTES_TRIED);
     let mut list = Vec::new();
     for first in [None].into_iter().chain(firsts) {
-        let rest = product.rest_of_pretoken(context, pair, first)?;
+        let rest = product.rest_of_pretoken(context, product_state, first)?;
         list.extend(rest.and_then(|rest| first_token(context, &rest)));
     }
     list.dedup();

@@ -10,7 +10,7 @@ use super::{Product, ProductState, Verdict};
 
 /// A partial path along a completion, up to one of its bytes.
 struct PathStep {
-    pair: ProductState,
+    product_state: ProductState,
     /// The index of the predecessor in the previous layer.
     from: usize,
     step: (u8, Boundary),
@@ -25,17 +25,19 @@ impl Product {
     pub(crate) fn rest_of_pretoken<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
+        product_state: ProductState,
         first: Option<u8>,
     ) -> Result<Option<Vec<u8>>, Error> {
-        let Some(layers) = self.completion(context, pair, first, true)? else { return Ok(None) };
+        let Some(layers) = self.completion(context, product_state, first, true)? else {
+            return Ok(None);
+        };
         let mut steps = Vec::new();
         let mut at = 0;
         for layer in layers.iter().skip(1).rev() {
             steps.push(layer[at].step);
             at = layer[at].from;
         }
-        let inside = steps.iter().rev().take_while(|(_, mark)| *mark == Boundary::Inside);
+        let inside = steps.iter().rev().take_while(|(_, boundary)| *boundary == Boundary::Inside);
         Ok(Some(inside.map(|(byte, _)| *byte).collect()))
     }
 
@@ -44,24 +46,24 @@ impl Product {
     pub(super) fn is_completed<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
+        product_state: ProductState,
     ) -> Result<bool, Error> {
-        Ok(self.completion(context, pair, None, false)?.is_some())
+        Ok(self.completion(context, product_state, None, false)?.is_some())
     }
 
     /// Returns the paths along a completion to a state known to be productive; the first entry of
-    /// the last layer reaches it. With `crosses_pretoken`, the path must end in a later pre-token or at the
-    /// end of the text.
+    /// the last layer reaches it. With `crosses_pretoken`, the path must end in a later pre-token
+    /// or at the end of the text.
     fn completion<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
+        product_state: ProductState,
         mut first: Option<u8>,
         crosses_pretoken: bool,
     ) -> Result<Option<Vec<Vec<PathStep>>>, Error> {
-        let mut state = self.parts(pair).0;
+        let mut state = self.parts(product_state).0;
         let mut layers = vec![vec![PathStep {
-            pair,
+            product_state,
             from: 0,
             step: (0, Boundary::Inside),
             crosses_pretoken: false,
@@ -112,17 +114,24 @@ impl Product {
     ) -> Result<Vec<PathStep>, Error> {
         let mut layer: Vec<PathStep> = Vec::new();
         for (from, way) in before.iter().enumerate() {
-            for mark in BOUNDARIES {
-                let place = self.parts(way.pair).1;
-                let Some(place) = context.encoder.splitter().step(place, byte, mark) else {
+            for boundary in BOUNDARIES {
+                let splitter_state = self.parts(way.product_state).1;
+                let Some(splitter_state) =
+                    context.encoder.splitter().step(splitter_state, byte, boundary)
+                else {
                     continue;
                 };
-                let pair = self.intern(state, place)?;
-                if self.productive[pair as usize] != Verdict::No
-                    && !layer.iter().any(|known| known.pair == pair)
+                let product_state = self.intern(state, splitter_state)?;
+                if self.productive[product_state as usize] != Verdict::No
+                    && !layer.iter().any(|known| known.product_state == product_state)
                 {
-                    let crosses_pretoken = way.crosses_pretoken || mark != Boundary::Inside;
-                    layer.push(PathStep { pair, from, step: (byte, mark), crosses_pretoken });
+                    let crosses_pretoken = way.crosses_pretoken || boundary != Boundary::Inside;
+                    layer.push(PathStep {
+                        product_state,
+                        from,
+                        step: (byte, boundary),
+                        crosses_pretoken,
+                    });
                 }
             }
         }
@@ -153,14 +162,14 @@ impl Product {
         state: StateId,
     ) -> Result<Vec<PathStep>, Error> {
         let splitter = context.encoder.splitter();
-        let ends = |way: &PathStep| splitter.may_end(self.parts(way.pair).1);
+        let ends = |way: &PathStep| splitter.may_end(self.parts(way.product_state).1);
         let Some(from) = before.iter().position(ends) else { return Ok(Vec::new()) };
-        let pair = self.intern(state, splitter.start())?;
-        if self.productive[pair as usize] == Verdict::No {
+        let product_state = self.intern(state, splitter.start())?;
+        if self.productive[product_state as usize] == Verdict::No {
             return Ok(Vec::new());
         }
         Ok(vec![PathStep {
-            pair,
+            product_state,
             from,
             step: (SPECIAL, Boundary::Pretoken),
             crosses_pretoken: true,
@@ -175,9 +184,9 @@ impl Product {
         crosses_pretoken: bool,
     ) -> Result<Option<usize>, Error> {
         for (at, way) in paths.iter().enumerate() {
-            let known = self.productive[way.pair as usize] == Verdict::Yes
+            let known = self.productive[way.product_state as usize] == Verdict::Yes
                 && (way.crosses_pretoken || !crosses_pretoken);
-            if known || self.is_end(context, way.pair)? {
+            if known || self.is_end(context, way.product_state)? {
                 return Ok(Some(at));
             }
         }
@@ -188,7 +197,7 @@ impl Product {
     fn learn(&mut self, layers: &[Vec<PathStep>]) {
         let mut at = 0;
         for layer in layers.iter().rev() {
-            self.productive[layer[at].pair as usize] = Verdict::Yes;
+            self.productive[layer[at].product_state as usize] = Verdict::Yes;
             at = layer[at].from;
         }
     }

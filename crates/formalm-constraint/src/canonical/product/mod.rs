@@ -47,7 +47,7 @@ impl Product {
     pub(crate) fn intern(
         &mut self,
         state: StateId,
-        place: SplitterState,
+        splitter_state: SplitterState,
     ) -> Result<ProductState, Error> {
         let next = self.list.len();
         if next >= MAX_PRODUCT_STATES {
@@ -57,13 +57,14 @@ impl Product {
                 allowed: MAX_PRODUCT_STATES as u64,
             });
         }
-        let pair = *self.ids.entry((state.number(), place)).or_insert(next as ProductState);
-        if pair as usize == next {
-            self.list.push((state, place));
+        let product_state =
+            *self.ids.entry((state.number(), splitter_state)).or_insert(next as ProductState);
+        if product_state as usize == next {
+            self.list.push((state, splitter_state));
             self.productive.push(Verdict::Unknown);
             self.clean.push(Verdict::Unknown);
         }
-        Ok(pair)
+        Ok(product_state)
     }
 
     /// Returns the representative that answers all queries about what may follow. For a machine
@@ -72,38 +73,39 @@ impl Product {
     pub(crate) fn common<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
+        product_state: ProductState,
     ) -> Result<ProductState, Error> {
         if context.machine.is_finite() {
-            return Ok(pair);
+            return Ok(product_state);
         }
-        let (state, place) = self.parts(pair);
+        let (state, splitter_state) = self.parts(product_state);
         let key = context.keys.lasting_key(state)?;
         let state = *self.common.entry(key.number()).or_insert(state);
-        self.intern(state, place)
+        self.intern(state, splitter_state)
     }
 
     /// Returns the language state and the splitter state.
     #[inline]
-    pub(crate) fn parts(&self, pair: ProductState) -> (StateId, SplitterState) {
-        self.list[pair as usize]
+    pub(crate) fn parts(&self, product_state: ProductState) -> (StateId, SplitterState) {
+        self.list[product_state as usize]
     }
 
     /// Returns the representative of the state after a byte.
     pub(crate) fn step<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
-        (byte, mark): (u8, Boundary),
+        product_state: ProductState,
+        (byte, boundary): (u8, Boundary),
     ) -> Result<Option<ProductState>, Error> {
-        let (state, place) = self.parts(pair);
-        let Some(place) = context.encoder.splitter().step(place, byte, mark) else {
+        let (state, splitter_state) = self.parts(product_state);
+        let Some(splitter_state) = context.encoder.splitter().step(splitter_state, byte, boundary)
+        else {
             return Ok(None);
         };
         match context.machine.step(state, byte)? {
             Some(state) => {
-                let pair = self.intern(state, place)?;
-                self.common(context, pair).map(Some)
+                let product_state = self.intern(state, splitter_state)?;
+                self.common(context, product_state).map(Some)
             }
             None => Ok(None),
         }
@@ -112,30 +114,31 @@ impl Product {
     fn is_end<K: Keys>(
         &self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
+        product_state: ProductState,
     ) -> Result<bool, Error> {
-        let (state, place) = self.parts(pair);
-        Ok(context.encoder.splitter().may_end(place) && context.machine.is_accepting(state)?)
+        let (state, splitter_state) = self.parts(product_state);
+        Ok(context.encoder.splitter().may_end(splitter_state)
+            && context.machine.is_accepting(state)?)
     }
 
     /// Returns `true` if some string completes the input from here and admits the boundaries.
     pub(crate) fn is_productive<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
+        product_state: ProductState,
     ) -> Result<bool, Error> {
-        match self.productive[pair as usize] {
+        match self.productive[product_state as usize] {
             Verdict::Yes => return Ok(true),
             Verdict::No => return Ok(false),
             Verdict::Unknown => {}
         }
-        if self.is_completed(context, pair)? {
+        if self.is_completed(context, product_state)? {
             return Ok(true);
         }
         // Depth-first search for any completion; most states visited are settled by a known one.
-        let mut seen: FxHashSet<ProductState> = FxHashSet::from_iter([pair]);
+        let mut seen: FxHashSet<ProductState> = FxHashSet::from_iter([product_state]);
         let mut path: Vec<(ProductState, Vec<ProductState>)> =
-            vec![(pair, self.successors(context, pair)?)];
+            vec![(product_state, self.successors(context, product_state)?)];
         while let Some((_, pending)) = path.last_mut() {
             check_deadline()?;
             let Some(next) = pending.pop() else {
@@ -146,8 +149,8 @@ impl Product {
                 continue;
             }
             if self.productive[next as usize] == Verdict::Yes || self.is_completed(context, next)? {
-                for (pair, _) in path {
-                    self.productive[pair as usize] = Verdict::Yes;
+                for (product_state, _) in path {
+                    self.productive[product_state as usize] = Verdict::Yes;
                 }
                 return Ok(true);
             }
@@ -155,8 +158,8 @@ impl Product {
                 self.undecided += seen.len();
                 let mut open: Vec<ProductState> = seen.into_iter().collect();
                 open.sort_unstable();
-                for pair in open {
-                    self.productive[pair as usize] = Verdict::Yes;
+                for product_state in open {
+                    self.productive[product_state as usize] = Verdict::Yes;
                 }
                 return Ok(true);
             }
@@ -164,8 +167,8 @@ impl Product {
         }
         let mut barren: Vec<ProductState> = seen.into_iter().collect();
         barren.sort_unstable();
-        for pair in barren {
-            self.productive[pair as usize] = Verdict::No;
+        for product_state in barren {
+            self.productive[product_state as usize] = Verdict::No;
         }
         Ok(false)
     }
@@ -174,20 +177,20 @@ impl Product {
     fn successors<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
+        product_state: ProductState,
     ) -> Result<Vec<ProductState>, Error> {
-        let live = context.machine.live_bytes(self.parts(pair).0)?;
+        let live = context.machine.live_bytes(self.parts(product_state).0)?;
         let mut list = Vec::new();
         for byte in live.iter() {
-            for mark in BOUNDARIES {
-                if let Some(next) = self.step(context, pair, (byte, mark))?
+            for boundary in BOUNDARIES {
+                if let Some(next) = self.step(context, product_state, (byte, boundary))?
                     && !list.contains(&next)
                 {
                     list.push(next);
                 }
             }
         }
-        list.extend(self.all_after_special(context, pair)?.into_iter().map(|one| one.1));
+        list.extend(self.all_after_special(context, product_state)?.into_iter().map(|one| one.1));
         Ok(list)
     }
 
@@ -200,32 +203,32 @@ impl Product {
     pub(crate) fn is_clean<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
+        product_state: ProductState,
     ) -> Result<bool, Error> {
-        match self.clean[pair as usize] {
+        match self.clean[product_state as usize] {
             Verdict::Yes => return Ok(true),
             Verdict::No => return Ok(false),
             Verdict::Unknown => {}
         }
-        let clean = self.compute_clean(context, pair)?;
-        self.clean[pair as usize] = if clean { Verdict::Yes } else { Verdict::No };
+        let clean = self.compute_clean(context, product_state)?;
+        self.clean[product_state as usize] = if clean { Verdict::Yes } else { Verdict::No };
         Ok(clean)
     }
 
     fn compute_clean<K: Keys>(
         &mut self,
         context: ProductContext<'_, K>,
-        pair: ProductState,
+        product_state: ProductState,
     ) -> Result<bool, Error> {
-        if self.is_end(context, pair)? {
+        if self.is_end(context, product_state)? {
             return Ok(true);
         }
-        if !self.after_special(context, pair)?.is_empty() {
+        if !self.after_special(context, product_state)?.is_empty() {
             return Ok(true);
         }
-        for byte in context.machine.live_bytes(self.parts(pair).0)?.iter() {
-            for mark in [Boundary::Pretoken, Boundary::Added] {
-                if let Some(next) = self.step(context, pair, (byte, mark))?
+        for byte in context.machine.live_bytes(self.parts(product_state).0)?.iter() {
+            for boundary in [Boundary::Pretoken, Boundary::Added] {
+                if let Some(next) = self.step(context, product_state, (byte, boundary))?
                     && self.is_productive(context, next)?
                 {
                     return Ok(true);

@@ -51,19 +51,25 @@ impl RegularStringMasks {
         vocabulary: &Vocabulary,
         text: &InText,
     ) -> Result<Option<(ContinuingTokens, bool)>, Error> {
-        let near = text.machine.uncounted(text.state)?;
-        let Some(near) = near.filter(|near| near.same >= MAX_SHORT_LENGTH.into()) else {
+        let uncounted_state = text.machine.uncounted(text.state)?;
+        let Some(uncounted_state) = uncounted_state
+            .filter(|uncounted_state| uncounted_state.same >= MAX_SHORT_LENGTH.into())
+        else {
             return Ok(None);
         };
         let Some(kept) = vocabulary.extension::<SharedStringMasks>() else { return Ok(None) };
         let strings = vocabulary.json_string_tokens(text.escapes);
-        let base =
-            self.continuing(vocabulary, strings, &InText { state: near.state, ..text.clone() })?;
+        let base = self.continuing(
+            vocabulary,
+            strings,
+            &InText { state: uncounted_state.state, ..text.clone() },
+        )?;
         let (mut refused, mut unsure) = (Vec::new(), Vec::new());
         for &(characters, token) in kept.long_tokens.of(vocabulary, text.escapes) {
             let characters = u64::from(characters);
-            if characters > near.same && base.has(token) {
-                let list = if characters > near.most { &mut refused } else { &mut unsure };
+            if characters > uncounted_state.same && base.has(token) {
+                let list =
+                    if characters > uncounted_state.most { &mut refused } else { &mut unsure };
                 list.push(token);
             }
         }
