@@ -1,6 +1,7 @@
-//! Every kind of machine as one type, so that constraints and matchers are written once.
+//! One type for all kinds of machines and mask classes, so that constraints and matchers are
+//! written once.
 //!
-//! The kind is asked for once a call: walks and masks run on the machine itself.
+//! The kind is dispatched once per call; walks and masks run on the concrete machine.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use formalm_schema::{SchemaAutomaton, SchemaKeys};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::parser::{AskingKeys, ParserKeys, ParserMachine};
+use crate::parser::{GrammarParserMasks, ParserMachine, ParserMasks};
 use crate::vocabulary::Vocabulary;
 
 /// A machine of any kind.
@@ -25,11 +26,11 @@ pub(crate) enum AnyMachine {
     Grammar(Arc<GrammarAutomaton>),
     Schema(Arc<SchemaAutomaton>),
     Parser(Arc<ParserMachine>),
-    /// Machines of any kind in rows, choices and repetitions.
+    /// A position automaton: machines of any kind in concatenations, unions and repetitions.
     Composed(Arc<Composed<AnyMachine>>),
-    /// A machine of any kind with a regular one beside it.
+    /// A machine of any kind intersected with a regular one.
     Filtered(Arc<Filtered<AnyMachine>>),
-    /// A machine of another kind behind a text.
+    /// A machine of another kind after a fixed prefix.
     Prefixed(Arc<Prefixed<AnyMachine>>),
 }
 
@@ -60,13 +61,13 @@ impl AnyMachine {
         }
     }
 
-    /// The same behind something; none if there is something in front already.
+    /// Prepends a fixed prefix; `None` if the machine has one already.
     pub(crate) fn behind(machine: &Arc<AnyMachine>, front: Front) -> Option<AnyMachine> {
         let plain = !matches!(**machine, AnyMachine::Prefixed(_));
         plain.then(|| AnyMachine::Prefixed(Arc::new(Prefixed::new(front, Arc::clone(machine)))))
     }
 
-    /// Whether every member is known to be UTF-8.
+    /// Returns `true` if every string is known to be UTF-8.
     pub(crate) fn is_text(&self) -> bool {
         match self {
             AnyMachine::Regular(one) => one.is_text(),
@@ -235,60 +236,60 @@ impl Machine for AnyMachine {
     }
 }
 
-/// Keys of any kind.
+/// Mask classes of any kind.
 #[derive(Debug)]
-pub(crate) struct AnyKeys {
+pub(crate) struct AnyMaskClasses {
     machine: Arc<AnyMachine>,
-    kind: Kind,
-    lifted: Arc<Lifted>,
+    kind: MaskClassKind,
+    lifted: Arc<MaskClassInputs>,
 }
 
-/// What keys are made for.
+/// The inputs that mask classes are built from.
 #[derive(Debug)]
-struct Lifted {
+struct MaskClassInputs {
     vocabulary: Arc<formalm_vocabulary::Vocabulary>,
-    /// Groups of tokens that parsers have asked for, see [`Vocabulary`].
+    /// Token groups that parsers have used, see [`Vocabulary`].
     groups: Py<PyDict>,
     memory_limit_bytes: usize,
 }
 
 #[derive(Debug)]
-enum Kind {
-    Plain(PlainKeys),
-    Prefixed(PrefixedKeys<PlainKeys>),
+enum MaskClassKind {
+    UnprefixedKind(UnprefixedMaskClasses),
+    Prefixed(PrefixedKeys<UnprefixedMaskClasses>),
 }
 
-/// Keys of a machine without a text in front.
+/// Mask classes of a machine without a fixed prefix.
 #[derive(Debug)]
-struct PlainKeys {
+struct UnprefixedMaskClasses {
     machine: Arc<AnyMachine>,
-    kind: Plain,
+    kind: UnprefixedKind,
 }
 
 #[derive(Debug)]
-enum Plain {
+enum UnprefixedKind {
     Regular(Box<Viability>),
     Grammar(GrammarKeys),
-    /// Of grammars with parsers in their rules.
-    Asking(AskingKeys),
+    /// Of grammars with user parsers in their rules.
+    Asking(GrammarParserMasks),
     Schema(Box<SchemaKeys>),
-    Parser(ParserKeys),
-    /// Of machines in rows, choices and repetitions.
-    Composed(Box<PositionMaskClasses<AnyKeys>>),
-    /// Of machines beside regular ones.
+    Parser(ParserMasks),
+    /// Of position automata.
+    Composed(Box<PositionMaskClasses<AnyMaskClasses>>),
+    /// Of machines intersected with regular ones.
     States(StateKeys<AnyMachine>),
 }
 
 macro_rules! on_plain {
     ($any:expr, $one:ident => $result:expr) => {
         match $any {
-            Plain::Regular($one) => $result,
-            Plain::Grammar($one) => $result,
-            Plain::Asking($one) => $result,
-            Plain::Schema($one) => $result,
-            Plain::Parser($one) => $result,
-            Plain::Composed($one) => $result,
-            Plain::States($one) => $result,
+            UnprefixedKind::Regular($one) => $result,
+            UnprefixedKind::Grammar($one) => $result,
+            UnprefixedKind::Asking($one) => $result,
+            UnprefixedKind::Schema($one) => $result,
+            UnprefixedKind::Parser($one) => $result,
+            UnprefixedKind::Composed($one) => $result,
+            UnprefixedKind::States($one) => $result,
         }
     };
 }
@@ -296,104 +297,133 @@ macro_rules! on_plain {
 macro_rules! on_kind {
     ($any:expr, $one:ident => $result:expr) => {
         match $any {
-            Kind::Plain($one) => $result,
-            Kind::Prefixed($one) => $result,
+            MaskClassKind::UnprefixedKind($one) => $result,
+            MaskClassKind::Prefixed($one) => $result,
         }
     };
 }
 
-impl AnyKeys {
-    /// Keys for the tokens of a vocabulary. Masks of the machine's parts are kept in
+impl AnyMaskClasses {
+    /// Creates mask classes for a vocabulary. Masks of the machine's parts are cached in
     /// `memory_limit_bytes`.
     pub(crate) fn new(
         py: Python<'_>,
         machine: Arc<AnyMachine>,
         vocabulary: &Vocabulary,
         memory_limit_bytes: usize,
-    ) -> AnyKeys {
+    ) -> AnyMaskClasses {
         let groups = vocabulary.groups.clone_ref(py);
         let vocabulary = Arc::clone(&vocabulary.inner);
-        AnyKeys::of(py, machine, Arc::new(Lifted { vocabulary, groups, memory_limit_bytes }))
+        AnyMaskClasses::of(
+            py,
+            machine,
+            Arc::new(MaskClassInputs { vocabulary, groups, memory_limit_bytes }),
+        )
     }
 
-    fn of(py: Python<'_>, machine: Arc<AnyMachine>, lifted: Arc<Lifted>) -> AnyKeys {
+    fn of(
+        py: Python<'_>,
+        machine: Arc<AnyMachine>,
+        lifted: Arc<MaskClassInputs>,
+    ) -> AnyMaskClasses {
         let (tokens, limit) = (&lifted.vocabulary, lifted.memory_limit_bytes);
         let horizon = tokens.longest_token_bytes();
         let plain = |rest: &Arc<AnyMachine>| {
             let kind = match &**rest {
-                AnyMachine::Grammar(one) if !one.is_exact() => {
-                    Plain::Asking(AskingKeys::new(Arc::clone(one), Arc::clone(tokens)))
+                AnyMachine::Grammar(one) if !one.is_exact() => UnprefixedKind::Asking(
+                    GrammarParserMasks::new(Arc::clone(one), Arc::clone(tokens)),
+                ),
+                AnyMachine::Grammar(one) => {
+                    UnprefixedKind::Grammar(GrammarKeys::new(Arc::clone(one)))
                 }
-                AnyMachine::Grammar(one) => Plain::Grammar(GrammarKeys::new(Arc::clone(one))),
                 AnyMachine::Schema(one) => {
                     let names = Arc::clone(tokens.token_names());
-                    Plain::Schema(Box::new(SchemaKeys::new(Arc::clone(one), horizon, names)))
+                    UnprefixedKind::Schema(Box::new(SchemaKeys::new(
+                        Arc::clone(one),
+                        horizon,
+                        names,
+                    )))
                 }
                 AnyMachine::Parser(one) => {
                     let groups = lifted.groups.clone_ref(py);
-                    Plain::Parser(ParserKeys::new(py, Arc::clone(one), Arc::clone(tokens), groups))
+                    UnprefixedKind::Parser(ParserMasks::new(
+                        py,
+                        Arc::clone(one),
+                        Arc::clone(tokens),
+                        groups,
+                    ))
                 }
                 AnyMachine::Regular(one) => {
-                    Plain::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
+                    UnprefixedKind::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
                 }
                 AnyMachine::Composed(one) => {
                     let parts = |part: &Arc<AnyMachine>| {
                         let regular = matches!(**part, AnyMachine::Regular(_));
                         let lifted = Arc::clone(&lifted);
-                        (!regular).then(|| AnyKeys::of(py, Arc::clone(part), lifted))
+                        (!regular).then(|| AnyMaskClasses::of(py, Arc::clone(part), lifted))
                     };
                     let (rest, one) = (Arc::clone(rest), Arc::clone(one));
                     let keys =
                         PositionMaskClasses::new(rest, one, Arc::clone(tokens), limit, parts);
-                    Plain::Composed(Box::new(keys))
+                    UnprefixedKind::Composed(Box::new(keys))
                 }
-                AnyMachine::Filtered(_) => Plain::States(StateKeys::new(Arc::clone(rest))),
+                AnyMachine::Filtered(_) => UnprefixedKind::States(StateKeys::new(Arc::clone(rest))),
                 AnyMachine::Prefixed(_) => return None,
             };
-            Some(PlainKeys { machine: Arc::clone(rest), kind })
+            Some(UnprefixedMaskClasses { machine: Arc::clone(rest), kind })
         };
         let kind = match &*machine {
             AnyMachine::Prefixed(one) => plain(one.rest())
-                .map(|keys| Kind::Prefixed(PrefixedKeys::new(Arc::clone(one), keys))),
-            _ => plain(&machine).map(Kind::Plain),
+                .map(|keys| MaskClassKind::Prefixed(PrefixedKeys::new(Arc::clone(one), keys))),
+            _ => plain(&machine).map(MaskClassKind::UnprefixedKind),
         };
-        // `AnyMachine::behind` puts nothing in front of a text.
+        // `AnyMachine::behind` never prepends to a prefix.
         let kind = kind.unwrap_or_else(|| unreachable!("a text in front of a text"));
-        AnyKeys { machine, kind, lifted }
+        AnyMaskClasses { machine, kind, lifted }
     }
 }
 
-impl PlainKeys {
-    /// The same of a machine to look ahead with.
-    fn over_any(&self, machine: &Arc<AnyMachine>) -> Option<PlainKeys> {
+impl UnprefixedMaskClasses {
+    /// Returns the mask classes of a lookahead machine.
+    fn over_any(&self, machine: &Arc<AnyMachine>) -> Option<UnprefixedMaskClasses> {
         let kind = match (&self.kind, &**machine) {
-            (Plain::Grammar(keys), AnyMachine::Grammar(one)) => Plain::Grammar(keys.over(one)?),
-            (Plain::Schema(keys), AnyMachine::Schema(one)) => {
-                Plain::Schema(Box::new(keys.over(one)?))
+            (UnprefixedKind::Grammar(keys), AnyMachine::Grammar(one)) => {
+                UnprefixedKind::Grammar(keys.over(one)?)
             }
-            (Plain::Composed(keys), AnyMachine::Composed(one)) => {
-                Plain::Composed(Box::new(keys.over_composed(machine, one)?))
+            (UnprefixedKind::Schema(keys), AnyMachine::Schema(one)) => {
+                UnprefixedKind::Schema(Box::new(keys.over(one)?))
             }
-            (Plain::States(keys), _) => Plain::States(keys.over(machine)?),
+            (UnprefixedKind::Composed(keys), AnyMachine::Composed(one)) => {
+                UnprefixedKind::Composed(Box::new(keys.over_composed(machine, one)?))
+            }
+            (UnprefixedKind::States(keys), _) => UnprefixedKind::States(keys.over(machine)?),
             _ => return None,
         };
-        Some(PlainKeys { machine: Arc::clone(machine), kind })
+        Some(UnprefixedMaskClasses { machine: Arc::clone(machine), kind })
     }
 }
 
-impl AnyKeys {
-    /// The same of a machine to look ahead with.
-    fn over_any(&self, machine: &Arc<AnyMachine>) -> Option<AnyKeys> {
+impl AnyMaskClasses {
+    /// Returns the mask classes of a lookahead machine.
+    fn over_any(&self, machine: &Arc<AnyMachine>) -> Option<AnyMaskClasses> {
         let kind = match (&self.kind, &**machine) {
-            (Kind::Plain(keys), _) => Kind::Plain(keys.over_any(machine)?),
-            (Kind::Prefixed(keys), AnyMachine::Prefixed(one)) => Kind::Prefixed(keys.over(one)?),
+            (MaskClassKind::UnprefixedKind(keys), _) => {
+                MaskClassKind::UnprefixedKind(keys.over_any(machine)?)
+            }
+            (MaskClassKind::Prefixed(keys), AnyMachine::Prefixed(one)) => {
+                MaskClassKind::Prefixed(keys.over(one)?)
+            }
             _ => return None,
         };
-        Some(AnyKeys { machine: Arc::clone(machine), kind, lifted: Arc::clone(&self.lifted) })
+        Some(AnyMaskClasses {
+            machine: Arc::clone(machine),
+            kind,
+            lifted: Arc::clone(&self.lifted),
+        })
     }
 }
 
-/// Keys that hand everything on to one of several kinds.
+/// Implements mask classes by dispatch to one of several kinds.
 macro_rules! hand_on {
     ($keys:ty, $on:ident $(, $renewed:item)?) => {
         impl Keys for $keys {
@@ -473,13 +503,13 @@ macro_rules! hand_on {
     };
 }
 
-hand_on!(PlainKeys, on_plain);
+hand_on!(UnprefixedMaskClasses, on_plain);
 hand_on!(
-    AnyKeys,
+    AnyMaskClasses,
     on_kind,
-    fn renewed(&self) -> Result<Option<AnyKeys>, Error> {
+    fn renewed(&self) -> Result<Option<AnyMaskClasses>, Error> {
         let Some(machine) = self.machine.renewed()? else { return Ok(None) };
         let machine = Arc::new(machine);
-        Ok(Some(Python::attach(|py| AnyKeys::of(py, machine, Arc::clone(&self.lifted)))))
+        Ok(Some(Python::attach(|py| AnyMaskClasses::of(py, machine, Arc::clone(&self.lifted)))))
     }
 );

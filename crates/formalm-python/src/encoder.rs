@@ -1,4 +1,4 @@
-//! Tokenizers taken apart, for canonical tokens.
+//! `Encoder`: a BPE tokenizer prepared for canonical decoding.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use crate::errors;
 use crate::vocabulary::Vocabulary;
 
-/// What decides which sequences of tokens a tokenizer makes.
+/// The relations that decide which token sequences are canonical.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Encoder {
     pub(crate) inner: Arc<BpeEncoder>,
@@ -23,7 +23,7 @@ impl Encoder {
         Encoder::checked(py, vocabulary, || BpeEncoder::from_tokenizer_json(tokenizer_json))
     }
 
-    /// What `save` wrote, for the same vocabulary and tokenizer.
+    /// Reads the bytes of `save`, for an equal vocabulary and tokenizer.
     #[staticmethod]
     fn from_saved(
         py: Python<'_>,
@@ -38,7 +38,7 @@ impl Encoder {
         }
     }
 
-    /// The encoder as bytes, for this tokenizer's file.
+    /// Serializes the encoder with the checksum of its tokenizer file.
     fn save<'py>(
         &self,
         py: Python<'py>,
@@ -49,7 +49,7 @@ impl Encoder {
         PyBytes::new(py, &data)
     }
 
-    /// From an encoding of tiktoken, as JSON.
+    /// Builds the encoder of a tiktoken encoding, given as JSON.
     #[staticmethod]
     fn from_tiktoken(
         py: Python<'_>,
@@ -59,7 +59,7 @@ impl Encoder {
         Encoder::checked(py, vocabulary, || BpeEncoder::from_tiktoken(encoding))
     }
 
-    /// From a SentencePiece model.
+    /// Builds the encoder of a SentencePiece model.
     #[staticmethod]
     fn from_sentencepiece(
         py: Python<'_>,
@@ -69,34 +69,35 @@ impl Encoder {
         Encoder::checked(py, vocabulary, || BpeEncoder::from_sentencepiece(model))
     }
 
-    /// The tokens of a text, no space put in front of it; none if no tokens spell it.
+    /// Encodes a text without prepending a space; `None` if no tokens spell it.
     fn encode(&self, py: Python<'_>, text: &str) -> Option<Vec<u32>> {
         py.detach(|| self.inner.encode(text))
     }
 
-    /// Where the pieces of a text begin, in bytes, and whether each is an added token.
+    /// Returns the starts of the pre-tokens in bytes, and whether each is an added token.
     fn pieces(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(usize, bool)>> {
         let pieces = py.detach(|| self.inner.splitter().pretokens(text.as_bytes()));
         let pieces = pieces.ok_or_else(|| errors::argument(py, "the text has no pieces", None))?;
         Ok(pieces.into_iter().map(|(start, mark)| (start, mark == Boundary::Added)).collect())
     }
 
-    /// The texts of added tokens.
+    /// The strings of added tokens.
     fn added_texts(&self) -> Vec<String> {
         self.inner.added_token_strings()
     }
 
-    /// Characters beside those that the pre-tokenizer tells apart from them.
+    /// The border characters of the classes that the pre-tokenizer distinguishes.
     fn borders(&self) -> String {
         self.inner.splitter().class_borders().iter().collect()
     }
 
-    /// The two tokens that merging would join across the border of two.
+    /// Returns the two tokens that merging would join across the border of two.
     fn crossing(&self, first: u32, second: u32) -> Option<(u32, u32)> {
         self.inner.crossing_merge(first, second)
     }
 
-    /// Tokens that may not follow (`after`) or precede a token within a piece, ascending.
+    /// Returns the tokens that may not follow (`after`) or precede a token inside a pre-token,
+    /// ascending.
     fn forbidden(&self, token_id: u32, after: bool) -> Vec<u32> {
         let mut ids = Vec::new();
         if after {
@@ -109,7 +110,7 @@ impl Encoder {
         ids
     }
 
-    /// Where a token comes from.
+    /// Returns the way in which the tokenizer produces a token.
     fn kind(&self, token_id: u32) -> &'static str {
         use formalm_vocabulary::bpe::TokenOrigin;
         match self.inner.origin(token_id) {
@@ -121,7 +122,7 @@ impl Encoder {
         }
     }
 
-    /// Number of tokens made by a rule that goes before one of its parts'.
+    /// Number of tokens made by a rule of no higher rank than that of a part.
     #[getter]
     fn early_count(&self) -> usize {
         self.inner.early_count()
@@ -144,7 +145,7 @@ impl Encoder {
 }
 
 impl Encoder {
-    /// What is read, once it is known to be the vocabulary's.
+    /// Builds the encoder and checks that it belongs to the vocabulary.
     fn checked(
         py: Python<'_>,
         vocabulary: &Vocabulary,

@@ -1,4 +1,5 @@
-//! Values that one thread at a time works with, found free or busy at less cost than by a mutex.
+//! A cell that one thread at a time borrows, protected by the interpreter lock and cheaper than a
+//! mutex.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -7,36 +8,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 
-/// A value that is somebody's turn or nobody's.
+/// A value with an exclusive borrow flag.
 ///
-/// A mutex costs two atomic exchanges, which is a good part of the time that a known mask takes.
-/// Turns are taken and given back by threads that are attached to the interpreter: with its lock
-/// no other thread is at it meanwhile, and a plain load and store do.
-pub(crate) struct Turns<T> {
+/// A mutex costs two atomic exchanges, a substantial part of the time of a cached mask. Borrows
+/// begin and end in threads attached to the interpreter: with its lock no other thread runs in
+/// between, and a plain load and store suffice.
+pub(crate) struct GilCell<T> {
     taken: AtomicBool,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: one thread at a time has the value, as with a mutex.
-unsafe impl<T: Send> Sync for Turns<T> {}
+unsafe impl<T: Send> Sync for GilCell<T> {}
 
-/// A turn, given back when it is dropped.
+/// An exclusive borrow, released when dropped.
 ///
-/// It is neither sent to another thread nor shared, so code that runs without the interpreter's
-/// lock gets what is in it at most, and the turn ends where the thread is attached.
-pub(crate) struct Turn<'a, T> {
-    of: &'a Turns<T>,
+/// It is neither sent to another thread nor shared. Code that runs without the interpreter lock
+/// gets at most its content, and the borrow ends in an attached thread.
+pub(crate) struct GilGuard<'a, T> {
+    of: &'a GilCell<T>,
     attached: PhantomData<Python<'a>>,
 }
 
-impl<T> Turns<T> {
-    pub(crate) fn new(value: T) -> Turns<T> {
-        Turns { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
+impl<T> GilCell<T> {
+    pub(crate) fn new(value: T) -> GilCell<T> {
+        GilCell { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
-    /// A turn, or none while somebody has it.
+    /// Borrows the value, or returns `None` while it is borrowed.
     #[inline]
-    pub(crate) fn take<'a>(&'a self, _attached: Python<'a>) -> Option<Turn<'a, T>> {
+    pub(crate) fn take<'a>(&'a self, _attached: Python<'a>) -> Option<GilGuard<'a, T>> {
         let is_taken = if cfg!(Py_GIL_DISABLED) {
             self.taken.swap(true, Ordering::Acquire)
         } else {
@@ -44,31 +45,31 @@ impl<T> Turns<T> {
             self.taken.store(true, Ordering::Relaxed);
             is_taken
         };
-        if is_taken { None } else { Some(Turn { of: self, attached: PhantomData }) }
+        if is_taken { None } else { Some(GilGuard { of: self, attached: PhantomData }) }
     }
 }
 
-impl<T> Drop for Turn<'_, T> {
+impl<T> Drop for GilGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.of.taken.store(false, Ordering::Release);
     }
 }
 
-impl<T> Deref for Turn<'_, T> {
+impl<T> Deref for GilGuard<'_, T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the turn is this one's.
+        // SAFETY: this guard holds the borrow.
         unsafe { &*self.of.value.get() }
     }
 }
 
-impl<T> DerefMut for Turn<'_, T> {
+impl<T> DerefMut for GilGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the turn is this one's.
+        // SAFETY: this guard holds the borrow.
         unsafe { &mut *self.of.value.get() }
     }
 }

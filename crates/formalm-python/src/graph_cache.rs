@@ -1,4 +1,4 @@
-//! A graph and what is learnt of it, shared by all who ask.
+//! A graph with its lazily computed counts, shared by its iterators.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::automaton::unit;
 
-/// What a graph and its iterators share; what is learnt is kept by unit.
-pub(crate) struct Shared {
+/// A graph and its caches, one per unit of length (bytes or characters).
+pub(crate) struct GraphCache {
     pub(crate) graph: Graph,
     pub(crate) is_tokens: bool,
-    by_unit: [Learnt; 2],
+    by_unit: [UnitCache; 2],
 }
 
 #[derive(Default)]
-struct Learnt {
+struct UnitCache {
     measured: SetOnce<Measured>,
     tally: Lock<Tally>,
-    /// The last table that was asked for.
+    /// The ranking table that was used last.
     table: Lock<Option<Arc<Table>>>,
 }
 
-impl Shared {
-    pub(crate) fn new(graph: Graph, is_tokens: bool) -> Shared {
-        Shared { graph, is_tokens, by_unit: Default::default() }
+impl GraphCache {
+    pub(crate) fn new(graph: Graph, is_tokens: bool) -> GraphCache {
+        GraphCache { graph, is_tokens, by_unit: Default::default() }
     }
 
-    fn learnt(&self, characters: bool) -> &Learnt {
+    fn unit_cache(&self, characters: bool) -> &UnitCache {
         &self.by_unit[usize::from(characters)]
     }
 
@@ -38,7 +38,7 @@ impl Shared {
         characters: bool,
         poll: &mut Poll<'_>,
     ) -> Result<&Measured, Error> {
-        let place = &self.learnt(characters).measured;
+        let place = &self.unit_cache(characters).measured;
         if let Some(measured) = place.get() {
             return Ok(measured);
         }
@@ -46,7 +46,7 @@ impl Shared {
         Ok(place.get_or_init(|| measured))
     }
 
-    /// The counts of members until `enough`; locked without the interpreter lock only.
+    /// Extends the counts until `enough` holds. It is locked only without the interpreter lock.
     pub(crate) fn count<T>(
         &self,
         (characters, limit): (bool, u64),
@@ -54,7 +54,7 @@ impl Shared {
         mut enough: impl FnMut(&Tally) -> Option<T>,
     ) -> Result<T, Error> {
         let measured = self.measured(characters, poll)?;
-        let tally = &self.learnt(characters).tally;
+        let tally = &self.unit_cache(characters).tally;
         let mut tally = tally.lock();
         loop {
             if let Some(answer) = enough(&tally) {
@@ -72,7 +72,7 @@ impl Shared {
     ) -> Result<Option<Arc<Table>>, Error> {
         let measured = self.measured(characters, poll)?;
         let place = || {
-            let place = &self.learnt(characters).table;
+            let place = &self.unit_cache(characters).table;
             place.lock()
         };
         if let Some(table) = &*place()

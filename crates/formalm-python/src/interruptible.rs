@@ -13,17 +13,17 @@ use pyo3::prelude::*;
 use crate::any_machine::AnyMachine;
 use crate::errors;
 
-/// Does `work` without the interpreter lock; whenever it polls, pending signals are handled, and
-/// what a handler raises ends the work and is raised.
-pub(crate) fn patient<T: Send>(
+/// Runs `work` without the interpreter lock. Whenever it polls, pending signals are handled; an
+/// exception of a handler ends the work and is raised.
+pub(crate) fn without_gil<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&mut Poll<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    patiently(py, work)?.map_err(|error| errors::failure(py, &error, None))
+    without_gil_or(py, work)?.map_err(|error| errors::failure(py, &error, None))
 }
 
-/// The same of work that has errors of its own.
-pub(crate) fn patiently<T: Send>(
+/// Runs work that has its own error type.
+pub(crate) fn without_gil_or<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&mut Poll<'_>) -> T + Send,
 ) -> PyResult<T> {
@@ -38,26 +38,26 @@ pub(crate) fn patiently<T: Send>(
     raised.map_or(Ok(done), Err)
 }
 
-/// The same of work with machines. A machine that is a part of no other one asks on its own too, in
-/// the midst of a step that takes long.
-pub(crate) fn patient_with<T: Send>(
+/// Runs work on machines. A machine that is not part of another one also polls by itself, in the
+/// middle of long steps.
+pub(crate) fn without_gil_on_machines<T: Send>(
     py: Python<'_>,
     machines: &[&AnyMachine],
     work: impl FnOnce(&mut Poll<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     if !machines.iter().all(|one| matches!(one, AnyMachine::Regular(_))) {
-        return patient(py, work);
+        return without_gil(py, work);
     }
-    interruptible(py, work)
+    without_gil_on_new_machines(py, work)
 }
 
-/// The same of work with machines that nobody else knows yet.
-pub(crate) fn interruptible<T: Send>(
+/// Runs work on machines that no other thread knows yet.
+pub(crate) fn without_gil_on_new_machines<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&mut Poll<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let mut raised = None;
-    let done = patient(py, |poll| {
+    let done = without_gil(py, |poll| {
         let mut wanted = || {
             raised = Python::attach(|py| py.check_signals()).err();
             raised.is_none()
@@ -70,28 +70,28 @@ pub(crate) fn interruptible<T: Send>(
     }
 }
 
-/// How often signals are looked at while work is done aside.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Interval at which signals are checked while work runs in another thread.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Room for the stack of a thread, as the first thread of a process mostly has.
+/// Stack size of the thread, in bytes: that of most first threads of a process.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Does `work` that cannot poll, since it holds locks, in a thread of its own. Meanwhile pending
-/// signals are handled, and what a handler raises is raised at once; the work is then nobody's, and
-/// ends at its limits.
-pub(crate) fn aside<T: Send + 'static>(
+/// Runs `work` that cannot poll, because it holds locks, in a thread of its own. Meanwhile pending
+/// signals are handled, and an exception of a handler is raised at once. The abandoned work then
+/// ends at its own limits.
+pub(crate) fn in_own_thread<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> PyResult<T> {
     let (sender, mut receiver) = channel();
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
-        // Nobody waits for it after an interrupt.
+        // After an interrupt no one waits for it.
         let _ = sender.send(work());
     });
     let thread = thread.map_err(|error| PyErr::from(std::io::Error::from(error.kind())))?;
     loop {
         let waiting = &mut receiver;
-        match py.detach(move || waiting.recv_timeout(PAUSE)) {
+        match py.detach(move || waiting.recv_timeout(SIGNAL_INTERVAL)) {
             Ok(done) => return done.map_err(|error| errors::failure(py, &error, None)),
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
             Err(RecvTimeoutError::Disconnected) => match py.detach(|| thread.join()) {
@@ -102,7 +102,7 @@ pub(crate) fn aside<T: Send + 'static>(
     }
 }
 
-/// The time that a call may take, in nanoseconds; zero is no limit.
+/// The time limit of a call, in nanoseconds; 0 means none.
 #[derive(Debug, Default)]
 pub(crate) struct Timeout(AtomicU64);
 
@@ -123,12 +123,12 @@ impl Timeout {
         (nanos != 0).then(|| Duration::from_nanos(nanos))
     }
 
-    /// The deadline of a mask that is asked for now.
+    /// Returns the deadline of a mask that is requested now.
     pub(crate) fn deadline(&self) -> Option<Limit> {
         self.get().map(|allowed| Limit::starting_now("mask", allowed))
     }
 
-    /// Does the work of a mask under its deadline.
+    /// Runs the work of a mask under its deadline.
     #[inline]
     pub(crate) fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         under(self.deadline(), work)
@@ -141,7 +141,7 @@ impl Clone for Timeout {
     }
 }
 
-/// Does work under a deadline, if there is one.
+/// Runs work under a deadline, if there is one.
 #[inline]
 pub(crate) fn under<T>(deadline: Option<Limit>, work: impl FnOnce() -> T) -> T {
     match deadline {
@@ -162,7 +162,7 @@ fn as_nanos(allowed: Duration) -> u64 {
     u64::try_from(allowed.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A deadline for what Python does inside of a `with` statement, in its thread.
+/// A deadline for the body of a Python `with` statement, in its thread.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Deadline {
     task: &'static str,
@@ -172,7 +172,7 @@ pub(crate) struct Deadline {
 
 #[pymethods]
 impl Deadline {
-    /// The task is compiling, or following the tokens that a matcher begins after.
+    /// The task is compiling, or reading the tokens that a matcher begins after.
     #[new]
     fn new(py: Python<'_>, task: &str, seconds: f64) -> PyResult<Deadline> {
         let task = match task {
@@ -202,7 +202,7 @@ impl Deadline {
         false
     }
 
-    /// Fails if the deadline of this thread has passed.
+    /// Raises if the deadline of this thread has passed.
     #[staticmethod]
     fn check(py: Python<'_>) -> PyResult<()> {
         deadline::check_deadline().map_err(|error| errors::failure(py, &error, None))

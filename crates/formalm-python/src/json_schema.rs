@@ -1,4 +1,4 @@
-//! JSON Schemas.
+//! `JsonSchema` and `SchemaOptions`: schemas and their machines.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::any_machine::AnyMachine;
 use crate::automaton::Automaton;
 use crate::errors;
 
-/// The text of a schema and how its members are written; no machine yet.
+/// The text of a schema and the format of its instances; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct JsonSchema {
     schema: Document,
@@ -36,7 +36,7 @@ impl JsonSchema {
         (&self.schema, &self.resources, self.options)
     }
 
-    /// The machine; none if the schema has no instance.
+    /// Compiles the machine; `None` if the schema has no instance.
     pub(crate) fn machine_or_none(
         &self,
         state_limit: Option<u64>,
@@ -46,7 +46,7 @@ impl JsonSchema {
     }
 }
 
-/// A note of a schema: JSON pointer, message, effect.
+/// A remark about a schema: JSON pointer, message, effect.
 pub(crate) type Remark = (String, String, &'static str);
 
 pub(crate) fn remarks(notes: &[Note]) -> Vec<Remark> {
@@ -59,7 +59,7 @@ fn limits(states: Option<u64>) -> Limits {
     Limits { states: states.unwrap_or(limits.states), ..limits }
 }
 
-/// A layout from its texts: indentation, what stands behind commas, before and behind colons.
+/// Builds a layout from its texts: indentation, after commas, before and after colons.
 fn layout(py: Python<'_>, texts: (Option<String>, String, String, String)) -> PyResult<Layout> {
     let read = |text: &str| {
         Blanks::of(text).ok_or_else(|| {
@@ -75,7 +75,7 @@ fn layout(py: Python<'_>, texts: (Option<String>, String, String, String)) -> Py
     })
 }
 
-/// How the members of schemas are written, and what of them is enforced.
+/// The format of instances, and which keywords are enforced.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct SchemaOptions {
     options: Options,
@@ -169,8 +169,8 @@ impl JsonSchema {
         Ok(JsonSchema { schema, resources: resources?, options: options.options })
     }
 
-    /// The machine of the instances that are none of another schema, none if there are none; and
-    /// what is not exact about it.
+    /// Compiles the machine of the instances that are not instances of another schema, `None` if
+    /// there are none. Also returns what is not exact about it.
     fn difference(
         &self,
         py: Python<'_>,

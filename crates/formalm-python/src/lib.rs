@@ -1,5 +1,6 @@
 //! The extension module `formalm._core`: conversions, the interpreter lock and error mapping.
-//! Nothing is decided here.
+//!
+//! It decides nothing by itself.
 
 mod any_machine;
 mod automaton;
@@ -28,7 +29,7 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Refuses a number of threads in the environment that is none, as it would be ignored later.
+/// Rejects an invalid number of threads in the environment, which would be ignored later.
 fn checked_threads(py: Python<'_>) -> PyResult<()> {
     let name = pool::VARIABLES[0];
     match std::env::var(name) {
@@ -40,7 +41,7 @@ fn checked_threads(py: Python<'_>) -> PyResult<()> {
     }
 }
 
-/// The Rust core of formalm. Private: the rooms of the package wrap it.
+/// The Rust core of formalm. Private: the Python package wraps it.
 #[pymodule(gil_used = false)]
 mod _core {
     use super::*;
@@ -74,7 +75,7 @@ mod _core {
     #[pymodule_export]
     use super::vocabulary::Vocabulary;
 
-    /// Nanoseconds that this thread has spent in the solver of schemas until now.
+    /// Nanoseconds that this thread has spent in the schema solver so far.
     #[cfg(feature = "solver-clock")]
     #[pyfunction]
     fn solver_nanoseconds() -> u128 {

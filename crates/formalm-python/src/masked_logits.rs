@@ -1,4 +1,4 @@
-//! Masked copies of a batch of scores.
+//! `masked_scores`: masked copies of a batch of logits.
 
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -7,8 +7,8 @@ use crate::errors;
 use crate::matcher::Matcher;
 use crate::numpy_bitmasks::disallow;
 
-/// Scores with minus infinity where a row's matcher does not allow the token, and each row's
-/// greatest; NaN if there is one among those allowed. A row without a matcher allows nothing.
+/// Returns the scores with minus infinity where the row's matcher does not allow the token, and the
+/// maximum of each row (NaN if an allowed score is NaN). A row without a matcher allows nothing.
 #[pyfunction]
 pub(crate) fn masked_scores<'py>(
     py: Python<'py>,
@@ -29,7 +29,7 @@ pub(crate) fn masked_scores<'py>(
     let Ok(given) = scores.as_slice() else {
         return Err(errors::argument(py, "the rows of scores are not contiguous", hint));
     };
-    // SAFETY: the new array is filled at once, and nobody else has it yet.
+    // SAFETY: the new array is filled at once and not shared yet.
     let (result, written) = unsafe {
         let result = PyArray2::<f32>::new(py, [rows, width], false);
         result.data().copy_from_nonoverlapping(given.as_ptr(), given.len());
@@ -57,7 +57,7 @@ pub(crate) fn masked_scores<'py>(
     Ok((result, tops))
 }
 
-/// The greatest number, or NaN if there is one.
+/// Returns the maximum, or NaN if one of the numbers is NaN.
 fn greatest(numbers: &[f32]) -> f32 {
     const LANES: usize = 16;
     let mut best = [f32::NEG_INFINITY; LANES];

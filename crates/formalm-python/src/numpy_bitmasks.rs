@@ -1,4 +1,4 @@
-//! NumPy arrays without copies.
+//! Zero-copy access to NumPy bitmasks and logits, and `apply_bitmask`.
 
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, dtype};
 use pyo3::prelude::*;
@@ -6,50 +6,50 @@ use pyo3::prelude::*;
 use crate::errors;
 
 /// `NPY_ARRAY_WRITEABLE`.
-const WRITEABLE: std::ffi::c_int = 0x0400;
+const NPY_ARRAY_WRITEABLE: std::ffi::c_int = 0x0400;
 
-/// `NPY_INT`, which has 32 bits wherever there is NumPy.
-const PLAIN: std::ffi::c_int = 5;
+/// `NPY_INT`, which has 32 bits on every platform that NumPy supports.
+const NPY_INT: std::ffi::c_int = 5;
 
 /// A row of a writable int32 bitmask array.
 ///
-/// The words are written while the interpreter lock may be released; as with every array, that
-/// nobody else writes to them meanwhile is up to the caller.
-pub(crate) struct Row {
+/// The words are written while the interpreter lock may be released. As with every array, the
+/// caller makes sure that no other thread writes to them meanwhile.
+pub(crate) struct BitmaskRow {
     start: *mut u32,
     words: usize,
 }
 
-// SAFETY: a row is a place in memory that its array keeps alive for the duration of the call.
-unsafe impl Send for Row {}
+// SAFETY: a row points into memory that its array keeps alive for the duration of the call.
+unsafe impl Send for BitmaskRow {}
 
-impl Row {
-    /// The words of the row.
+impl BitmaskRow {
+    /// Returns the words of the row.
     ///
     /// # Safety
     ///
-    /// The array the row was taken from must be alive, and no other row taken from the same
-    /// place may be in use.
+    /// The array the row was taken from must be alive, and no other row taken from the same place
+    /// may be in use.
     pub(crate) unsafe fn words(&mut self) -> &mut [u32] {
-        // SAFETY: `bitmask` checked type, contiguity and bounds; the caller answers for the rest.
+        // SAFETY: `bitmask` checked type, contiguity and bounds; the caller guarantees the rest.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.words) }
     }
 }
 
 /// A checked two-dimensional (or one-dimensional) int32 array.
-pub(crate) struct Bitmask {
+pub(crate) struct BitmaskArray {
     start: *mut u8,
     rows: usize,
     stride: isize,
     words: usize,
 }
 
-impl Bitmask {
+impl BitmaskArray {
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    pub(crate) fn row(&self, py: Python<'_>, row: usize, needed: usize) -> PyResult<Row> {
+    pub(crate) fn row(&self, py: Python<'_>, row: usize, needed: usize) -> PyResult<BitmaskRow> {
         if row >= self.rows {
             let message = format!("row {row} of a bitmask with {} rows", self.rows);
             return Err(errors::argument(py, &message, None));
@@ -60,16 +60,16 @@ impl Bitmask {
         }
         // SAFETY: `row` is one of the array's rows.
         let start = unsafe { self.start.offset(self.stride * row as isize) };
-        Ok(Row { start: start.cast(), words: self.words })
+        Ok(BitmaskRow { start: start.cast(), words: self.words })
     }
 }
 
-/// Takes an int32 array apart; `writable` if it will be written to.
+/// Checks an int32 array; `writable` if it will be written to.
 pub(crate) fn bitmask(
     py: Python<'_>,
     array: &Bound<'_, PyAny>,
     writable: bool,
-) -> PyResult<Bitmask> {
+) -> PyResult<BitmaskArray> {
     match array.cast::<PyUntypedArray>() {
         Ok(array) => bitmask_of(array, writable),
         Err(_) => Err(no_bitmask(py, "is not a NumPy array")),
@@ -81,12 +81,15 @@ fn no_bitmask(py: Python<'_>, what: &str) -> PyErr {
     errors::argument(py, &format!("the bitmask {what}"), Some(hint))
 }
 
-/// The same of what is known to be an array.
-pub(crate) fn bitmask_of(array: &Bound<'_, PyUntypedArray>, writable: bool) -> PyResult<Bitmask> {
+/// Checks an object that is known to be an array.
+pub(crate) fn bitmask_of(
+    array: &Bound<'_, PyUntypedArray>,
+    writable: bool,
+) -> PyResult<BitmaskArray> {
     let py = array.py();
     let wrong = |what: &str| no_bitmask(py, what);
     let kind = array.dtype();
-    let plain = kind.num() == PLAIN && kind.is_native_byteorder() == Some(true);
+    let plain = kind.num() == NPY_INT && kind.is_native_byteorder() == Some(true);
     if !plain && !kind.is_equiv_to(&dtype::<i32>(py)) {
         return Err(wrong("is not of type int32"));
     }
@@ -104,18 +107,18 @@ pub(crate) fn bitmask_of(array: &Bound<'_, PyUntypedArray>, writable: bool) -> P
         let raw = array.as_array_ptr();
         ((*raw).fields.flags, (*raw).fields.data.cast::<u8>())
     };
-    if writable && flags & WRITEABLE == 0 {
+    if writable && flags & NPY_ARRAY_WRITEABLE == 0 {
         return Err(wrong("is read-only"));
     }
     if start.align_offset(4) != 0 || stride % 4 != 0 {
         return Err(wrong("is not aligned"));
     }
-    Ok(Bitmask { start, rows, stride, words })
+    Ok(BitmaskArray { start, rows, stride, words })
 }
 
-/// Element types of logits.
+/// The element types of logits.
 #[derive(Clone, Copy)]
-enum Float {
+enum FloatType {
     Half,
     Single,
     Double,
@@ -138,9 +141,9 @@ pub(crate) fn apply_bitmask(
     };
     let kind = array.dtype();
     let float = match (kind.kind(), kind.itemsize(), kind.is_native_byteorder()) {
-        (b'f', 2, Some(true)) => Float::Half,
-        (b'f', 4, Some(true)) => Float::Single,
-        (b'f', 8, Some(true)) => Float::Double,
+        (b'f', 2, Some(true)) => FloatType::Half,
+        (b'f', 4, Some(true)) => FloatType::Single,
+        (b'f', 8, Some(true)) => FloatType::Double,
         _ => return Err(wrong("are not of a native float type")),
     };
     let (rows, width, stride, step) = match (array.shape(), array.strides()) {
@@ -157,10 +160,10 @@ pub(crate) fn apply_bitmask(
         let raw = array.as_array_ptr();
         ((*raw).fields.flags, (*raw).fields.data.cast::<u8>())
     };
-    if flags & WRITEABLE == 0 {
+    if flags & NPY_ARRAY_WRITEABLE == 0 {
         return Err(wrong("are read-only"));
     }
-    let row_of = Cells { start, step, width };
+    let row_of = LogitRow { start, step, width };
     for row in 0..rows {
         let mut mask = masks.row(py, row, 0)?;
         // SAFETY: the array is alive, writable and held by the interpreter lock; `row` is within
@@ -169,9 +172,9 @@ pub(crate) fn apply_bitmask(
             let words = mask.words();
             let cells = row_of.moved(stride * row as isize);
             match float {
-                Float::Half => cells.disallow::<u16>(words, 0xFC00),
-                Float::Single => cells.disallow(words, f32::NEG_INFINITY),
-                Float::Double => cells.disallow(words, f64::NEG_INFINITY),
+                FloatType::Half => cells.disallow::<u16>(words, 0xFC00),
+                FloatType::Single => cells.disallow(words, f32::NEG_INFINITY),
+                FloatType::Double => cells.disallow(words, f64::NEG_INFINITY),
             }
         }
     }
@@ -180,27 +183,27 @@ pub(crate) fn apply_bitmask(
 
 /// A row of logits in memory.
 #[derive(Clone, Copy)]
-struct Cells {
+struct LogitRow {
     start: *mut u8,
-    /// From one logit to the next, in bytes.
+    /// Distance from one logit to the next, in bytes.
     step: isize,
     width: usize,
 }
 
-impl Cells {
-    fn moved(self, bytes: isize) -> Cells {
-        Cells { start: self.start.wrapping_offset(bytes), ..self }
+impl LogitRow {
+    fn moved(self, bytes: isize) -> LogitRow {
+        LogitRow { start: self.start.wrapping_offset(bytes), ..self }
     }
 
-    /// Writes `low` where `words` has no bit; logits beyond them belong to no token.
+    /// Writes `low` where `words` has no bit. Logits beyond the bitmask belong to no token.
     ///
     /// # Safety
     ///
-    /// The cells are alive, writable, of type `T`, and nobody else uses them.
+    /// The row is alive, writable, of type `T`, and not in use elsewhere.
     unsafe fn disallow<T: Copy>(self, words: &[u32], low: T) {
         let size = size_of::<T>();
         if self.step == size as isize && self.start.align_offset(align_of::<T>()) == 0 {
-            // SAFETY: the cells are contiguous and aligned.
+            // SAFETY: the row is contiguous and aligned.
             let row = unsafe { std::slice::from_raw_parts_mut(self.start.cast::<T>(), self.width) };
             disallow(row, words, low);
             return;
@@ -218,7 +221,7 @@ impl Cells {
     }
 }
 
-/// Writes `low` where `words` has no bit; cells beyond them belong to no token.
+/// Writes `low` where `words` has no bit. Elements beyond the bitmask belong to no token.
 pub(crate) fn disallow<T: Copy>(row: &mut [T], words: &[u32], low: T) {
     let known = row.len().min(words.len() * 32);
     let (known, beyond) = row.split_at_mut(known);
@@ -227,7 +230,7 @@ pub(crate) fn disallow<T: Copy>(row: &mut [T], words: &[u32], low: T) {
         match word {
             u32::MAX => {}
             0 => cells.fill(low),
-            // Every cell is written: without a branch the compiler takes several at once.
+            // Every element is written: without a branch the compiler vectorizes the loop.
             _ => cells.iter_mut().zip(BITS).for_each(|(cell, bit)| {
                 *cell = if word & bit != 0 { *cell } else { low };
             }),

@@ -1,8 +1,6 @@
-//! Trees of the members of grammars.
+//! `Trees`: parse trees of grammars, ambiguity and counts.
 
-use formalm_grammar::{
-    Kind, Lengths, Limits, Node, Part, Trees as Inner, ambiguity, parse_shaped, tree_counts,
-};
+use formalm_grammar::{Kind, Lengths, Limits, Node, Part, ambiguity, parse_shaped, tree_counts};
 use num_bigint::BigUint;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -11,12 +9,12 @@ use crate::any_machine::AnyMachine;
 use crate::automaton::{Automaton, unit};
 use crate::errors;
 use crate::grammar::GrammarText;
-use crate::interruptible::patient;
+use crate::interruptible::without_gil;
 
-/// A grammar as trees show it.
+/// A grammar in the form that trees show.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Trees {
-    inner: Inner,
+    inner: formalm_grammar::Trees,
 }
 
 #[pymethods]
@@ -24,14 +22,16 @@ impl Trees {
     #[new]
     fn new(py: Python<'_>, text: PyRef<'_, GrammarText>) -> PyResult<Trees> {
         let GrammarText { text, options } = &*text;
-        let made = py.detach(|| Inner::new(parse_shaped(text, options)?, Limits::default()));
+        let made = py.detach(|| {
+            formalm_grammar::Trees::new(parse_shaped(text, options)?, Limits::default())
+        });
         match made {
             Ok(inner) => Ok(Trees { inner }),
             Err(error) => Err(errors::failure(py, &error, Some(text))),
         }
     }
 
-    /// Number of trees, and one of them, children first.
+    /// Returns the number of trees, and one of them, children first.
     fn parse<'py>(
         &self,
         py: Python<'py>,
@@ -42,7 +42,8 @@ impl Trees {
     ) -> PyResult<Option<(Option<BigUint>, Bound<'py, PyList>)>> {
         let machine = automaton.machine();
         let AnyMachine::Grammar(machine) = &*machine else { return Ok(None) };
-        let parsed = patient(py, |poll| self.inner.parse(machine, text, whole, step_limit, poll))?;
+        let parsed =
+            without_gil(py, |poll| self.inner.parse(machine, text, whole, step_limit, poll))?;
         let Some(parsed) = parsed else { return Ok(None) };
         let shaped = self.inner.shaped();
         let branches = PyList::empty(py);
@@ -50,7 +51,7 @@ impl Trees {
             let (name, rule) = match one.part {
                 Part::Rule(rule, alternative) => {
                     let name = &shaped.grammar.rules[rule].name;
-                    // Of a template the name alone, as it is written.
+                    // Only the name of a template, as written.
                     let name = name.split('{').next().unwrap_or(name);
                     let alias = shaped.shown[rule].aliases.get(alternative);
                     let alias = alias.and_then(Option::as_deref);
@@ -67,8 +68,8 @@ impl Trees {
         Ok(Some((parsed.count, branches)))
     }
 
-    /// Rules that derive something in two ways, and where the next lexeme does not say how to go
-    /// on: `(rules, goes_on, next terminals, terminals before)`.
+    /// Returns the rules with two derivations, and where the next lexeme does not decide how to
+    /// continue: `(rules, continues, next terminals, terminals before)`.
     #[expect(clippy::type_complexity, reason = "handed to one place in Python")]
     fn ambiguity(
         &self,
@@ -82,7 +83,7 @@ impl Trees {
         Ok((found.doubled, conflicts.collect()))
     }
 
-    /// Numbers of texts with a tree, by length; `None` is without end.
+    /// Number of inputs with a tree, by length; `None` if unbounded.
     fn counts(
         &self,
         py: Python<'_>,
@@ -91,7 +92,7 @@ impl Trees {
         step_limit: u64,
     ) -> PyResult<Vec<Option<BigUint>>> {
         let lengths = Lengths { most, unit: unit(characters), steps: step_limit };
-        patient(py, |poll| tree_counts(self.inner.shaped(), lengths, poll))
+        without_gil(py, |poll| tree_counts(self.inner.shaped(), lengths, poll))
     }
 
     /// Names of the terminals.
@@ -100,19 +101,19 @@ impl Trees {
         all.iter().map(|one| one.name.clone()).collect()
     }
 
-    /// Shortest texts of the terminals, not empty; none for those without a text.
+    /// Shortest non-empty strings of the terminals; `None` for terminals without one.
     fn terminal_texts(&self, py: Python<'_>) -> PyResult<Vec<Option<Vec<u8>>>> {
         let texts = py.detach(|| self.inner.terminal_texts());
         texts.map_err(|error| errors::failure(py, &error, None))
     }
 
-    /// Terminals that are ignored.
+    /// Ignored terminals.
     fn ignored(&self) -> Vec<usize> {
         self.inner.shaped().grammar.ignored.clone()
     }
 
-    /// Per rule `(name, kind, span, terminals it begins with, whether it may be empty, body)`, the
-    /// start first; a body is nested tuples that begin with what they are.
+    /// Per rule `(name, kind, span, first terminals, nullable, body)`, the start first. A body is
+    /// nested tuples that begin with their kind.
     fn rules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let shaped = self.inner.shaped();
         let begins = py.detach(|| self.inner.beginnings(Limits::default()));
@@ -140,7 +141,7 @@ impl Trees {
     }
 }
 
-/// A right-hand side as nested tuples; they are nested as deeply as is accepted at most.
+/// Converts a right-hand side to nested tuples, nested at most as deeply as the parser accepts.
 fn node<'py>(py: Python<'py>, one: &Node) -> PyResult<Bound<'py, PyTuple>> {
     let all = |list: &[Node]| list.iter().map(|one| node(py, one)).collect::<PyResult<Vec<_>>>();
     match one {

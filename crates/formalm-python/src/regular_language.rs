@@ -1,27 +1,29 @@
-//! Regular languages and their machines.
+//! `Expression`: regular languages, and `Grouping`: the captures of their groups.
 
 use std::sync::Arc;
 
-use formalm_automata::Grouping as Prepared;
 use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{CharSet, Edits, Expression as Language, Limits, Operations};
+use formalm_automata::{CharSet, Edits, Limits, Operations};
 use pyo3::prelude::*;
 
 use crate::any_machine::AnyMachine;
 use crate::automaton::Automaton;
 use crate::errors;
-use crate::interruptible::patient;
+use crate::interruptible::without_gil;
 
 /// A regular language as an immutable expression; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Expression {
-    pub(crate) language: Language,
+    pub(crate) language: formalm_automata::Expression,
 }
 
-/// Characters of a member and of a text, side by side.
+/// Characters of a string in the language aligned with those of a text.
 type Pairs = Vec<(Option<char>, Option<char>)>;
 
-fn made(py: Python<'_>, result: Result<Language, formalm_automata::Error>) -> PyResult<Expression> {
+fn made(
+    py: Python<'_>,
+    result: Result<formalm_automata::Expression, formalm_automata::Error>,
+) -> PyResult<Expression> {
     match result {
         Ok(language) => Ok(Expression { language }),
         Err(error) => Err(errors::failure(py, &error, None)),
@@ -51,14 +53,16 @@ impl Expression {
         };
         let flags = Flags { ignore_case, multi_line, dot_all, ascii, verbose };
         match py.detach(|| parse(pattern, dialect, flags)) {
-            Ok(parsed) => Ok(Expression { language: Language::pattern(parsed) }),
+            Ok(parsed) => {
+                Ok(Expression { language: formalm_automata::Expression::pattern(parsed) })
+            }
             Err(error) => Err(errors::failure(py, &error, Some(pattern))),
         }
     }
 
     #[staticmethod]
     fn texts(texts: Vec<Vec<u8>>) -> Expression {
-        Expression { language: Language::texts(texts) }
+        Expression { language: formalm_automata::Expression::texts(texts) }
     }
 
     #[getter]
@@ -68,15 +72,33 @@ impl Expression {
     }
 
     fn union(&self, py: Python<'_>, other: &Expression) -> PyResult<Expression> {
-        made(py, Language::union(vec![self.language.clone(), other.language.clone()]))
+        made(
+            py,
+            formalm_automata::Expression::union(vec![
+                self.language.clone(),
+                other.language.clone(),
+            ]),
+        )
     }
 
     fn concatenate(&self, py: Python<'_>, other: &Expression) -> PyResult<Expression> {
-        made(py, Language::concat(vec![self.language.clone(), other.language.clone()]))
+        made(
+            py,
+            formalm_automata::Expression::concat(vec![
+                self.language.clone(),
+                other.language.clone(),
+            ]),
+        )
     }
 
     fn intersect(&self, py: Python<'_>, other: &Expression) -> PyResult<Expression> {
-        made(py, Language::intersection(vec![self.language.clone(), other.language.clone()]))
+        made(
+            py,
+            formalm_automata::Expression::intersection(vec![
+                self.language.clone(),
+                other.language.clone(),
+            ]),
+        )
     }
 
     fn subtract(&self, py: Python<'_>, other: &Expression) -> PyResult<Expression> {
@@ -121,7 +143,7 @@ impl Expression {
 
     fn edit_script(&self, py: Python<'_>, text: &str) -> PyResult<Option<Pairs>> {
         let limits = Limits::default();
-        let script = patient(py, |poll| self.language.edit_script(text, limits, poll))?;
+        let script = without_gil(py, |poll| self.language.edit_script(text, limits, poll))?;
         Ok(script.map(|script| script.pairs))
     }
 
@@ -146,13 +168,13 @@ impl Expression {
     }
 }
 
-/// Where the groups of a language are in one of its members, in bytes.
+/// The spans of the groups in a string, in bytes.
 type Spans = Vec<Option<(usize, usize)>>;
 
-/// A language prepared to tell what its groups capture.
+/// A language prepared to locate the captures of its groups.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Grouping {
-    prepared: Prepared,
+    prepared: formalm_automata::Grouping,
 }
 
 #[pymethods]
@@ -164,8 +186,9 @@ impl Grouping {
             return Err(errors::argument(py, "only regular languages have groups", None));
         };
         let machine = Arc::clone(machine);
-        let prepared =
-            py.detach(|| Prepared::new(&expression.language, machine, Limits::default()));
+        let prepared = py.detach(|| {
+            formalm_automata::Grouping::new(&expression.language, machine, Limits::default())
+        });
         match prepared {
             Ok(prepared) => Ok(Grouping { prepared }),
             Err(error) => Err(errors::failure(py, &error, None)),

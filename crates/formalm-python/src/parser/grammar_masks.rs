@@ -1,7 +1,7 @@
-//! Masks of grammars with parsers in their rules.
+//! Masks of grammars with user parsers in their rules.
 //!
-//! Tokens may begin, end and span what a parser reads, so the vocabulary is walked byte by byte;
-//! the parsers read on aside, and what they meet is dropped with the walk.
+//! Tokens may begin, end and span the part that a parser reads, so the vocabulary is walked byte by
+//! byte. The parsers read on scratch copies, which are dropped with the walk.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,22 +12,26 @@ use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::opaque::StateSteps;
+use super::opaque::OpaqueAutomaton;
 
-/// The states of a grammar's machine that asks parsers as keys, for one vocabulary.
+/// The states of a grammar machine that calls parsers, each a mask class of its own, for one
+/// vocabulary.
 #[derive(Debug)]
-pub(crate) struct AskingKeys {
+pub(crate) struct GrammarParserMasks {
     machine: Arc<GrammarAutomaton>,
     vocabulary: Arc<Vocabulary>,
 }
 
-impl AskingKeys {
-    pub(crate) fn new(machine: Arc<GrammarAutomaton>, vocabulary: Arc<Vocabulary>) -> AskingKeys {
-        AskingKeys { machine, vocabulary }
+impl GrammarParserMasks {
+    pub(crate) fn new(
+        machine: Arc<GrammarAutomaton>,
+        vocabulary: Arc<Vocabulary>,
+    ) -> GrammarParserMasks {
+        GrammarParserMasks { machine, vocabulary }
     }
 }
 
-impl Keys for AskingKeys {
+impl Keys for GrammarParserMasks {
     type Machine = GrammarAutomaton;
 
     fn machine(&self) -> &Arc<GrammarAutomaton> {
@@ -44,9 +48,10 @@ impl Keys for AskingKeys {
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         // Parsers are called all the time; the grammar's own work is short.
-        let mask =
-            |state| Python::attach(|_| Walk::new(&self.machine).mask(&self.vocabulary, state));
-        purpose.read(&StateSteps { machine: &*self.machine, mask })
+        let mask = |state| {
+            Python::attach(|_| GrammarWalk::new(&self.machine).mask(&self.vocabulary, state))
+        };
+        purpose.read(&OpaqueAutomaton { machine: &*self.machine, mask })
     }
 
     fn memory_bytes(&self) -> usize {
@@ -54,33 +59,33 @@ impl Keys for AskingKeys {
     }
 }
 
-/// What is behind a byte.
-type Next = Option<Rc<Ways>>;
+/// The configurations after a byte.
+type NextConfigurations = Option<Rc<Ways>>;
 
-/// One walk along the vocabulary.
-struct Walk<'a> {
+/// A walk along the vocabulary.
+struct GrammarWalk<'a> {
     grammar: &'a GrammarAutomaton,
-    /// Machines in place of those of terminals, by number less one.
+    /// Scratch copies of terminal machines; the number of a copy is its index plus one.
     machines: Vec<Arc<dyn Machine>>,
-    /// Where terminals begin, with their machines.
+    /// Start states of terminals, with their machines.
     starts: FxHashMap<u32, (u32, StateId)>,
-    /// What is behind ways in which no parser is.
-    known: FxHashMap<(Rc<Ways>, u8), Next>,
+    /// Successors of configurations without a parser.
+    known: FxHashMap<(Rc<Ways>, u8), NextConfigurations>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(grammar: &'a GrammarAutomaton) -> Walk<'a> {
+impl<'a> GrammarWalk<'a> {
+    fn new(grammar: &'a GrammarAutomaton) -> GrammarWalk<'a> {
         let (starts, known) = (FxHashMap::default(), FxHashMap::default());
-        Walk { grammar, machines: Vec::new(), starts, known }
+        GrammarWalk { grammar, machines: Vec::new(), starts, known }
     }
 
-    /// The tokens that are viable from a state.
+    /// Returns the tokens that are viable from a state.
     fn mask(&mut self, vocabulary: &Vocabulary, state: StateId) -> Result<Vec<u32>, Error> {
         let trie = vocabulary.trie();
         let mut words = vec![0; vocabulary.len().div_ceil(32)];
         let mut start = self.grammar.ways_at(state)?;
         for one in start.within_mut() {
-            self.put_aside(one)?;
+            self.use_scratch_copy(one)?;
         }
         let mut stack = vec![Rc::new(start)];
         let nodes = trie.nodes();
@@ -93,7 +98,7 @@ impl<'a> Walk<'a> {
                 at = here.end();
                 continue;
             };
-            if here.word().is_some() && self.rests(&next) {
+            if here.word().is_some() && self.may_end(&next) {
                 for &id in trie.tokens_at(at) {
                     words[id as usize >> 5] |= 1 << (id & 31);
                 }
@@ -105,20 +110,20 @@ impl<'a> Walk<'a> {
         Ok(words)
     }
 
-    fn after(&mut self, ways: &Rc<Ways>, byte: u8) -> Result<Next, Error> {
+    fn after(&mut self, ways: &Rc<Ways>, byte: u8) -> Result<NextConfigurations, Error> {
         if !ways.within().is_empty() {
-            return self.found(ways, byte);
+            return self.successors(ways, byte);
         }
         let key = (Rc::clone(ways), byte);
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
-        let next = self.found(ways, byte)?;
+        let next = self.successors(ways, byte)?;
         self.known.insert(key, next.clone());
         Ok(next)
     }
 
-    fn found(&mut self, ways: &Ways, byte: u8) -> Result<Next, Error> {
+    fn successors(&mut self, ways: &Ways, byte: u8) -> Result<NextConfigurations, Error> {
         let mut answers = Vec::with_capacity(ways.within().len());
         for one in ways.within() {
             answers.push(match self.machine(one) {
@@ -130,7 +135,7 @@ impl<'a> Walk<'a> {
             return Ok(None);
         };
         for one in next.within_mut() {
-            self.put_aside(one)?;
+            self.use_scratch_copy(one)?;
         }
         Ok(Some(Rc::new(next)))
     }
@@ -142,8 +147,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Puts a machine that is dropped with the walk in place of the terminal's.
-    fn put_aside(&mut self, one: &mut Within) -> Result<(), Error> {
+    /// Replaces the machine of a terminal by a scratch copy that is dropped with the walk.
+    fn use_scratch_copy(&mut self, one: &mut Within) -> Result<(), Error> {
         if one.machine != 0 {
             return Ok(());
         }
@@ -164,8 +169,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Whether a token may end there.
-    fn rests(&self, ways: &Ways) -> bool {
+    /// Returns `true` if a token may end here.
+    fn may_end(&self, ways: &Ways) -> bool {
         let mut begun = ways.within().iter().filter(|one| one.is_begun);
         ways.is_elsewhere()
             || begun.any(|one| self.machine(one).is_some_and(|machine| machine.is_whole(one.state)))

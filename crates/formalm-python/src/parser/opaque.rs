@@ -1,14 +1,14 @@
-//! Machines that are read state by state, with masks found in a way of their own.
+//! Mask automata of machines that are read state by state and bring a mask function of their own.
 
 use formalm_automata::{ByteSet, Error, KeyId, Machine, NoLexemes, Repetition, StateId, Steps};
 
-/// The states of a machine as keys, and how the mask of one is found.
-pub(super) struct StateSteps<'a, M, F> {
+/// The states of a machine as mask classes, and the function that computes a mask.
+pub(super) struct OpaqueAutomaton<'a, M, F> {
     pub(super) machine: &'a M,
     pub(super) mask: F,
 }
 
-impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> Steps for StateSteps<'_, M, F> {
+impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> Steps for OpaqueAutomaton<'_, M, F> {
     type Lexemes = NoLexemes;
 
     fn lexemes(&self) -> Option<&NoLexemes> {

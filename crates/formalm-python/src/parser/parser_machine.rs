@@ -1,7 +1,7 @@
-//! The machine of a parser: states are made by appending to copies of it.
+//! A user's parser as a machine: states are created by appending to copies of the parser.
 //!
-//! The lock is never held while the parser is called, nor while anything of Python is let go of:
-//! parsers may call back, and may take as long as they like.
+//! No lock is held while the parser is called or a Python object is dropped: parsers may call back,
+//! and may take as long as they like.
 
 use std::fmt;
 use std::sync::{Arc, MutexGuard};
@@ -10,29 +10,30 @@ use formalm_automata::{Aside, ByteSet, Error, Lock, Machine, StateId, exact_only
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::python_calls::{Calls, Plan, broken, limit, raised};
-use super::state_table::{Full, Gone, States};
+use super::python_calls::{NextInput, ParserCalls, call_error, contract_error, limit};
+use super::state_table::{Evicted, StateTable, TooManyStates};
 
-/// A lazy machine over texts that a parser did not refuse.
+/// A lazy machine over the inputs that a parser does not reject.
 pub(crate) struct ParserMachine {
-    pub(super) calls: Calls,
+    pub(super) calls: ParserCalls,
     /// Parsers that compare by value, each with its state.
     known: Option<Py<PyDict>>,
-    states: Lock<States>,
-    /// What it was made with, to make it again.
+    states: Lock<StateTable>,
+    /// The arguments to make it again.
     start: Py<PyAny>,
     state_limit: u64,
 }
 
-/// What a parser and what is known of it take, about: an object with a dictionary and a text. Chosen,
-/// not measured; what the user's parser holds is not known.
+/// Approximate size of a parser and its entries, in bytes: an object with a dictionary and a
+/// string. Chosen, not measured; the content of the user's parser is unknown.
 const PARSER_BYTES: usize = 512;
 
-/// What comes of a text behind a parser.
-enum Outcome<'py> {
-    /// As many of its bytes are viable.
+/// The result of reading bytes after a parser.
+enum AppendOutcome<'py> {
+    /// Number of viable bytes.
     Refused(usize),
-    /// It was not appended: it is inside of what must follow, or of a character if that is said.
+    /// Nothing was appended: the input ends inside a string that must follow or, if `true`, inside
+    /// a character.
     Inside(bool),
     Read(Bound<'py, PyAny>),
 }
@@ -46,7 +47,7 @@ impl fmt::Debug for ParserMachine {
 impl ParserMachine {
     pub(super) fn new(
         parser: &Bound<'_, PyAny>,
-        calls: Calls,
+        calls: ParserCalls,
         compares: bool,
         state_limit: u64,
     ) -> Result<ParserMachine, Error> {
@@ -55,13 +56,13 @@ impl ParserMachine {
         let accepting = calls.is_accepting(&start)?;
         let known = if compares {
             let known = PyDict::new(py);
-            known.set_item(&start, 0).map_err(|error| raised(py, error, COMPARING))?;
+            known.set_item(&start, 0).map_err(|error| call_error(py, error, COMPARING))?;
             Some(known.unbind())
         } else {
             None
         };
         let start = start.unbind();
-        let states = Lock::new(States::new(start.clone_ref(py), accepting, state_limit));
+        let states = Lock::new(StateTable::new(start.clone_ref(py), accepting, state_limit));
         Ok(ParserMachine { calls, known, states, start, state_limit })
     }
 
@@ -69,7 +70,7 @@ impl ParserMachine {
         self.known.is_some()
     }
 
-    fn states(&self) -> MutexGuard<'_, States> {
+    fn states(&self) -> MutexGuard<'_, StateTable> {
         self.states.lock()
     }
 
@@ -81,20 +82,20 @@ impl ParserMachine {
         !self.calls.reads_bytes
     }
 
-    /// The state with a parser that a state is behind, and by which bytes.
+    /// Returns the state with a parser from which a state is derived, and the bytes between.
     pub(super) fn tail(&self, state: u32) -> (u32, Vec<u8>) {
         self.states().tail(state)
     }
 
-    /// What is known to be said of what follows a state.
-    pub(super) fn known_plan(&self, state: u32) -> Option<Arc<Plan>> {
+    /// Returns the cached answer about what may follow a state.
+    pub(super) fn cached_plan(&self, state: u32) -> Option<Arc<NextInput>> {
         let states = self.states();
         let (base, _) = states.tail(state);
         states.plan(base)
     }
 
-    /// What the parser of a state says of what follows.
-    pub(super) fn plan(&self, py: Python<'_>, base: u32) -> Result<Arc<Plan>, Error> {
+    /// Returns the parser's answer about what may follow.
+    pub(super) fn plan(&self, py: Python<'_>, base: u32) -> Result<Arc<NextInput>, Error> {
         if let Some(plan) = self.states().plan(base) {
             return Ok(plan);
         }
@@ -103,7 +104,7 @@ impl ParserMachine {
         Ok(plan)
     }
 
-    /// The parser of a state that has one, to be copied.
+    /// Returns the parser of a state that has one, to be copied.
     pub(super) fn parser<'py>(
         &self,
         py: Python<'py>,
@@ -116,12 +117,12 @@ impl ParserMachine {
         }
         let parser = self.calls.copy(&nearest)?;
         self.must_append(&parser, &text, "it had read before")?;
-        let gone = self.states().keep(py, base, parser.as_unbound());
-        self.forget(py, &gone)?;
+        let evicted = self.states().keep(py, base, parser.as_unbound());
+        self.remove_evicted(py, &evicted)?;
         Ok(parser)
     }
 
-    /// Appends what the parser itself has said that it takes.
+    /// Appends bytes that the parser itself has announced.
     pub(super) fn must_append(
         &self,
         parser: &Bound<'_, PyAny>,
@@ -134,23 +135,23 @@ impl ParserMachine {
         let text = String::from_utf8_lossy(text);
         let message = format!("append() of a parser refused {text:?}, which {why}");
         let hint = "whether a text is refused depends on the text alone, not on how it is cut";
-        Err(broken(parser.py(), &message, Some(hint)))
+        Err(contract_error(parser.py(), &message, Some(hint)))
     }
 
-    /// Parsers that are not kept any more need not be found.
-    fn forget(&self, py: Python<'_>, gone: &Gone) -> Result<(), Error> {
+    /// Removes evicted parsers from the lookup table.
+    fn remove_evicted(&self, py: Python<'_>, evicted: &Evicted) -> Result<(), Error> {
         let Some(known) = &self.known else { return Ok(()) };
-        for (parser, _) in gone {
+        for (parser, _) in evicted {
             let known = known.bind(py);
-            let found = known.contains(parser).map_err(|error| raised(py, error, COMPARING))?;
+            let found = known.contains(parser).map_err(|error| call_error(py, error, COMPARING))?;
             if found {
-                known.del_item(parser).map_err(|error| raised(py, error, COMPARING))?;
+                known.del_item(parser).map_err(|error| call_error(py, error, COMPARING))?;
             }
         }
         Ok(())
     }
 
-    /// The state after a text, which may end inside a character if that is said.
+    /// Returns the state after bytes, which may end inside a character if `inside`.
     fn read(&self, state: u32, text: &[u8], inside: bool) -> Result<Result<u32, usize>, Error> {
         if text.is_empty() {
             return Ok(Ok(state));
@@ -179,65 +180,65 @@ impl ParserMachine {
             self.forced(&parser, &plan.strings, &data, inside)?
         };
         match outcome {
-            Outcome::Refused(good) => Ok(Err(good.saturating_sub(before))),
-            Outcome::Inside(is_split) => {
-                let added = self.states().add_inside(state, text, is_split);
+            AppendOutcome::Refused(good) => Ok(Err(good.saturating_sub(before))),
+            AppendOutcome::Inside(ends_inside_character) => {
+                let added = self.states().add_inside(state, text, ends_inside_character);
                 added.map(Ok).map_err(|full| too_many(py, &full))
             }
-            Outcome::Read(parser) => self.add(state, text, &parser).map(Ok),
+            AppendOutcome::Read(parser) => self.add(state, text, &parser).map(Ok),
         }
     }
 
-    /// A text of which one of the strings is the beginning, or the other way round.
+    /// Reads bytes of which one of the strings is a prefix, or the other way round.
     fn forced<'py>(
         &self,
         parser: &Bound<'py, PyAny>,
         strings: &[Box<[u8]>],
         data: &[u8],
         inside: bool,
-    ) -> Result<Outcome<'py>, Error> {
+    ) -> Result<AppendOutcome<'py>, Error> {
         if let Some(string) = strings.iter().find(|string| data.starts_with(string)) {
             let parser = self.calls.copy(parser)?;
             self.must_append(&parser, string, "next_strings() had listed")?;
             let rest = &data[string.len()..];
             if rest.is_empty() {
-                return Ok(Outcome::Read(parser));
+                return Ok(AppendOutcome::Read(parser));
             }
             return Ok(match self.free(&parser, rest, inside)? {
-                Outcome::Refused(good) => Outcome::Refused(string.len() + good),
+                AppendOutcome::Refused(good) => AppendOutcome::Refused(string.len() + good),
                 other => other,
             });
         }
         let common = |string: &[u8]| string.iter().zip(data).take_while(|(a, b)| a == b).count();
         let good = strings.iter().map(|string| common(string)).max().unwrap_or_default();
         let whole = self.whole(&data[..good]);
-        let is_split = whole < good;
-        Ok(match good == data.len() && (inside || !is_split) {
-            true => Outcome::Inside(is_split),
-            false => Outcome::Refused(whole),
+        let ends_inside_character = whole < good;
+        Ok(match good == data.len() && (inside || !ends_inside_character) {
+            true => AppendOutcome::Inside(ends_inside_character),
+            false => AppendOutcome::Refused(whole),
         })
     }
 
-    /// A text that may be any.
+    /// Reads unconstrained bytes.
     fn free<'py>(
         &self,
         parser: &Bound<'py, PyAny>,
         data: &[u8],
         inside: bool,
-    ) -> Result<Outcome<'py>, Error> {
+    ) -> Result<AppendOutcome<'py>, Error> {
         let whole = self.whole(data);
         if whole == data.len() {
             let parser = self.calls.copy(parser)?;
             if self.calls.append(&parser, data)? {
-                return Ok(Outcome::Read(parser));
+                return Ok(AppendOutcome::Read(parser));
             }
         } else if inside && whole == 0 && is_begun(data) {
-            return Ok(Outcome::Inside(true));
+            return Ok(AppendOutcome::Inside(true));
         }
-        self.viable_length(parser, &data[..whole]).map(Outcome::Refused)
+        self.viable_length(parser, &data[..whole]).map(AppendOutcome::Refused)
     }
 
-    /// How many bytes of a text are whole characters, if that matters.
+    /// Returns the length of the whole characters of the input, unless the parser reads bytes.
     fn whole(&self, data: &[u8]) -> usize {
         if self.calls.reads_bytes {
             return data.len();
@@ -245,7 +246,7 @@ impl ParserMachine {
         std::str::from_utf8(data).map_or_else(|error| error.valid_up_to(), str::len)
     }
 
-    /// How many bytes of a text are not refused, one after the other.
+    /// Returns the number of bytes that are accepted one character after the other.
     fn viable_length(&self, parser: &Bound<'_, PyAny>, data: &[u8]) -> Result<usize, Error> {
         let parser = self.calls.copy(parser)?;
         let mut good = 0;
@@ -262,34 +263,34 @@ impl ParserMachine {
     fn add(&self, state: u32, text: &[u8], parser: &Bound<'_, PyAny>) -> Result<u32, Error> {
         let py = parser.py();
         let accepting = self.calls.is_accepting(parser)?;
-        let comparing = |error| raised(py, error, COMPARING);
+        let comparing = |error| call_error(py, error, COMPARING);
         if let Some(known) = &self.known
             && let Some(number) = known.bind(py).get_item(parser).map_err(comparing)?
         {
             let number = number.extract().map_err(comparing)?;
-            let joined = self.states().join(state, text, number);
-            return joined.map(|()| number).map_err(|full| too_many(py, &full));
+            let merged = self.states().join(state, text, number);
+            return merged.map(|()| number).map_err(|full| too_many(py, &full));
         }
         let added = self.states().add(state, text, accepting, parser);
-        let (number, is_new, gone) = added.map_err(|full| too_many(py, &full))?;
+        let (number, is_new, evicted) = added.map_err(|full| too_many(py, &full))?;
         if let (Some(known), true) = (&self.known, is_new) {
             known.bind(py).set_item(parser, number).map_err(comparing)?;
         }
-        self.forget(py, &gone)?;
+        self.remove_evicted(py, &evicted)?;
         Ok(number)
     }
 }
 
-/// What messages call the comparison of parsers.
+/// Name of the comparison of parsers in messages.
 pub(super) const COMPARING: &str = "__eq__() or __hash__()";
 
-/// Whether bytes are the beginning of a character.
+/// Returns `true` if the bytes are the beginning of a character.
 fn is_begun(data: &[u8]) -> bool {
     std::str::from_utf8(data)
         .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
 }
 
-/// Bytes of a character, by the first of them.
+/// Returns the length of a character, in bytes, by its first byte.
 pub(super) fn width(first: u8) -> usize {
     match first {
         0..0xC0 => 1,
@@ -299,7 +300,7 @@ pub(super) fn width(first: u8) -> usize {
     }
 }
 
-fn too_many(py: Python<'_>, full: &Full) -> Error {
+fn too_many(py: Python<'_>, full: &TooManyStates) -> Error {
     let hint = "give the parser __eq__ and __hash__ by its state, so that equal states are one, or \
                 pass a larger state_limit";
     limit(py, "states", full.0, full.1, hint)
@@ -341,7 +342,7 @@ impl Machine for ParserMachine {
     }
 
     fn is_whole(&self, state: StateId) -> bool {
-        !self.states().is_split(state.number())
+        !self.states().ends_inside_character(state.number())
     }
 
     fn aside(&self, state: StateId) -> Result<Option<Aside>, Error> {
@@ -352,7 +353,11 @@ impl Machine for ParserMachine {
             let aside =
                 ParserMachine::new(&parser, calls, self.compares(), u64::from(u32::MAX >> 4))?;
             let Ok(state) = aside.read(0, &tail, true)? else {
-                return Err(broken(py, "next_strings() of a parser differs in a copy()", None));
+                return Err(contract_error(
+                    py,
+                    "next_strings() of a parser differs in a copy()",
+                    None,
+                ));
             };
             Ok(Some((Arc::new(aside) as Arc<dyn Machine>, StateId::from_number(state))))
         })

@@ -1,4 +1,4 @@
-//! Masks of a parser: forced strings, then groups, then a walk of what is left.
+//! Masks of a user's parser: forced strings, then groups, then a walk of the remaining tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,33 +8,33 @@ use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::opaque::StateSteps;
+use super::opaque::OpaqueAutomaton;
 use super::parser_machine::ParserMachine;
-use super::python_calls::{Plan, broken};
-use super::token_groups::Groups;
-use super::trie_walk::Walk;
+use super::python_calls::{NextInput, contract_error};
+use super::token_groups::TokenGroups;
+use super::trie_walk::ParserWalk;
 
-/// The states of a parser's machine as keys, for one vocabulary.
-pub(crate) struct ParserKeys {
+/// The states of a parser machine, each a mask class of its own, for one vocabulary.
+pub(crate) struct ParserMasks {
     machine: Arc<ParserMachine>,
     vocabulary: Arc<Vocabulary>,
-    groups: Groups,
+    groups: TokenGroups,
 }
 
-impl fmt::Debug for ParserKeys {
+impl fmt::Debug for ParserMasks {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("ParserKeys").finish_non_exhaustive()
     }
 }
 
-impl ParserKeys {
+impl ParserMasks {
     pub(crate) fn new(
         py: Python<'_>,
         machine: Arc<ParserMachine>,
         vocabulary: Arc<Vocabulary>,
         groups: Py<PyDict>,
-    ) -> ParserKeys {
-        ParserKeys { machine, vocabulary, groups: Groups::new(py, groups) }
+    ) -> ParserMasks {
+        ParserMasks { machine, vocabulary, groups: TokenGroups::new(py, groups) }
     }
 
     fn mask(&self, py: Python<'_>, state: u32) -> Result<Vec<u32>, Error> {
@@ -47,28 +47,29 @@ impl ParserKeys {
             return Ok(words);
         }
         if !tail.is_empty() {
-            // No token ends inside a character, so no text of tokens comes here.
+            // No token ends inside a character, so no token sequence leads here.
             return Ok(words);
         }
         let calls = &self.machine.calls;
-        let mix = match plan.has_groups() {
-            true => Some(self.groups.mix(py, &plan, &self.vocabulary, calls.reads_bytes)?),
+        let group_mask = match plan.has_groups() {
+            true => Some(self.groups.group_mask(py, &plan, &self.vocabulary, calls.reads_bytes)?),
             false => None,
         };
-        if let Some(mix) = &mix {
-            words.copy_from_slice(&mix.allowed);
+        if let Some(group_mask) = &group_mask {
+            words.copy_from_slice(&group_mask.allowed);
         }
         let trie = self.vocabulary.trie();
-        let mut walk = Walk { calls, trie, mix: mix.as_deref(), words: &mut words };
+        let mut walk =
+            ParserWalk { calls, trie, group_mask: group_mask.as_deref(), words: &mut words };
         walk.below(None, &parser, self.machine.compares())?;
         Ok(words)
     }
 
-    /// Tokens along the strings one of which must follow, and beyond their ends.
+    /// Sets the tokens along the strings of which one must follow, and beyond their ends.
     fn forced(
         &self,
         parser: &Bound<'_, PyAny>,
-        plan: &Plan,
+        plan: &NextInput,
         tail: &[u8],
         words: &mut [u32],
     ) -> Result<(), Error> {
@@ -93,16 +94,16 @@ impl ParserKeys {
             {
                 let parser = calls.copy(parser)?;
                 self.machine.must_append(&parser, string, "next_strings() had listed")?;
-                let mut walk = Walk { calls, trie, mix: None, words };
+                let mut walk = ParserWalk { calls, trie, group_mask: None, words };
                 walk.below(Some(node), &parser, self.machine.compares())?;
             }
         }
         Ok(())
     }
 
-    /// What groups say of a token: nothing, allowed or forbidden.
+    /// Returns the verdict of the groups about a token, or `None` if it must be read.
     fn verdict(&self, state: u32, token_id: u32) -> Result<Option<bool>, Error> {
-        let known = self.machine.known_plan(state);
+        let known = self.machine.cached_plan(state);
         if known.is_some_and(|plan| !plan.has_groups()) {
             return Ok(None);
         }
@@ -113,13 +114,13 @@ impl ParserKeys {
                 return Ok(None);
             }
             let reads_bytes = self.machine.calls.reads_bytes;
-            let mix = self.groups.mix(py, &plan, &self.vocabulary, reads_bytes)?;
-            Ok((!mix.is_open(token_id)).then(|| mix.is_allowed(token_id)))
+            let group_mask = self.groups.group_mask(py, &plan, &self.vocabulary, reads_bytes)?;
+            Ok((!group_mask.must_read(token_id)).then(|| group_mask.is_allowed(token_id)))
         })
     }
 }
 
-impl Keys for ParserKeys {
+impl Keys for ParserMasks {
     type Machine = ParserMachine;
 
     fn machine(&self) -> &Arc<ParserMachine> {
@@ -155,14 +156,14 @@ impl Keys for ParserKeys {
                 "append() of a parser refused {text:?}, a token of one of its allowed_groups()"
             );
             let hint = "an allowed group has only tokens that append() does not refuse";
-            return Err(Python::attach(|py| broken(py, &message, Some(hint))));
+            return Err(Python::attach(|py| contract_error(py, &message, Some(hint))));
         }
         Ok(read)
     }
 
     fn read<P: Purpose>(&self, purpose: P) -> P::Result {
         let mask = |state: StateId| Python::attach(|py| self.mask(py, state.number()));
-        purpose.read(&StateSteps { machine: &*self.machine, mask })
+        purpose.read(&OpaqueAutomaton { machine: &*self.machine, mask })
     }
 
     fn memory_bytes(&self) -> usize {

@@ -1,9 +1,9 @@
-//! States of a parser's machine: places of texts, some of which have a parser.
+//! The states of a parser machine: nodes of a trie of inputs, some of which own a parser.
 //!
-//! Texts that were read are one tree of bytes, so that a text has one state however it was cut. A
-//! state either has a parser of its own or is some bytes further than one that has (inside a
-//! string that must follow, or inside a character). Parsers are let go of when there are many, and
-//! made again from the nearest one before.
+//! Inputs that were read form one trie of bytes, so that an input has one state however it was
+//! split. A state either owns a parser or lies some bytes after one that does, inside a string that
+//! must follow or inside a character. If there are many parsers, some are evicted and rebuilt from
+//! the nearest ancestor.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,72 +11,72 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::python_calls::Plan;
+use super::python_calls::NextInput;
 
-/// Parsers kept; others are made again.
-const KEPT: usize = 8192;
-/// Bytes of texts for each state that is allowed.
+/// Maximum number of parsers kept; others are rebuilt. Chosen, not measured.
+const MAX_PARSERS: usize = 8192;
+/// Maximum number of trie nodes per allowed state. Chosen, not measured.
 const NODES_PER_STATE: u64 = 8;
 
-const NONE: u32 = u32::MAX;
+const NO_STATE: u32 = u32::MAX;
 
 #[derive(Debug)]
-struct Node {
+struct InputNode {
     parent: u32,
     byte: u8,
-    /// The state that the text leads to, which an equal text may have had before.
+    /// The state of the input, which an equal input may have had before.
     state: u32,
 }
 
 /// One state.
 #[derive(Debug)]
-struct State {
+struct ParserState {
     node: u32,
-    /// The state with the parser that this one is behind; itself if it has one.
+    /// The state with the parser that this one is derived from; itself if it owns one.
     base: u32,
     accepting: bool,
-    /// Whether the text ends inside a character.
-    is_split: bool,
+    /// `true` if the input ends inside a character.
+    ends_inside_character: bool,
     parser: Option<Py<PyAny>>,
-    plan: Option<Arc<Plan>>,
+    plan: Option<Arc<NextInput>>,
     used: bool,
 }
 
-/// All texts and states.
+/// All inputs and states.
 #[derive(Debug)]
-pub(super) struct States {
-    nodes: Vec<Node>,
+pub(super) struct StateTable {
+    nodes: Vec<InputNode>,
     children: FxHashMap<(u32, u8), u32>,
-    states: Vec<State>,
+    states: Vec<ParserState>,
     kept: VecDeque<u32>,
     limit: u64,
 }
 
-/// More states or bytes than are allowed: how many, and the limit.
-pub(super) struct Full(pub(super) u64, pub(super) u64);
+/// Too many states or bytes: the number, and the limit.
+pub(super) struct TooManyStates(pub(super) u64, pub(super) u64);
 
-/// A parser that is not kept: the nearest one before, and the text between.
+/// The nearest ancestor with a parser, and the bytes between.
 pub(super) type Nearest = (Py<PyAny>, Vec<u8>);
 
-/// What is not kept any more. It is dropped by whoever gets it, and not under the lock: a parser's
-/// own code may run then.
-pub(super) type Gone = Vec<(Py<PyAny>, Option<Arc<Plan>>)>;
+/// Evicted objects. The receiver drops them outside of the lock, because that may run code of the
+/// parser.
+pub(super) type Evicted = Vec<(Py<PyAny>, Option<Arc<NextInput>>)>;
 
-impl States {
-    pub(super) fn new(start: Py<PyAny>, accepting: bool, limit: u64) -> States {
-        let root = Node { parent: NONE, byte: 0, state: 0 };
-        let first = State {
+impl StateTable {
+    pub(super) fn new(start: Py<PyAny>, accepting: bool, limit: u64) -> StateTable {
+        let root = InputNode { parent: NO_STATE, byte: 0, state: 0 };
+        let first = ParserState {
             node: 0,
             base: 0,
             accepting,
-            is_split: false,
+            ends_inside_character: false,
             parser: Some(start),
             plan: None,
             used: true,
         };
         let (nodes, states) = (vec![root], vec![first]);
         let (children, kept) = (FxHashMap::default(), VecDeque::new());
-        States { nodes, children, states, kept, limit }
+        StateTable { nodes, children, states, kept, limit }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -87,28 +87,30 @@ impl States {
         self.states[state as usize].accepting
     }
 
-    /// Whether a state is inside a character.
-    pub(super) fn is_split(&self, state: u32) -> bool {
-        self.states[state as usize].is_split
+    /// Returns `true` if a state is inside a character.
+    pub(super) fn ends_inside_character(&self, state: u32) -> bool {
+        self.states[state as usize].ends_inside_character
     }
 
-    /// The state after a text that was read before; states inside a character only if asked for.
+    /// Returns the state after bytes that were read before; states inside a character only if
+    /// `inside`.
     pub(super) fn find(&self, state: u32, text: &[u8], inside: bool) -> Option<u32> {
         let mut node = self.states[state as usize].node;
         for &byte in text {
             node = *self.children.get(&(node, byte))?;
         }
         let found = self.nodes[node as usize].state;
-        (found != NONE && (inside || !self.states[found as usize].is_split)).then_some(found)
+        (found != NO_STATE && (inside || !self.states[found as usize].ends_inside_character))
+            .then_some(found)
     }
 
-    /// The state with a parser that a state is behind, and by which bytes.
+    /// Returns the state with a parser from which a state is derived, and the bytes between.
     pub(super) fn tail(&self, state: u32) -> (u32, Vec<u8>) {
-        let State { node, base, .. } = self.states[state as usize];
+        let ParserState { node, base, .. } = self.states[state as usize];
         (base, self.text(self.states[base as usize].node, node))
     }
 
-    /// The bytes from a node to one below it.
+    /// Returns the bytes from a node to a descendant.
     fn text(&self, from: u32, mut to: u32) -> Vec<u8> {
         let mut text = Vec::new();
         while to != from {
@@ -120,13 +122,13 @@ impl States {
         text
     }
 
-    /// The parser of a state that has one, with no text if it is kept.
+    /// Returns the nearest ancestor with a parser; no bytes if the state's own parser is kept.
     pub(super) fn nearest(&mut self, py: Python<'_>, base: u32) -> Nearest {
         let own = self.states[base as usize].node;
         let mut node = own;
         loop {
-            let Node { parent, state, .. } = self.nodes[node as usize];
-            let known = if state == NONE { None } else { self.states.get_mut(state as usize) };
+            let InputNode { parent, state, .. } = self.nodes[node as usize];
+            let known = if state == NO_STATE { None } else { self.states.get_mut(state as usize) };
             if let Some(known) = known
                 && let Some(parser) = &known.parser
             {
@@ -134,60 +136,65 @@ impl States {
                 known.used = true;
                 return (parser, self.text(node, own));
             }
-            // The first state keeps its parser, so this ends there.
+            // The first state keeps its parser, so the loop ends there.
             node = parent;
         }
     }
 
-    /// Keeps a parser that was made again.
-    pub(super) fn keep(&mut self, py: Python<'_>, base: u32, parser: &Py<PyAny>) -> Gone {
+    /// Stores a rebuilt parser.
+    pub(super) fn keep(&mut self, py: Python<'_>, base: u32, parser: &Py<PyAny>) -> Evicted {
         let state = &mut self.states[base as usize];
         if state.parser.is_some() {
             return Vec::new();
         }
         state.parser = Some(parser.clone_ref(py));
         self.kept.push_back(base);
-        self.let_go()
+        self.evict()
     }
 
-    pub(super) fn plan(&self, base: u32) -> Option<Arc<Plan>> {
+    pub(super) fn plan(&self, base: u32) -> Option<Arc<NextInput>> {
         self.states[base as usize].plan.clone()
     }
 
-    pub(super) fn set_plan(&mut self, base: u32, plan: &Arc<Plan>) {
+    pub(super) fn set_plan(&mut self, base: u32, plan: &Arc<NextInput>) {
         let state = &mut self.states[base as usize];
         if state.parser.is_some() && state.plan.is_none() {
             state.plan = Some(Arc::clone(plan));
         }
     }
 
-    /// A text leads to a state that there is.
-    pub(super) fn join(&mut self, state: u32, text: &[u8], known: u32) -> Result<(), Full> {
+    /// Maps an input to an existing state.
+    pub(super) fn join(
+        &mut self,
+        state: u32,
+        text: &[u8],
+        known: u32,
+    ) -> Result<(), TooManyStates> {
         let node = self.path(state, text)?;
         self.nodes[node as usize].state = known;
         Ok(())
     }
 
-    /// The state of a text behind another one, without a parser of its own.
+    /// Adds the state of an input without a parser of its own.
     pub(super) fn add_inside(
         &mut self,
         state: u32,
         text: &[u8],
-        is_split: bool,
-    ) -> Result<u32, Full> {
+        ends_inside_character: bool,
+    ) -> Result<u32, TooManyStates> {
         let base = self.states[state as usize].base;
         let node = self.path(state, text)?;
-        self.push(node, |_| (base, false, is_split, None))
+        self.push(node, |_| (base, false, ends_inside_character, None))
     }
 
-    /// The state of a text with its parser; whether it is new, and what is not kept any more.
+    /// Adds the state of an input with its parser. Returns whether it is new, and evicted objects.
     pub(super) fn add(
         &mut self,
         state: u32,
         text: &[u8],
         accepting: bool,
         parser: &Bound<'_, PyAny>,
-    ) -> Result<(u32, bool, Gone), Full> {
+    ) -> Result<(u32, bool, Evicted), TooManyStates> {
         let node = self.path(state, text)?;
         let count = self.states.len();
         let own = || Some(parser.clone().unbind());
@@ -196,68 +203,76 @@ impl States {
             return Ok((number, false, Vec::new()));
         }
         self.kept.push_back(number);
-        Ok((number, true, self.let_go()))
+        Ok((number, true, self.evict()))
     }
 
     fn push(
         &mut self,
         node: u32,
         make: impl FnOnce(u32) -> (u32, bool, bool, Option<Py<PyAny>>),
-    ) -> Result<u32, Full> {
+    ) -> Result<u32, TooManyStates> {
         let known = self.nodes[node as usize].state;
-        if known != NONE {
+        if known != NO_STATE {
             return Ok(known);
         }
         let number = self.states.len() as u32;
         if u64::from(number) >= self.limit {
-            return Err(Full(u64::from(number) + 1, self.limit));
+            return Err(TooManyStates(u64::from(number) + 1, self.limit));
         }
-        let (base, accepting, is_split, parser) = make(number);
+        let (base, accepting, ends_inside_character, parser) = make(number);
         let used = parser.is_some();
-        self.states.push(State { node, base, accepting, is_split, parser, plan: None, used });
+        self.states.push(ParserState {
+            node,
+            base,
+            accepting,
+            ends_inside_character,
+            parser,
+            plan: None,
+            used,
+        });
         self.nodes[node as usize].state = number;
         Ok(number)
     }
 
-    /// The node of a text.
-    fn path(&mut self, state: u32, text: &[u8]) -> Result<u32, Full> {
+    /// Returns the node of an input.
+    fn path(&mut self, state: u32, text: &[u8]) -> Result<u32, TooManyStates> {
         let most = self.limit.saturating_mul(NODES_PER_STATE).clamp(1 << 12, 1 << 30);
         let needed = (self.nodes.len() + text.len()) as u64;
         if needed > most {
-            return Err(Full(self.limit + 1, self.limit));
+            return Err(TooManyStates(self.limit + 1, self.limit));
         }
         let mut node = self.states[state as usize].node;
         for &byte in text {
             let next = self.nodes.len() as u32;
             let child = *self.children.entry((node, byte)).or_insert(next);
             if child == next {
-                self.nodes.push(Node { parent: node, byte, state: NONE });
+                self.nodes.push(InputNode { parent: node, byte, state: NO_STATE });
             }
             node = child;
         }
         Ok(node)
     }
 
-    /// Lets go of parsers beyond those that are kept, of those first that were not asked for.
-    fn let_go(&mut self) -> Gone {
-        let mut gone = Vec::new();
-        while self.kept.len() > KEPT {
+    /// Evicts parsers beyond the limit, unused ones first.
+    fn evict(&mut self) -> Evicted {
+        let mut evicted = Vec::new();
+        while self.kept.len() > MAX_PARSERS {
             let Some(oldest) = self.kept.pop_front() else { break };
             let state = &mut self.states[oldest as usize];
             if std::mem::take(&mut state.used) {
                 self.kept.push_back(oldest);
             } else if let Some(parser) = state.parser.take() {
-                gone.push((parser, state.plan.take()));
+                evicted.push((parser, state.plan.take()));
             }
         }
-        gone
+        evicted
     }
 
-    /// Memory in use, in bytes, with so many for each parser that is kept.
+    /// Returns the memory in use, in bytes, counting `parser_bytes` per kept parser.
     pub(super) fn memory_bytes(&self, parser_bytes: usize) -> usize {
-        self.nodes.capacity() * size_of::<Node>()
+        self.nodes.capacity() * size_of::<InputNode>()
             + self.children.capacity() * 8 / 7 * 13
-            + self.states.capacity() * size_of::<State>()
+            + self.states.capacity() * size_of::<ParserState>()
             + self.kept.len() * parser_bytes
     }
 }

@@ -1,4 +1,4 @@
-//! Groups of tokens that a parser allows or forbids without reading them.
+//! Token groups: sets of tokens that a parser allows or forbids without reading them.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -8,33 +8,34 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 use rustc_hash::FxHashMap;
 
-use super::python_calls::{Plan, broken, limit, raised};
+use super::python_calls::{NextInput, call_error, contract_error, limit};
 
-/// Groups of one constraint, and groups kept for all constraints of a vocabulary.
-const GROUPS: usize = 256;
-/// Combinations of groups kept; when there are more they are made anew.
-const MIXES: usize = 64;
+/// Maximum number of groups of one constraint, and of groups cached for all constraints of a
+/// vocabulary.
+const MAX_GROUPS: usize = 256;
+/// Maximum number of cached combinations of groups. Chosen, not measured.
+const MAX_GROUP_MASKS: usize = 64;
 
 type MaskWords = Arc<[u32]>;
 
-/// What groups make of the tokens together.
+/// The combined effect of groups on all tokens.
 #[derive(Debug)]
-pub(super) struct Mix {
+pub(super) struct GroupMask {
     /// Tokens of an allowed group and of no forbidden one.
     pub(super) allowed: MaskWords,
     /// Tokens of no group.
     rest: MaskWords,
-    /// Per place in the trie's order, how many tokens before it are of no group.
+    /// Per position in the trie's order, the number of tokens of no group before it.
     before: Vec<u32>,
 }
 
-impl Mix {
+impl GroupMask {
     fn new(
         allowed: &[MaskWords],
         forbidden: &[MaskWords],
         tokens: &MaskWords,
         vocabulary: &Vocabulary,
-    ) -> Mix {
+    ) -> GroupMask {
         let mut within = vec![0; tokens.len()];
         let mut rest = tokens.to_vec();
         for group in allowed {
@@ -57,11 +58,11 @@ impl Mix {
             count += u32::from(contains(&rest, id));
         }
         before.push(count);
-        Mix { allowed: within.into(), rest: rest.into(), before }
+        GroupMask { allowed: within.into(), rest: rest.into(), before }
     }
 
-    /// Whether a token has to be read to know.
-    pub(super) fn is_open(&self, token_id: u32) -> bool {
+    /// Returns `true` if a token must be read.
+    pub(super) fn must_read(&self, token_id: u32) -> bool {
         contains(&self.rest, token_id)
     }
 
@@ -69,8 +70,8 @@ impl Mix {
         contains(&self.allowed, token_id)
     }
 
-    /// Whether some of the tokens between two places of the trie's order have to be read.
-    pub(super) fn is_open_between(&self, from: u32, to: u32) -> bool {
+    /// Returns `true` if some token between two positions of the trie's order must be read.
+    pub(super) fn must_read_between(&self, from: u32, to: u32) -> bool {
         self.before[to as usize] > self.before[from as usize]
     }
 
@@ -85,23 +86,27 @@ fn contains(words: &[u32], token_id: u32) -> bool {
 
 /// The groups of one constraint.
 #[derive(Debug)]
-pub(super) struct Groups {
-    /// From a group to its number.
+pub(super) struct TokenGroups {
+    /// Number of each group.
     numbers: Py<PyDict>,
-    /// From a group to its bitmask as bytes; all constraints of a vocabulary share it.
+    /// Bitmask of each group, as bytes; shared by all constraints of a vocabulary.
     shared: Py<PyDict>,
-    found: Lock<Found>,
+    found: Lock<GroupTables>,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct GroupTables {
     sets: Vec<MaskWords>,
-    mixes: FxHashMap<(Vec<u32>, Vec<u32>), Arc<Mix>>,
+    masks: FxHashMap<(Vec<u32>, Vec<u32>), Arc<GroupMask>>,
 }
 
-impl Groups {
-    pub(super) fn new(py: Python<'_>, shared: Py<PyDict>) -> Groups {
-        Groups { numbers: PyDict::new(py).unbind(), shared, found: Lock::new(Found::default()) }
+impl TokenGroups {
+    pub(super) fn new(py: Python<'_>, shared: Py<PyDict>) -> TokenGroups {
+        TokenGroups {
+            numbers: PyDict::new(py).unbind(),
+            shared,
+            found: Lock::new(GroupTables::default()),
+        }
     }
 
     /// See [`formalm_automata::Keys::is_abandoned`].
@@ -109,25 +114,25 @@ impl Groups {
         self.found.is_abandoned()
     }
 
-    fn found(&self) -> MutexGuard<'_, Found> {
+    fn found(&self) -> MutexGuard<'_, GroupTables> {
         self.found.lock()
     }
 
-    /// What the groups that a parser lists make of the tokens.
-    pub(super) fn mix(
+    /// Returns the combined effect of the groups that a parser lists.
+    pub(super) fn group_mask(
         &self,
         py: Python<'_>,
-        plan: &Plan,
+        plan: &NextInput,
         vocabulary: &Vocabulary,
         reads_bytes: bool,
-    ) -> Result<Arc<Mix>, Error> {
+    ) -> Result<Arc<GroupMask>, Error> {
         let numbers = |groups: &[Py<PyAny>]| -> Result<Vec<u32>, Error> {
             let number = |group: &Py<PyAny>| self.number(group.bind(py), vocabulary);
             groups.iter().map(number).collect()
         };
         let key = (numbers(&plan.allowed)?, numbers(&plan.forbidden)?);
-        if let Some(mix) = self.found().mixes.get(&key) {
-            return Ok(Arc::clone(mix));
+        if let Some(group_mask) = self.found().masks.get(&key) {
+            return Ok(Arc::clone(group_mask));
         }
         let set = |numbers: &[u32]| -> Vec<MaskWords> {
             let found = self.found();
@@ -136,27 +141,27 @@ impl Groups {
         let tokens = set_of(vocabulary, |bytes| {
             Ok::<_, Error>(reads_bytes || std::str::from_utf8(bytes).is_ok())
         })?;
-        let mix = Arc::new(Mix::new(&set(&key.0), &set(&key.1), &tokens, vocabulary));
+        let group_mask = Arc::new(GroupMask::new(&set(&key.0), &set(&key.1), &tokens, vocabulary));
         let mut found = self.found();
-        if found.mixes.len() >= MIXES {
-            found.mixes.clear();
+        if found.masks.len() >= MAX_GROUP_MASKS {
+            found.masks.clear();
         }
-        found.mixes.insert(key, Arc::clone(&mix));
-        Ok(mix)
+        found.masks.insert(key, Arc::clone(&group_mask));
+        Ok(group_mask)
     }
 
-    /// The number of a group, whose tokens are found when it is first met.
+    /// Returns the number of a group; computes its tokens on first use.
     fn number(&self, group: &Bound<'_, PyAny>, vocabulary: &Vocabulary) -> Result<u32, Error> {
         let py = group.py();
-        let failed = |error| raised(py, error, "a token group");
+        let failed = |error| call_error(py, error, "a token group");
         let numbers = self.numbers.bind(py);
         if let Some(number) = numbers.get_item(group).map_err(failed)? {
             return number.extract().map_err(failed);
         }
         let count = self.found().sets.len();
-        if count >= GROUPS {
+        if count >= MAX_GROUPS {
             let hint = "make groups once and not in each call, so that they are found again";
-            return Err(limit(py, "token groups", count as u64 + 1, GROUPS as u64, hint));
+            return Err(limit(py, "token groups", count as u64 + 1, MAX_GROUPS as u64, hint));
         }
         let shared = self.shared.bind(py);
         let known = shared.get_item(group).map_err(failed)?;
@@ -164,7 +169,7 @@ impl Groups {
             Some(words) => from_bytes(words.as_bytes()),
             None => {
                 let set = tokens_of(group, vocabulary)?;
-                if shared.len() >= GROUPS {
+                if shared.len() >= MAX_GROUPS {
                     shared.clear();
                 }
                 let data: Vec<u8> = set.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -184,7 +189,7 @@ impl Groups {
     pub(super) fn memory_bytes(&self) -> usize {
         let found = self.found();
         let sets: usize = found.sets.iter().map(|set| 4 * set.len()).sum();
-        sets + found.mixes.values().map(|mix| mix.memory_bytes()).sum::<usize>()
+        sets + found.masks.values().map(|group_mask| group_mask.memory_bytes()).sum::<usize>()
     }
 }
 
@@ -193,7 +198,7 @@ fn from_bytes(data: &[u8]) -> MaskWords {
     words.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
 
-/// The tokens of which something holds, as a bitmask.
+/// Returns the bitmask of the tokens with a property.
 fn set_of<E>(
     vocabulary: &Vocabulary,
     mut holds: impl FnMut(&[u8]) -> Result<bool, E>,
@@ -209,10 +214,10 @@ fn set_of<E>(
     Ok(words.into())
 }
 
-/// The tokens of a group: a language, or a function of the token's text.
+/// Returns the tokens of a group: a language, or a function of the token's text.
 fn tokens_of(group: &Bound<'_, PyAny>, vocabulary: &Vocabulary) -> Result<MaskWords, Error> {
     let py = group.py();
-    let failed = |error| raised(py, error, "a token group");
+    let failed = |error| call_error(py, error, "a token group");
     let class = py.import("formalm.languages").and_then(|room| room.getattr("Language"));
     let class = class.map_err(failed)?;
     if group.is_instance(&class).map_err(failed)? {
@@ -224,7 +229,7 @@ fn tokens_of(group: &Bound<'_, PyAny>, vocabulary: &Vocabulary) -> Result<MaskWo
     }
     if !group.is_callable() {
         let message = "a token group is a language or a function of a token's text";
-        return Err(broken(py, message, Some("such as str.isalpha")));
+        return Err(contract_error(py, message, Some("such as str.isalpha")));
     }
     set_of(vocabulary, |bytes| {
         let Ok(text) = std::str::from_utf8(bytes) else { return Ok(false) };
@@ -233,7 +238,7 @@ fn tokens_of(group: &Bound<'_, PyAny>, vocabulary: &Vocabulary) -> Result<MaskWo
             Ok(answer) => Ok(answer.is_true()),
             Err(_) => {
                 let message = format!("a token group said neither True nor False of {text:?}");
-                Err(broken(py, &message, None))
+                Err(contract_error(py, &message, None))
             }
         }
     })

@@ -1,8 +1,8 @@
-//! Walks of a parser along the trie of the vocabulary.
+//! Walks of a user's parser along the vocabulary trie.
 //!
-//! Tokens that begin alike share what was appended for that. Parsers that compare by value are
-//! joined where they are equal, and then each character is appended to each of them once;
-//! others are copied at each fork of the trie, and runs without a fork are appended at once.
+//! Tokens with a common prefix share the appended prefix. Parsers that compare by value are merged
+//! if equal, so that each character is appended to each of them once. Others are copied at each
+//! fork of the trie, and chains without a fork are appended at once.
 
 use formalm_automata::Error;
 use formalm_vocabulary::TokenTrie;
@@ -11,52 +11,54 @@ use pyo3::types::PyDict;
 use rustc_hash::FxHashMap;
 
 use super::parser_machine::{COMPARING, width};
-use super::python_calls::{Calls, raised};
-use super::token_groups::Mix;
+use super::python_calls::{ParserCalls, call_error};
+use super::token_groups::GroupMask;
 
-/// Parsers joined for one mask; beyond that they are walked one by one.
-const JOINED: usize = 4096;
+/// Maximum number of merged parsers for one mask; further ones are walked one by one. Chosen, not
+/// measured.
+const MAX_MERGED_PARSERS: usize = 4096;
 
-/// A character, or a byte where bytes are read, and the node it leads to.
+/// A character, or a byte if bytes are read, and the node it leads to.
 #[derive(Clone, Copy)]
-struct Unit {
+struct TrieUnit {
     node: u32,
-    /// Its bytes, the number of them in the last place.
+    /// Its bytes; the last element is their number.
     bytes: [u8; 5],
 }
 
-impl Unit {
+impl TrieUnit {
     fn text(&self) -> &[u8] {
         &self.bytes[..usize::from(self.bytes[4])]
     }
 }
 
-/// One walk, which writes a bitmask.
-pub(super) struct Walk<'a> {
-    pub(super) calls: &'a Calls,
+/// A walk that writes a bitmask.
+pub(super) struct ParserWalk<'a> {
+    pub(super) calls: &'a ParserCalls,
     pub(super) trie: &'a TokenTrie,
-    /// Which tokens have to be read; all of them if there are no groups.
-    pub(super) mix: Option<&'a Mix>,
+    /// Selects the tokens that must be read; all of them without groups.
+    pub(super) group_mask: Option<&'a GroupMask>,
     pub(super) words: &'a mut [u32],
 }
 
-/// Parsers that compare by value, met on one walk.
-struct Joined<'py> {
+/// Parsers that compare by value, merged during one walk.
+struct MergedParsers<'py> {
     numbers: Bound<'py, PyDict>,
     parsers: Vec<Bound<'py, PyAny>>,
     steps: FxHashMap<(u32, [u8; 5]), Option<u32>>,
 }
 
-/// A parser with what may follow it.
-struct Fork<'py> {
+/// A parser with the units that may follow it.
+struct ParserFork<'py> {
     parser: Bound<'py, PyAny>,
-    /// Whether nobody else has it, so that the last unit needs no copy.
+    /// `true` if it is unshared, so that the last unit needs no copy.
     is_own: bool,
-    units: Vec<Unit>,
+    units: Vec<TrieUnit>,
 }
 
-impl Walk<'_> {
-    /// Tokens below a node, or all, that a parser does not refuse; it is not changed.
+impl ParserWalk<'_> {
+    /// Sets the tokens below a node, or all, that the parser does not reject. The parser is not
+    /// changed.
     pub(super) fn below(
         &mut self,
         node: Option<u32>,
@@ -65,35 +67,38 @@ impl Walk<'_> {
     ) -> Result<(), Error> {
         let units = self.units(node);
         if compares {
-            self.joined(units, parser)
+            self.merged(units, parser)
         } else {
-            self.plain(Fork { parser: parser.clone(), is_own: false, units })
+            self.plain(ParserFork { parser: parser.clone(), is_own: false, units })
         }
     }
 
-    /// Marks the tokens at a node that have to be read; whether there are any.
+    /// Sets the tokens at a node that must be read.
     fn emit(&mut self, node: u32) {
         for &id in self.trie.tokens_at(node) {
-            if self.mix.is_none_or(|mix| mix.is_open(id)) {
+            if self.group_mask.is_none_or(|group_mask| group_mask.must_read(id)) {
                 self.words[id as usize >> 5] |= 1 << (id & 31);
             }
         }
     }
 
     fn ends_token(&self, node: u32) -> bool {
-        let mix = self.mix;
-        self.trie.tokens_at(node).iter().any(|&id| mix.is_none_or(|mix| mix.is_open(id)))
+        let group_mask = self.group_mask;
+        self.trie
+            .tokens_at(node)
+            .iter()
+            .any(|&id| group_mask.is_none_or(|group_mask| group_mask.must_read(id)))
     }
 
-    /// Whether a token that has to be read is at a node or below.
+    /// Returns `true` if a token that must be read is at or below a node.
     fn is_wanted(&self, node: u32) -> bool {
-        let Some(mix) = self.mix else { return true };
+        let Some(group_mask) = self.group_mask else { return true };
         let (rank, end) = (self.trie.rank(), self.trie.nodes()[node as usize].end());
-        mix.is_open_between(rank[node as usize], rank[end as usize])
+        group_mask.must_read_between(rank[node as usize], rank[end as usize])
     }
 
-    /// The characters, or bytes, that tokens go on with below a node; the last one first.
-    fn units(&self, node: Option<u32>) -> Vec<Unit> {
+    /// Returns the units with which tokens continue below a node, the last one first.
+    fn units(&self, node: Option<u32>) -> Vec<TrieUnit> {
         let mut units = Vec::new();
         let first: Vec<(u8, u32)> = match node {
             Some(node) => self.children(node).collect(),
@@ -117,8 +122,8 @@ impl Walk<'_> {
         bytes.iter().copied().zip(nodes.iter().copied())
     }
 
-    /// All ways to complete a character of `wanted` bytes.
-    fn complete(&self, node: u32, bytes: &mut Vec<u8>, wanted: usize, units: &mut Vec<Unit>) {
+    /// Collects all completions of a character of `wanted` bytes.
+    fn complete(&self, node: u32, bytes: &mut Vec<u8>, wanted: usize, units: &mut Vec<TrieUnit>) {
         if bytes.len() < wanted {
             for (byte, child) in self.children(node) {
                 bytes.push(byte);
@@ -128,14 +133,14 @@ impl Walk<'_> {
         } else if self.is_wanted(node)
             && (self.calls.reads_bytes || std::str::from_utf8(bytes).is_ok())
         {
-            let mut unit = Unit { node, bytes: [0; 5] };
+            let mut unit = TrieUnit { node, bytes: [0; 5] };
             unit.bytes[..wanted].copy_from_slice(bytes);
             unit.bytes[4] = wanted as u8;
             units.push(unit);
         }
     }
 
-    fn plain(&mut self, fork: Fork<'_>) -> Result<(), Error> {
+    fn plain(&mut self, fork: ParserFork<'_>) -> Result<(), Error> {
         let mut stack = vec![fork];
         while let Some(fork) = stack.last_mut() {
             let Some(unit) = fork.units.pop() else {
@@ -152,15 +157,16 @@ impl Walk<'_> {
             if self.calls.append(&parser, &text)? {
                 self.emit(node);
                 if !units.is_empty() {
-                    stack.push(Fork { parser, is_own: true, units });
+                    stack.push(ParserFork { parser, is_own: true, units });
                 }
             }
         }
         Ok(())
     }
 
-    /// A unit with those behind it up to the end of a token or a fork, and what follows.
-    fn run(&self, unit: Unit) -> (u32, Vec<u8>, Vec<Unit>) {
+    /// Extends a unit to the end of a token or a fork. Returns the node, the bytes and what
+    /// follows.
+    fn run(&self, unit: TrieUnit) -> (u32, Vec<u8>, Vec<TrieUnit>) {
         let (mut node, mut text) = (unit.node, unit.text().to_vec());
         let mut units = self.units(Some(node));
         while let [only] = units[..]
@@ -173,13 +179,17 @@ impl Walk<'_> {
         (node, text, units)
     }
 
-    fn joined<'py>(&mut self, units: Vec<Unit>, parser: &Bound<'py, PyAny>) -> Result<(), Error> {
-        let mut joined = Joined {
+    fn merged<'py>(
+        &mut self,
+        units: Vec<TrieUnit>,
+        parser: &Bound<'py, PyAny>,
+    ) -> Result<(), Error> {
+        let mut merged = MergedParsers {
             numbers: PyDict::new(parser.py()),
             parsers: Vec::new(),
             steps: FxHashMap::default(),
         };
-        let start = joined.number(parser)?.unwrap_or_default();
+        let start = merged.number(parser)?.unwrap_or_default();
         let mut stack = vec![(start, units)];
         while let Some((state, units)) = stack.last_mut() {
             let Some(unit) = units.pop() else {
@@ -187,19 +197,19 @@ impl Walk<'_> {
                 continue;
             };
             let state = *state;
-            let next = match joined.steps.get(&(state, unit.bytes)) {
+            let next = match merged.steps.get(&(state, unit.bytes)) {
                 Some(&next) => next,
                 None => {
-                    let parser = self.calls.copy(&joined.parsers[state as usize])?;
+                    let parser = self.calls.copy(&merged.parsers[state as usize])?;
                     let read = self.calls.append(&parser, unit.text())?;
-                    let next = if read { joined.number(&parser)? } else { None };
+                    let next = if read { merged.number(&parser)? } else { None };
                     if read && next.is_none() {
                         self.emit(unit.node);
                         let units = self.units(Some(unit.node));
-                        self.plain(Fork { parser, is_own: true, units })?;
+                        self.plain(ParserFork { parser, is_own: true, units })?;
                         continue;
                     }
-                    joined.steps.insert((state, unit.bytes), next);
+                    merged.steps.insert((state, unit.bytes), next);
                     next
                 }
             };
@@ -215,14 +225,14 @@ impl Walk<'_> {
     }
 }
 
-impl<'py> Joined<'py> {
-    /// The number of a parser equal to one; none if it is new and there is no more room.
+impl<'py> MergedParsers<'py> {
+    /// Returns the number of an equal parser; `None` if it is new and there is no more room.
     fn number(&mut self, parser: &Bound<'py, PyAny>) -> Result<Option<u32>, Error> {
-        let failed = |error| raised(parser.py(), error, COMPARING);
+        let failed = |error| call_error(parser.py(), error, COMPARING);
         if let Some(number) = self.numbers.get_item(parser).map_err(failed)? {
             return number.extract().map(Some).map_err(failed);
         }
-        if self.parsers.len() >= JOINED {
+        if self.parsers.len() >= MAX_MERGED_PARSERS {
             return Ok(None);
         }
         let number = self.parsers.len() as u32;
