@@ -69,7 +69,7 @@ impl Mask {
     }
 
     /// Returns `words` as a patch of `base`, if they differ in few tokens.
-    pub(crate) fn near(base: &Arc<MaskWords>, words: &MaskWords) -> Option<Mask> {
+    pub(crate) fn as_patch_of(base: &Arc<MaskWords>, words: &MaskWords) -> Option<Mask> {
         let mut differing = 0;
         for (old, new) in base.chunks(64).zip(words.chunks(64)) {
             differing +=
@@ -266,11 +266,11 @@ mod tests {
         }
         let mut other = words.clone();
         patch(&mut other, &[1, 901], &[0, 898]);
-        let near = Mask::near(&base, &other).expect("few changes");
+        let near = Mask::as_patch_of(&base, &other).expect("few changes");
         let mut out = vec![!0; 40];
         near.fill(&mut out);
         assert_eq!(out[..32], other);
-        assert!(Mask::near(&base, &[!0; 32]).is_none());
+        assert!(Mask::as_patch_of(&base, &[!0; 32]).is_none());
         let few = Mask::patched(&base, vec![1], vec![0]);
         assert!(few.contains(1) && !few.contains(0));
     }

@@ -98,8 +98,8 @@ impl MaskBuilder<'_> {
     fn plain(&self, keys: &impl Steps, key: KeyId) -> Result<Mask, Error> {
         let vocabulary = self.vocabulary;
         let words = vocabulary.len().div_ceil(32);
-        if let Some(texts) = keys.texts(key, None)? {
-            let ids = self.along_texts(keys, key, &texts)?;
+        if let Some(literals) = keys.texts(key, None)? {
+            let ids = self.along_texts(keys, key, &literals)?;
             return Ok(Mask::from_ids(&ids, words));
         }
         let quoted = match keys.few(key)? {
@@ -119,11 +119,16 @@ impl MaskBuilder<'_> {
     }
 
     /// Returns the tokens along literals that a class reads up to a quote, and after it.
-    fn along_texts(&self, keys: &impl Steps, key: KeyId, texts: &Texts) -> Result<Vec<u32>, Error> {
+    fn along_texts(
+        &self,
+        keys: &impl Steps,
+        key: KeyId,
+        literals: &Texts,
+    ) -> Result<Vec<u32>, Error> {
         let (mut ids, trie) = (Vec::new(), self.vocabulary.trie());
-        along(trie, texts, |node| ids.extend_from_slice(trie.tokens_at(node)));
-        let strings = self.vocabulary.json_string_tokens(texts.escapes);
-        for text in texts.iter() {
+        along(trie, literals, |node| ids.extend_from_slice(trie.tokens_at(node)));
+        let strings = self.vocabulary.json_string_tokens(literals.escapes);
+        for text in literals.iter() {
             let Some(number) = strings.prefix_id(text) else { continue };
             let ends =
                 length::ClosingAfterPrefix::of(keys, self.continuations, strings, (key, text))?;
@@ -161,9 +166,9 @@ fn from_reference(
             let both = (Some(key), Some(reference));
             difference(keys, vocabulary.trie(), None, both, &mut only_key, &mut only_reference)?;
         }
-        Some(texts) => {
-            let strings = vocabulary.json_string_tokens(texts.escapes);
-            for text in texts.iter() {
+        Some(literals) => {
+            let strings = vocabulary.json_string_tokens(literals.escapes);
+            for text in literals.iter() {
                 let Some(number) = strings.prefix_id(text) else { continue };
                 let ends =
                     length::ClosingAfterPrefix::of(keys, continuations, strings, (key, text))?;

@@ -50,7 +50,7 @@ impl CacheState {
     fn shared(&mut self, mask: Mask) -> Mask {
         let Mask::Dense(words) = mask else { return mask };
         for (base, count) in self.shared.iter_mut().rev().take(MAX_COMPARED_BASES) {
-            if let Some(near) = Mask::near(base, &words) {
+            if let Some(near) = Mask::as_patch_of(base, &words) {
                 *count += 1;
                 return near;
             }

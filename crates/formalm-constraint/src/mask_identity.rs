@@ -88,7 +88,7 @@ impl<K: Keys> StateEpoch<K> {
         let state = self.state(position);
         // A cached mask shares its words with similar ones, and its undecided tokens are known.
         self.with_mask(state, |_| ())?;
-        if !self.unsure_tokens(state).is_empty() {
+        if !self.undecided_tokens(state).is_empty() {
             return Ok(None);
         }
         let mask = self.with_mask(state, Mask::clone)?;

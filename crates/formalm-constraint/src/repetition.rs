@@ -125,25 +125,25 @@ impl<K: Steps> RepetitionMask<'_, K> {
     /// Combines the tokens of the class with the tokens found.
     fn finish(mut self) -> Result<Mask, Error> {
         let Repetition { ascii, wide, ref class, .. } = self.repetition;
-        let stay = self.vocabulary.class_mask(ascii, wide, class);
+        let class_mask = self.vocabulary.class_mask(ascii, wide, class);
         if self.repetition.wide != [Cover::Full; WIDE_PARTS] {
             self.add_partial()?;
         }
         let Some(most) = self.repetition.max else {
-            return Ok(Mask::patched(&stay, self.add, Vec::new()));
+            return Ok(Mask::patched(&class_mask, self.add, Vec::new()));
         };
         let classes = self.vocabulary.class_masks();
         if classes.at_most_characters(most as usize).is_some() {
-            let mut words = stay.to_vec();
+            let mut words = class_mask.to_vec();
             classes.limit_characters(most, &mut words);
             crate::mask::patch(&mut words, &self.add, &[]);
             return Ok(Mask::from_words(words));
         }
         let longer =
             classes.longer_tokens().iter().take_while(|&&(characters, _)| characters > most);
-        let within = |token: u32| stay[token as usize >> 5] >> (token & 31) & 1 != 0;
+        let within = |token: u32| class_mask[token as usize >> 5] >> (token & 31) & 1 != 0;
         let remove = longer.map(|&(_, token)| token).filter(|&token| within(token)).collect();
-        Ok(Mask::patched(&stay, self.add, remove))
+        Ok(Mask::patched(&class_mask, self.add, remove))
     }
 
     /// Adds the tokens that end in a partial character, for a class with only some characters

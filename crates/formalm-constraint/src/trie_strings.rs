@@ -74,9 +74,9 @@ pub(crate) fn words_within<K: Steps>(
 }
 
 /// Emits the trie nodes along literals, each once.
-pub(crate) fn along(trie: &TokenTrie, texts: &Texts, mut emit: impl FnMut(u32)) {
+pub(crate) fn along(trie: &TokenTrie, literals: &Texts, mut emit: impl FnMut(u32)) {
     let (mut before, mut path): (&[u8], Vec<u32>) = (&[], Vec::new());
-    for text in texts.iter() {
+    for text in literals.iter() {
         let common = before.iter().zip(text).take_while(|(one, other)| one == other).count();
         before = text;
         if path.len() < common {

@@ -40,12 +40,12 @@ impl ClassMaskCache {
     ) -> Arc<MaskWords> {
         let set = (ascii, wide, wide.contains(&Cover::Partial).then(|| class.clone()));
         let kept = || self.kept.lock();
-        if let Some(stay) = kept().0.get(&set) {
-            return Arc::clone(stay);
+        if let Some(mask) = kept().0.get(&set) {
+            return Arc::clone(mask);
         }
-        let stay: Arc<MaskWords> = compute_class_mask(tables, &set).into();
+        let mask: Arc<MaskWords> = compute_class_mask(tables, &set).into();
         let (known, order) = &mut *kept();
-        if known.insert(set.clone(), Arc::clone(&stay)).is_none() {
+        if known.insert(set.clone(), Arc::clone(&mask)).is_none() {
             order.push_back(set);
         }
         if order.len() > MAX_CACHED_CLASSES
@@ -53,7 +53,7 @@ impl ClassMaskCache {
         {
             known.remove(&oldest);
         }
-        stay
+        mask
     }
 }
 

@@ -60,25 +60,25 @@ pub(crate) struct SubtreeSignatures {
 /// An incomplete UTF-8 sequence: the bytes still missing and the range of the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct PartialUtf8 {
-    left: u8,
+    missing: u8,
     low: u8,
     high: u8,
 }
 
-const BOUNDARY: PartialUtf8 = PartialUtf8 { left: 0, low: 0, high: 0 };
+const BOUNDARY: PartialUtf8 = PartialUtf8 { missing: 0, low: 0, high: 0 };
 
 impl PartialUtf8 {
     /// Reads one more byte. Returns the new state and whether the bytes so far are valid UTF-8; if
     /// not, the next byte counts as the beginning of a character.
     fn step(self, byte: u8) -> (PartialUtf8, bool) {
-        if self.left > 0 && (self.low..=self.high).contains(&byte) {
-            return match self.left {
+        if self.missing > 0 && (self.low..=self.high).contains(&byte) {
+            return match self.missing {
                 1 => (BOUNDARY, true),
-                left => (PartialUtf8 { left: left - 1, low: 0x80, high: 0xBF }, true),
+                missing => (PartialUtf8 { missing: missing - 1, low: 0x80, high: 0xBF }, true),
             };
         }
-        let good = self.left == 0;
-        let after = |left, low, high| (PartialUtf8 { left, low, high }, good);
+        let good = self.missing == 0;
+        let after = |missing, low, high| (PartialUtf8 { missing, low, high }, good);
         match byte {
             0..=0x7F => (BOUNDARY, good),
             0xC2..=0xDF => after(1, 0x80, 0xBF),
@@ -174,7 +174,7 @@ fn forward(nodes: &[TrieNode]) -> Vec<NodePass> {
         path.truncate(node.depth() - 1);
         let (parent, before) = path.last().copied().unwrap_or((u32::MAX, BOUNDARY));
         let (after, good) = before.step(node.byte());
-        let within = after.left > 0;
+        let within = after.missing > 0;
         let broken = !good || within && node.word().is_some();
         seen.push(NodePass { parent, broken, within, ..NodePass::default() });
         path.push((at as u32, after));

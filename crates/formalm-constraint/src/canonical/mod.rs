@@ -349,11 +349,11 @@ impl<K: Keys> CanonicalMasks<K> {
             let inner = self.machine_state(state);
             // The masks may be cached although the mask class was never computed.
             keys.key(inner)?;
-            let unsure = match keys.is_unsure(inner) {
+            let undecided = match keys.is_unsure(inner) {
                 true => self.vocabulary.item_joining_tokens(),
                 false => self.vocabulary.whole_item_tokens(),
             };
-            for &token in unsure {
+            for &token in undecided {
                 match self.allows(keys, (state, last), token)? {
                     true => patch(out, &[token], &[]),
                     false => patch(out, &[], &[token]),

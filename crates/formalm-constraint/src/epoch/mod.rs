@@ -327,8 +327,8 @@ impl<K: Keys> StateEpoch<K> {
     /// Rechecks the tokens that the mask class of a state leaves undecided.
     #[inline]
     fn correct(&self, state: StateId, out: &mut MaskWords) -> Result<(), Error> {
-        let unsure = self.unsure_tokens(state);
-        if unsure.is_empty() { Ok(()) } else { self.ask_unsure(state, unsure, out) }
+        let undecided = self.undecided_tokens(state);
+        if undecided.is_empty() { Ok(()) } else { self.recheck_tokens(state, undecided, out) }
     }
 
     /// Returns `true` if the cache has room for any mask.
@@ -339,7 +339,7 @@ impl<K: Keys> StateEpoch<K> {
     /// Returns the tokens that the mask class of a state leaves undecided. The class must have been
     /// computed.
     #[inline]
-    pub(crate) fn unsure_tokens(&self, state: StateId) -> &[u32] {
+    pub(crate) fn undecided_tokens(&self, state: StateId) -> &[u32] {
         if self.keys.is_unsure(state) {
             self.vocabulary.item_joining_tokens()
         } else if self.forgets_items {
@@ -349,14 +349,19 @@ impl<K: Keys> StateEpoch<K> {
         }
     }
 
-    fn ask_unsure(&self, state: StateId, unsure: &[u32], out: &mut MaskWords) -> Result<(), Error> {
+    fn recheck_tokens(
+        &self,
+        state: StateId,
+        undecided: &[u32],
+        out: &mut MaskWords,
+    ) -> Result<(), Error> {
         let is_unsure = self.keys.is_unsure(state);
         let ahead = self.ahead.of(self.machine());
         let (machine, from) = match &ahead {
             Some(ahead) => (&ahead.machine, ahead.enter(state)?),
             None => (self.machine(), state),
         };
-        for &token in unsure {
+        for &token in undecided {
             let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
             if has(out, token)
                 && (!is_unsure || self.keys.may_tell(state, bytes)?)

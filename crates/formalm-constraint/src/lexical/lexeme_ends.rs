@@ -174,7 +174,7 @@ impl LexicalTables {
             }
         }
         // Nearly all tokens stay inside a string or a comment, which has many beginnings.
-        match self.join_bitmasks.iter().find_map(|base| Mask::near(base, &words)) {
+        match self.join_bitmasks.iter().find_map(|base| Mask::as_patch_of(base, &words)) {
             Some(Mask::Patched { base, add, remove }) if add.is_empty() && remove.is_empty() => {
                 JoinedTokens::MaskWords(base)
             }

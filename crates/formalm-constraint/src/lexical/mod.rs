@@ -178,7 +178,7 @@ impl LexicalTables {
         let hash = hash_of(&words);
         match self.masks.get(&hash) {
             Some(known) if *known == words => Mask::patched(known, Vec::new(), Vec::new()),
-            None => match self.near(&words) {
+            None => match self.patch_of_similar(&words) {
                 Some(mask) => mask,
                 None if self.keep(hash, &words) => Mask::patched(&words, Vec::new(), Vec::new()),
                 None => Mask::Dense(words.to_vec().into_boxed_slice()),
@@ -188,11 +188,11 @@ impl LexicalTables {
     }
 
     /// Stores a mask as a patch of a similar one, once there are many.
-    fn near(&self, words: &MaskWords) -> Option<Mask> {
+    fn patch_of_similar(&self, words: &MaskWords) -> Option<Mask> {
         if self.masks.len() < MIN_MASKS_TO_PATCH {
             return None;
         }
-        self.shared_bitmasks.iter().find_map(|base| Mask::near(base, words))
+        self.shared_bitmasks.iter().find_map(|base| Mask::as_patch_of(base, words))
     }
 
     /// Shares a bitmask with later equal ones, if there is room.

@@ -86,24 +86,25 @@ impl LexicalTables {
                 return Ok(true);
             }
             let Some(stack_prefix) = lexemes.outline(parser_state, depth) else { break };
-            let reach = match self.filter_results.get(&(list, stack_prefix)) {
+            let filter_result = match self.filter_results.get(&(list, stack_prefix)) {
                 Some(known) => Arc::clone(known),
                 None => {
                     let paths = undecided.unwrap_or_else(|| self.paths(list));
                     let from = lexemes.drawn(stack_prefix);
-                    let reach = Arc::new(self.follow_paths(lexemes, vocabulary, from, &paths)?);
-                    self.bytes += reach.memory_bytes();
-                    self.filter_results.insert((list, stack_prefix), Arc::clone(&reach));
-                    reach
+                    let filter_result =
+                        Arc::new(self.follow_paths(lexemes, vocabulary, from, &paths)?);
+                    self.bytes += filter_result.memory_bytes();
+                    self.filter_results.insert((list, stack_prefix), Arc::clone(&filter_result));
+                    filter_result
                 }
             };
-            parts.extend_from_slice(&reach.parts);
-            undecided = Some(Arc::clone(&reach.undecided));
+            parts.extend_from_slice(&filter_result.parts);
+            undecided = Some(Arc::clone(&filter_result.undecided));
         }
         let paths = undecided.unwrap_or_else(|| self.paths(list));
-        let reach = self.follow_paths(lexemes, vocabulary, parser_state, &paths)?;
-        parts.extend_from_slice(&reach.parts);
-        Ok(reach.undecided.is_empty())
+        let filter_result = self.follow_paths(lexemes, vocabulary, parser_state, &paths)?;
+        parts.extend_from_slice(&filter_result.parts);
+        Ok(filter_result.undecided.is_empty())
     }
 
     fn paths(&self, list: u32) -> Arc<[TerminalPath]> {

@@ -110,28 +110,28 @@ impl<'a> GrammarWalk<'a> {
         Ok(words)
     }
 
-    fn after(&mut self, ways: &Rc<Ways>, byte: u8) -> Result<NextConfigurations, Error> {
-        if !ways.within().is_empty() {
-            return self.successors(ways, byte);
+    fn after(&mut self, configurations: &Rc<Ways>, byte: u8) -> Result<NextConfigurations, Error> {
+        if !configurations.within().is_empty() {
+            return self.successors(configurations, byte);
         }
-        let key = (Rc::clone(ways), byte);
+        let key = (Rc::clone(configurations), byte);
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
-        let next = self.successors(ways, byte)?;
+        let next = self.successors(configurations, byte)?;
         self.known.insert(key, next.clone());
         Ok(next)
     }
 
-    fn successors(&mut self, ways: &Ways, byte: u8) -> Result<NextConfigurations, Error> {
-        let mut answers = Vec::with_capacity(ways.within().len());
-        for one in ways.within() {
+    fn successors(&mut self, configurations: &Ways, byte: u8) -> Result<NextConfigurations, Error> {
+        let mut answers = Vec::with_capacity(configurations.within().len());
+        for one in configurations.within() {
             answers.push(match self.machine(one) {
                 Some(machine) => machine.step_told(one.state, byte)?,
                 None => None,
             });
         }
-        let Some(mut next) = self.grammar.ways_after(ways, byte, &answers)? else {
+        let Some(mut next) = self.grammar.ways_after(configurations, byte, &answers)? else {
             return Ok(None);
         };
         for one in next.within_mut() {
@@ -170,9 +170,9 @@ impl<'a> GrammarWalk<'a> {
     }
 
     /// Returns `true` if a token may end here.
-    fn may_end(&self, ways: &Ways) -> bool {
-        let mut begun = ways.within().iter().filter(|one| one.is_begun);
-        ways.is_elsewhere()
+    fn may_end(&self, configurations: &Ways) -> bool {
+        let mut begun = configurations.within().iter().filter(|one| one.is_begun);
+        configurations.is_elsewhere()
             || begun.any(|one| self.machine(one).is_some_and(|machine| machine.is_whole(one.state)))
     }
 }

@@ -48,7 +48,7 @@ pub(super) struct StateTable {
     nodes: Vec<InputNode>,
     children: FxHashMap<(u32, u8), u32>,
     states: Vec<ParserState>,
-    kept: VecDeque<u32>,
+    with_parser: VecDeque<u32>,
     limit: u64,
 }
 
@@ -75,8 +75,8 @@ impl StateTable {
             used: true,
         };
         let (nodes, states) = (vec![root], vec![first]);
-        let (children, kept) = (FxHashMap::default(), VecDeque::new());
-        StateTable { nodes, children, states, kept, limit }
+        let (children, with_parser) = (FxHashMap::default(), VecDeque::new());
+        StateTable { nodes, children, states, with_parser, limit }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -148,7 +148,7 @@ impl StateTable {
             return Vec::new();
         }
         state.parser = Some(parser.clone_ref(py));
-        self.kept.push_back(base);
+        self.with_parser.push_back(base);
         self.evict()
     }
 
@@ -202,7 +202,7 @@ impl StateTable {
         if self.states.len() == count {
             return Ok((number, false, Vec::new()));
         }
-        self.kept.push_back(number);
+        self.with_parser.push_back(number);
         Ok((number, true, self.evict()))
     }
 
@@ -256,11 +256,11 @@ impl StateTable {
     /// Evicts parsers beyond the limit, unused ones first.
     fn evict(&mut self) -> Evicted {
         let mut evicted = Vec::new();
-        while self.kept.len() > MAX_PARSERS {
-            let Some(oldest) = self.kept.pop_front() else { break };
+        while self.with_parser.len() > MAX_PARSERS {
+            let Some(oldest) = self.with_parser.pop_front() else { break };
             let state = &mut self.states[oldest as usize];
             if std::mem::take(&mut state.used) {
-                self.kept.push_back(oldest);
+                self.with_parser.push_back(oldest);
             } else if let Some(parser) = state.parser.take() {
                 evicted.push((parser, state.plan.take()));
             }
@@ -273,6 +273,6 @@ impl StateTable {
         self.nodes.capacity() * size_of::<InputNode>()
             + self.children.capacity() * 8 / 7 * 13
             + self.states.capacity() * size_of::<ParserState>()
-            + self.kept.len() * parser_bytes
+            + self.with_parser.len() * parser_bytes
     }
 }

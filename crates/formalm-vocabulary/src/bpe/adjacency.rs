@@ -66,7 +66,7 @@ pub(crate) struct TokenDerivation {
 
 impl Adjacency {
     /// Builds the relation of `len` tokens from the derivations of those that merging can make.
-    pub(crate) fn new(made: &[(u32, TokenDerivation)], len: usize) -> Adjacency {
+    pub(crate) fn new(derivations: &[(u32, TokenDerivation)], len: usize) -> Adjacency {
         let mut adjacency = Adjacency {
             left: vec![NONE; len],
             right: vec![NONE; len],
@@ -79,30 +79,30 @@ impl Adjacency {
             before: AdjacencySide::default(),
             patches: Lock::default(),
         };
-        for (token, derivation) in made {
+        for (token, derivation) in derivations {
             adjacency.reachable[*token as usize] = true;
             if let Some((left, right)) = derivation.parts {
                 adjacency.left[*token as usize] = left;
                 adjacency.right[*token as usize] = right;
             }
         }
-        adjacency.set_times(made);
-        let rules = made.iter().filter_map(|(token, derivation)| {
+        adjacency.set_times(derivations);
+        let rules = derivations.iter().filter_map(|(token, derivation)| {
             let (left, right) = derivation.parts?;
             Some((left, right, MergeRule { rank: derivation.rank, token: *token }))
         });
         adjacency.rules = MergeRules::new(rules.collect());
-        adjacency.after = adjacency.build_side(made, true);
-        adjacency.before = adjacency.build_side(made, false);
+        adjacency.after = adjacency.build_side(derivations, true);
+        adjacency.before = adjacency.build_side(derivations, false);
         adjacency
     }
 
     /// Computes the times, parts before wholes.
-    fn set_times(&mut self, made: &[(u32, TokenDerivation)]) {
+    fn set_times(&mut self, derivations: &[(u32, TokenDerivation)]) {
         let mut known: Vec<bool> = self.left.iter().map(|&left| left == NONE).collect();
-        let rank: FxHashMap<u32, u32> = made.iter().map(|(t, d)| (*t, d.rank)).collect();
+        let rank: FxHashMap<u32, u32> = derivations.iter().map(|(t, d)| (*t, d.rank)).collect();
         let mut stack = Vec::new();
-        for (token, _) in made {
+        for (token, _) in derivations {
             stack.push(*token);
             while let Some(&top) = stack.last() {
                 let at = top as usize;
@@ -129,12 +129,12 @@ impl Adjacency {
     }
 
     /// Computes the intervals of the tokens that follow (`after`) or precede.
-    fn build_side(&self, made: &[(u32, TokenDerivation)], after: bool) -> AdjacencySide {
+    fn build_side(&self, derivations: &[(u32, TokenDerivation)], after: bool) -> AdjacencySide {
         let (parent, other) =
             if after { (&self.left, &self.right) } else { (&self.right, &self.left) };
         let len = parent.len();
         // Later children first, so that those from some time on are contiguous.
-        let mut latest: Vec<u32> = made.iter().map(|(token, _)| *token).collect();
+        let mut latest: Vec<u32> = derivations.iter().map(|(token, _)| *token).collect();
         latest.sort_unstable_by_key(|&token| (std::cmp::Reverse(self.time[token as usize]), token));
         let children = Csr::new(&latest, len, |token| parent[token as usize]);
         let (order, position, end) = depth_first(&latest, &children, parent);

@@ -46,7 +46,7 @@ pub struct ExitGroup {
 struct PartialSequence {
     bytes: [u8; 4],
     len: usize,
-    left: u8,
+    missing: u8,
     low: u8,
     high: u8,
 }
@@ -76,7 +76,7 @@ impl ExitTargets {
                 at = here.end() as usize;
                 continue;
             }
-            if next.left > 0 {
+            if next.missing > 0 {
                 let tokens = trie.tokens_at(node);
                 if !tokens.is_empty() {
                     groups.of(&next).tokens.extend_from_slice(tokens);
@@ -133,15 +133,15 @@ impl PartialSequence {
     /// Reads one more byte. Returns the new state and whether the byte may belong to a character of
     /// the class; for a first byte beyond ASCII, `wide` decides.
     fn step(mut self, byte: u8, wide: bool) -> (PartialSequence, bool) {
-        let begins = self.left == 0;
+        let begins = self.missing == 0;
         if begins {
             self.len = 0;
             self.bytes = [0; 4];
         }
         self.bytes[self.len] = byte;
         self.len += 1;
-        let (left, low, high) = match (begins, byte) {
-            (false, _) if (self.low..=self.high).contains(&byte) => (self.left - 1, 0x80, 0xbf),
+        let (missing, low, high) = match (begins, byte) {
+            (false, _) if (self.low..=self.high).contains(&byte) => (self.missing - 1, 0x80, 0xbf),
             (true, 0..=0x7f) => (0, 0, 0),
             (true, _) if !wide => return (self, false),
             (true, 0xc2..=0xdf) => (1, 0x80, 0xbf),
@@ -153,6 +153,6 @@ impl PartialSequence {
             (true, 0xf4) => (3, 0x80, 0x8f),
             _ => return (self, false),
         };
-        (PartialSequence { left, low, high, ..self }, true)
+        (PartialSequence { missing, low, high, ..self }, true)
     }
 }

@@ -94,14 +94,15 @@ impl BpeEncoder {
             return Err(refused(&message).at("model.ignore_merges"));
         }
         let mut unreachable = description.merges.unreachable;
-        let wholes = description.wholes.iter().map(|(_, id)| *id);
-        let wholes =
-            WholeTokens::new(wholes.map(|id| (id, unreachable.remove(&id).flatten())).collect());
+        let whole_tokens = description.whole_tokens.iter().map(|(_, id)| *id);
+        let whole_tokens = WholeTokens::new(
+            whole_tokens.map(|id| (id, unreachable.remove(&id).flatten())).collect(),
+        );
         Ok(BpeEncoder {
             adjacency: description.merges.adjacency,
             splitter,
             symbols: description.symbols,
-            whole_tokens: wholes,
+            whole_tokens,
             by_text,
             origins,
             prepends: description.prepends,
@@ -306,7 +307,7 @@ fn origins(description: &BpeSpec) -> Result<(Vec<TokenOrigin>, ByText), Error> {
         origins[id as usize] = TokenOrigin::Merged;
     }
     let mut by_text: ByText = FxHashMap::default();
-    for (text, id) in &description.wholes {
+    for (text, id) in &description.whole_tokens {
         origins[*id as usize] = TokenOrigin::Whole;
         by_text.insert(text.clone(), *id);
     }

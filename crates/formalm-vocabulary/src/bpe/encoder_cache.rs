@@ -117,10 +117,10 @@ impl BpeEncoder {
         &self,
         vocabulary: &Vocabulary,
         transitions: &TokenTransitions,
-        stay: CoarseCharClass,
+        class: CoarseCharClass,
     ) -> Arc<ExitTargets> {
-        self.transition_tables(vocabulary).exits.get_or_insert_with(stay, || {
-            let exits = ExitTargets::new(vocabulary.trie(), transitions, stay);
+        self.transition_tables(vocabulary).exits.get_or_insert_with(class, || {
+            let exits = ExitTargets::new(vocabulary.trie(), transitions, class);
             let bytes = exits.memory_bytes();
             (Arc::new(exits), bytes)
         })
@@ -132,13 +132,13 @@ impl BpeEncoder {
         &self,
         vocabulary: &Vocabulary,
         transitions: &TokenTransitions,
-        stay: CoarseCharClass,
+        class: CoarseCharClass,
         (splitter_state, boundary): (SplitterState, Boundary),
     ) -> Arc<TokensByState> {
         self.transition_tables(vocabulary).targets_within_class.get_or_insert_with(
-            (stay, splitter_state, boundary),
+            (class, splitter_state, boundary),
             || {
-                let exits = self.exit_targets(vocabulary, transitions, stay);
+                let exits = self.exit_targets(vocabulary, transitions, class);
                 let targets =
                     self.transition_targets(vocabulary, transitions, (splitter_state, boundary));
                 let list: Vec<(SplitterState, TokenSet)> = match &exits.within {

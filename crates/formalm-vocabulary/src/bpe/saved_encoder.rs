@@ -102,9 +102,9 @@ impl BpeEncoder {
         characters.sort_unstable();
         write_numbers(out, bytes.map_or(&[], |bytes| &bytes[..]));
         write_numbers(out, &characters.into_iter().flat_map(|(c, id)| [c, id]).collect::<Vec<_>>());
-        let wholes = self.whole_tokens.list();
-        write_length(out, wholes.len());
-        for (id, merged) in wholes {
+        let whole_tokens = self.whole_tokens.list();
+        write_length(out, whole_tokens.len());
+        for (id, merged) in whole_tokens {
             write_numbers(out, &[*id, u32::from(merged.is_some())]);
             write_numbers(out, merged.as_deref().unwrap_or_default());
         }
@@ -245,14 +245,14 @@ fn read_piece_tables(
             BaseSymbols::Characters(characters, bytes)
         }
     };
-    let mut wholes = Vec::new();
+    let mut whole_tokens = Vec::new();
     for _ in 0..reader.length()? {
         let [id, is_known] = reader.numbers()?[..] else { return Err(wrong("whole pieces")) };
         let merged = reader.numbers()?;
         if merged.iter().chain([&id]).any(|&token| token as usize >= kinds.len()) {
             return Err(wrong("whole pieces"));
         }
-        wholes.push((id, (is_known == 1).then_some(merged)));
+        whole_tokens.push((id, (is_known == 1).then_some(merged)));
     }
     let mut by_text = FxHashMap::default();
     for _ in 0..reader.length()? {
@@ -264,7 +264,7 @@ fn read_piece_tables(
         adjacency,
         splitter,
         symbols,
-        whole_tokens: WholeTokens::new(wholes),
+        whole_tokens: WholeTokens::new(whole_tokens),
         by_text,
         origins: kinds,
         prepends,

@@ -16,7 +16,7 @@ pub(super) struct BpeSpec {
     /// Added tokens with their strings, which are cut out before anything else.
     pub(super) added: Vec<(String, u32)>,
     /// Strings that become one token if they are a pre-token, although merging does not make it.
-    pub(super) wholes: Vec<(Vec<u8>, u32)>,
+    pub(super) whole_tokens: Vec<(Vec<u8>, u32)>,
     /// Names that no pre-token of a text may equal.
     pub(super) reserved: Vec<String>,
     /// `true` if encoding prepends a space.

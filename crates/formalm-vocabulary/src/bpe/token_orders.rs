@@ -80,9 +80,9 @@ impl Csr {
         let mut grouped = vec![0; offsets[len] as usize];
         for &item in items {
             if key(item) != NONE {
-                let place = &mut next[key(item) as usize];
-                grouped[*place as usize] = item;
-                *place += 1;
+                let slot = &mut next[key(item) as usize];
+                grouped[*slot as usize] = item;
+                *slot += 1;
             }
         }
         Csr { offsets, items: grouped }

@@ -96,9 +96,9 @@ impl TokenTransitions {
         let mut next = offsets.clone();
         let mut tokens = vec![0; offsets[extends.len()] as usize];
         for (token, &transition) in listed() {
-            let place = &mut next[usize::from(transition)];
-            tokens[*place as usize] = token as u32;
-            *place += 1;
+            let slot = &mut next[usize::from(transition)];
+            tokens[*slot as usize] = token as u32;
+            *slot += 1;
         }
         let mask = |ends: &[u32]| {
             let tokens = &tokens[ends[0] as usize..ends[1] as usize];
@@ -127,7 +127,7 @@ impl TokenTransitions {
     #[inline]
     pub fn target(&self, targets: &TransitionTargets, token: u32) -> Option<SplitterState> {
         let transition = usize::from(*self.of.get(token as usize)?);
-        targets.targets.get(transition).copied().filter(|&place| place != DEAD)
+        targets.targets.get(transition).copied().filter(|&target| target != DEAD)
     }
 
     /// Computes the targets of all tokens from a state between characters, if `mark` stands before
@@ -138,38 +138,38 @@ impl TokenTransitions {
         from: SplitterState,
         boundary: Boundary,
     ) -> TransitionTargets {
-        let mut places: Vec<SplitterState> = Vec::with_capacity(self.extends.len());
+        let mut targets: Vec<SplitterState> = Vec::with_capacity(self.extends.len());
         for &(before, byte) in &self.extends {
             let after = match before {
                 NONE => splitter.step(from, byte, boundary),
-                _ => match places[usize::from(before)] {
+                _ => match targets[usize::from(before)] {
                     DEAD => None,
-                    place => splitter.step(place, byte, Boundary::Inside),
+                    target => splitter.step(target, byte, Boundary::Inside),
                 },
             };
-            places.push(after.unwrap_or(DEAD));
+            targets.push(after.unwrap_or(DEAD));
         }
         let mut index: FxHashMap<SplitterState, usize> = FxHashMap::default();
         let mut members: Vec<(SplitterState, Vec<usize>, usize)> = Vec::new();
-        for (transition, place) in places.iter_mut().enumerate() {
+        for (transition, target) in targets.iter_mut().enumerate() {
             let count = (self.offsets[transition + 1] - self.offsets[transition]) as usize;
-            if *place == DEAD || count == 0 {
+            if *target == DEAD || count == 0 {
                 continue;
             }
-            if splitter.is_in_added_token(*place) {
-                *place = DEAD;
+            if splitter.is_in_added_token(*target) {
+                *target = DEAD;
                 continue;
             }
-            let at = *index.entry(*place).or_insert_with(|| {
-                members.push((*place, Vec::new(), 0));
+            let at = *index.entry(*target).or_insert_with(|| {
+                members.push((*target, Vec::new(), 0));
                 members.len() - 1
             });
             members[at].1.push(transition);
             members[at].2 += count;
         }
-        let groups = members.into_iter().map(|(place, transitions, count)| {
+        let groups = members.into_iter().map(|(target, transitions, count)| {
             (
-                place,
+                target,
                 if count < MIN_BITMASK_SIZE {
                     self.list(&transitions)
                 } else {
@@ -177,7 +177,7 @@ impl TokenTransitions {
                 },
             )
         });
-        TransitionTargets { groups: groups.collect(), targets: places }
+        TransitionTargets { groups: groups.collect(), targets }
     }
 
     fn tokens_of(&self, transition: usize) -> &[u32] {
@@ -216,14 +216,14 @@ impl TokenTransitions {
         let mut lists: Vec<(SplitterState, Vec<u32>)> = Vec::new();
         let mut index: FxHashMap<SplitterState, usize> = FxHashMap::default();
         for &token in tokens {
-            let Some(place) = self.target(targets, token) else { continue };
-            let at = *index.entry(place).or_insert_with(|| {
-                lists.push((place, Vec::new()));
+            let Some(target) = self.target(targets, token) else { continue };
+            let at = *index.entry(target).or_insert_with(|| {
+                lists.push((target, Vec::new()));
                 lists.len() - 1
             });
             lists[at].1.push(token);
         }
-        lists.into_iter().map(|(place, list)| (place, TokenSet::List(list))).collect()
+        lists.into_iter().map(|(target, list)| (target, TokenSet::List(list))).collect()
     }
 
     /// Returns the number of distinct transitions.

@@ -67,42 +67,42 @@ impl TransitionKernels<'_> {
 
     /// Returns `true` if a transition has no target.
     pub(super) fn is_dead(&self, transition: u16) -> bool {
-        self.list[usize::from(transition)].1.iter().all(|&place| place == DEAD)
+        self.list[usize::from(transition)].1.iter().all(|&state| state == DEAD)
     }
 
     fn find(&mut self, before: u16, byte: u8) -> Option<u16> {
         let splitter = self.splitter;
-        let (kernel, places) = match before {
+        let (kernel, image) = match before {
             NONE => {
                 let width = splitter.state_count() * BOUNDARIES.len();
                 let cells = (0..width).map(|at| {
-                    let place = splitter.between_characters((at / BOUNDARIES.len()) as u32);
-                    splitter.step(place, byte, BOUNDARIES[at % BOUNDARIES.len()]).unwrap_or(DEAD)
+                    let state = splitter.between_characters((at / BOUNDARIES.len()) as u32);
+                    splitter.step(state, byte, BOUNDARIES[at % BOUNDARIES.len()]).unwrap_or(DEAD)
                 });
-                let (kernel, places) = numbered(cells);
-                (self.kernel(kernel), places)
+                let (kernel, image) = numbered(cells);
+                (self.kernel(kernel), image)
             }
             _ => {
-                let (kernel, places) = &self.list[usize::from(before)];
-                let after = places.iter().map(|&place| match place {
+                let (kernel, image) = &self.list[usize::from(before)];
+                let after = image.iter().map(|&state| match state {
                     DEAD => DEAD,
-                    place => splitter.step(place, byte, Boundary::Inside).unwrap_or(DEAD),
+                    state => splitter.step(state, byte, Boundary::Inside).unwrap_or(DEAD),
                 });
-                let (kernel, (numbers, places)) = (*kernel, numbered(after));
-                (self.merge(kernel, numbers), places)
+                let (kernel, (numbers, image)) = (*kernel, numbered(after));
+                (self.merge(kernel, numbers), image)
             }
         };
         let next = self.extends.len();
-        let known = self.ids.get(&(kernel, places.clone())).copied();
+        let known = self.ids.get(&(kernel, image.clone())).copied();
         let id = match known {
             Some(id) => id,
             None => {
-                self.cells += places.len() + self.after[0].len() / 2;
+                self.cells += image.len() + self.after[0].len() / 2;
                 if next == MAX_TRANSITIONS || self.cells > MAX_CELLS {
                     return None;
                 }
-                self.ids.insert((kernel, places.clone()), next as u16);
-                self.list.push((kernel, places));
+                self.ids.insert((kernel, image.clone()), next as u16);
+                self.list.push((kernel, image));
                 self.after.push([NONE; 256]);
                 self.extends.push((before, byte));
                 next as u16
@@ -112,8 +112,8 @@ impl TransitionKernels<'_> {
         let inside = match before {
             NONE => 0,
             _ => {
-                let places = &self.list[usize::from(before)].1;
-                places.iter().copied().find(|&place| place != DEAD).unwrap_or_default()
+                let image = &self.list[usize::from(before)].1;
+                image.iter().copied().find(|&state| state != DEAD).unwrap_or_default()
             }
         };
         let meaning = splitter.byte_class(inside, byte);
@@ -156,12 +156,12 @@ impl TransitionKernels<'_> {
 
 /// Returns the distinct states in order of first occurrence, and the number of each argument's
 /// state.
-fn numbered(places: impl Iterator<Item = SplitterState>) -> (Box<[u32]>, Box<[SplitterState]>) {
+fn numbered(image: impl Iterator<Item = SplitterState>) -> (Box<[u32]>, Box<[SplitterState]>) {
     let mut known: FxHashMap<SplitterState, u32> = FxHashMap::default();
     let mut distinct = Vec::new();
-    let numbers = places.map(|place| {
-        *known.entry(place).or_insert_with(|| {
-            distinct.push(place);
+    let numbers = image.map(|state| {
+        *known.entry(state).or_insert_with(|| {
+            distinct.push(state);
             distinct.len() as u32 - 1
         })
     });

@@ -33,7 +33,7 @@ impl WholeTokens {
     /// Builds the tables of whole tokens, each with the tokens that merging makes of its string, if
     /// known.
     pub(crate) fn new(list: Vec<(u32, Option<Vec<u32>>)>) -> WholeTokens {
-        let mut wholes = WholeTokens {
+        let mut whole_tokens = WholeTokens {
             steps: FxHashMap::default(),
             complete: FxHashSet::default(),
             tokens: FxHashSet::default(),
@@ -42,23 +42,23 @@ impl WholeTokens {
         };
         let mut count = 3;
         for (token, merged) in &list {
-            wholes.tokens.insert(*token);
+            whole_tokens.tokens.insert(*token);
             for &noted in merged.as_deref().unwrap_or_default().iter().chain([token]) {
-                let len = wholes.noted.len().max(noted as usize + 1);
-                wholes.noted.resize(len, false);
-                wholes.noted[noted as usize] = true;
+                let len = whole_tokens.noted.len().max(noted as usize + 1);
+                whole_tokens.noted.resize(len, false);
+                whole_tokens.noted[noted as usize] = true;
             }
             let mut path = PretokenState::BEGIN;
             for &token in merged.as_deref().unwrap_or_default() {
-                path = *wholes.steps.entry((path, token)).or_insert_with(|| {
+                path = *whole_tokens.steps.entry((path, token)).or_insert_with(|| {
                     count += 1;
                     PretokenState(count)
                 });
             }
-            wholes.complete.insert(path);
+            whole_tokens.complete.insert(path);
         }
-        wholes.list = list;
-        wholes
+        whole_tokens.list = list;
+        whole_tokens
     }
 
     /// Returns the list that the tables were built from.

@@ -113,9 +113,9 @@ impl Product {
         (byte, state): (u8, StateId),
     ) -> Result<Vec<PathStep>, Error> {
         let mut layer: Vec<PathStep> = Vec::new();
-        for (from, way) in before.iter().enumerate() {
+        for (from, path_step) in before.iter().enumerate() {
             for boundary in BOUNDARIES {
-                let splitter_state = self.parts(way.product_state).1;
+                let splitter_state = self.parts(path_step.product_state).1;
                 let Some(splitter_state) =
                     context.encoder.splitter().step(splitter_state, byte, boundary)
                 else {
@@ -125,7 +125,8 @@ impl Product {
                 if self.productive[product_state as usize] != Verdict::No
                     && !layer.iter().any(|known| known.product_state == product_state)
                 {
-                    let crosses_pretoken = way.crosses_pretoken || boundary != Boundary::Inside;
+                    let crosses_pretoken =
+                        path_step.crosses_pretoken || boundary != Boundary::Inside;
                     layer.push(PathStep {
                         product_state,
                         from,
@@ -162,7 +163,7 @@ impl Product {
         state: StateId,
     ) -> Result<Vec<PathStep>, Error> {
         let splitter = context.encoder.splitter();
-        let ends = |way: &PathStep| splitter.may_end(self.parts(way.product_state).1);
+        let ends = |path_step: &PathStep| splitter.may_end(self.parts(path_step.product_state).1);
         let Some(from) = before.iter().position(ends) else { return Ok(Vec::new()) };
         let product_state = self.intern(state, splitter.start())?;
         if self.productive[product_state as usize] == Verdict::No {
@@ -183,10 +184,10 @@ impl Product {
         paths: &[PathStep],
         crosses_pretoken: bool,
     ) -> Result<Option<usize>, Error> {
-        for (at, way) in paths.iter().enumerate() {
-            let known = self.productive[way.product_state as usize] == Verdict::Yes
-                && (way.crosses_pretoken || !crosses_pretoken);
-            if known || self.is_end(context, way.product_state)? {
+        for (at, path_step) in paths.iter().enumerate() {
+            let known = self.productive[path_step.product_state as usize] == Verdict::Yes
+                && (path_step.crosses_pretoken || !crosses_pretoken);
+            if known || self.is_end(context, path_step.product_state)? {
                 return Ok(Some(at));
             }
         }
@@ -253,21 +254,21 @@ impl Product {
         state: StateId,
     ) -> Result<Option<(u8, StateId)>, Error> {
         let mut here = state;
-        let mut way = Vec::new();
+        let mut path_step = Vec::new();
         for byte in context.machine.some_member(state)? {
             // From here on the path is known.
             if self.ahead.contains_key(&here.number()) {
                 break;
             }
             let Some(next) = context.machine.step(here, byte)? else { break };
-            way.push((here, (byte, next)));
+            path_step.push((here, (byte, next)));
             here = next;
         }
         if context.machine.is_accepting(here)? {
             self.ahead.entry(here.number()).or_insert(None);
         }
         // A state visited twice continues as it did the last time, so that no path is a cycle.
-        for (here, hop) in way.into_iter().rev() {
+        for (here, hop) in path_step.into_iter().rev() {
             self.ahead.entry(here.number()).or_insert(Some(hop));
         }
         Ok(self.ahead.get(&state.number()).copied().flatten())

@@ -20,18 +20,19 @@ pub(super) fn continuing_by_walk(
     text: &InText,
     live: ByteSet,
 ) -> Result<Option<ContinuingTokens>, Error> {
-    let (trie, mut ids, mut left) = (vocabulary.trie(), Vec::new(), MAX_WALK_STEPS);
+    let (trie, mut ids, mut steps_left) = (vocabulary.trie(), Vec::new(), MAX_WALK_STEPS);
     let step = |state: StateId, byte: u8| text.machine.step(state, byte);
     let roots = live.iter().filter(|&byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
     for root in roots.chain([b'\\']).filter_map(|byte| trie.root_child(byte)) {
         let nodes = &trie.nodes()[root as usize..trie.nodes()[root as usize].end() as usize];
         let start = (text.state, text.escapes);
-        left = walk_escaped_within(left, (nodes, root), start, &step, &mut |node, _, _| {
-            ids.extend_from_slice(trie.tokens_at(node));
-        })?;
+        steps_left =
+            walk_escaped_within(steps_left, (nodes, root), start, &step, &mut |node, _, _| {
+                ids.extend_from_slice(trie.tokens_at(node));
+            })?;
     }
     let words = vocabulary.len().div_ceil(32);
-    Ok((left > 0).then(|| ContinuingTokens::of(Mask::from_ids(&ids, words))))
+    Ok((steps_left > 0).then(|| ContinuingTokens::of(Mask::from_ids(&ids, words))))
 }
 
 /// Emits the words of a prefix tree whose content the machine reads: the node, the word and the
@@ -45,22 +46,22 @@ pub(crate) fn walk_escaped<S: Copy>(
     walk_escaped_within(usize::MAX, (nodes, 0), from, step, emit).map(|_| ())
 }
 
-/// Walks nodes, the first of which is `first`, in at most `left` steps. Returns the steps left; 0
-/// if they were too few.
+/// Walks nodes, the first of which is `first`, in at most `steps_left` steps. Returns the steps
+/// left; 0 if they were too few.
 fn walk_escaped_within<S: Copy>(
-    left: usize,
+    steps_left: usize,
     (nodes, first): (&[TrieNode], u32),
     (start, policy): (S, Escapes),
     step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
     emit: &mut impl FnMut(u32, u32, S),
 ) -> Result<usize, Error> {
     let mut stack = vec![(start, Escape::None)];
-    let (mut at, mut left) = (first, left);
+    let (mut at, mut steps_left) = (first, steps_left);
     while let Some(&here) = nodes.get((at - first) as usize) {
-        if left == 0 {
+        if steps_left == 0 {
             break;
         }
-        left -= 1;
+        steps_left -= 1;
         if at & DEADLINE_CHECK_MASK == 0 {
             check_deadline()?;
         }
@@ -75,5 +76,5 @@ fn walk_escaped_within<S: Copy>(
         stack.push(next);
         at += 1;
     }
-    Ok(left)
+    Ok(steps_left)
 }

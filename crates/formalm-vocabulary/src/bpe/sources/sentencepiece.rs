@@ -86,7 +86,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         merges,
         split_steps: SplitSteps::none(),
         added,
-        wholes: Vec::new(),
+        whole_tokens: Vec::new(),
         reserved: Vec::new(),
         prepends: model.dummy_prefix,
     })

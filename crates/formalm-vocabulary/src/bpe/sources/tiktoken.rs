@@ -83,9 +83,9 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         (each.token, true)
     });
     let unreachable = |each: &RankedToken| !merges.adjacency.is_reachable(each.token);
-    let wholes = tokens.into_iter().filter(unreachable).map(|each| (each.text, each.token));
+    let whole_tokens = tokens.into_iter().filter(unreachable).map(|each| (each.text, each.token));
     Ok(BpeSpec {
-        wholes: wholes.collect(),
+        whole_tokens: whole_tokens.collect(),
         symbols,
         split_steps,
         added: Vec::new(),

@@ -44,7 +44,7 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         true => BaseSymbols::byte_level(&single, &spelling)?,
         false => BaseSymbols::characters(&single, Some(byte_pieces(pieces)?))?,
     };
-    let (mut wholes, mut reserved) = (Vec::new(), Vec::new());
+    let (mut whole_tokens, mut reserved) = (Vec::new(), Vec::new());
     let special: FxHashSet<u32> =
         file.added_tokens.iter().filter(|token| token.special).map(|token| token.id).collect();
     for (piece, id) in pieces.iter().filter(|_| file.model.ignore_merges) {
@@ -59,11 +59,11 @@ pub(in crate::bpe) fn read(data: &[u8]) -> Result<BpeSpec, Error> {
         if special.contains(id) {
             reserved.push(String::from_utf8_lossy(&bytes).into_owned());
         } else {
-            wholes.push((bytes, *id));
+            whole_tokens.push((bytes, *id));
         }
     }
     let added = added.iter().map(|token| (token.content.clone(), token.id)).collect();
-    Ok(BpeSpec { symbols, merges, split_steps, added, wholes, reserved, prepends })
+    Ok(BpeSpec { symbols, merges, split_steps, added, whole_tokens, reserved, prepends })
 }
 
 /// Returns the pieces of single bytes, such as `<0x0A>`.
