@@ -1,11 +1,11 @@
 //! Computes the mask of a mask class by the cheapest exact method.
 //!
 //! 0. A machine with a lexer: token summaries within lexemes, and the parser for what follows
-//!   ([`crate::lexical`]).
+//!    ([`crate::lexical`]).
 //! 1. A class that repeats a character class ([`crate::repetition`]): most tokens stay inside the
-//!   repetition; their bitmask is shared by every language over the vocabulary.
+//!    repetition; their bitmask is shared by every language over the vocabulary.
 //! 2. A class most of whose letters lead to such a class (the start of `x+`), or to one with a
-//!   known mask: that mask, patched where a walk of both classes together finds a difference.
+//!    known mask: that mask, patched where a walk of both classes together finds a difference.
 //! 3. Any other class: a walk along the trie from the viable bytes.
 //!
 //! A machine may also provide the mask itself.

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::ProductContext;
 use super::tokens_by_target::{ClassSelfLoops, ClassTargets, TargetGroup, class_targets};
 
-/// Maximum size of the cache, in bytes; beyond it everything is dropped. 16 MiB, chosen, not
+/// Maximum size of the cache, in bytes; beyond it everything is dropped. 16 MiB; chosen, not
 /// measured.
 const MAX_BYTES: usize = 16 << 20;
 

@@ -15,7 +15,7 @@ use super::subsets::SubsetElement;
 use super::{ProductContext, prompt};
 use crate::mask::MaskWords;
 
-/// Memory of the results, in bytes, above which the next query starts afresh. 24 MiB, chosen, not
+/// Memory of the results, in bytes, above which the next query starts afresh. 24 MiB; chosen, not
 /// measured.
 const MAX_BYTES: usize = 24 << 20;
 

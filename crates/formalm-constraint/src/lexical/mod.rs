@@ -35,7 +35,7 @@ use node_list::NodeList;
 use parser_filter::{FilterResult, TerminalPath};
 use summary::LexemeSummary;
 
-/// Memory limit of all tables, in bytes; beyond it they are rebuilt from scratch. 8 MiB, chosen,
+/// Memory limit of all tables, in bytes; beyond it they are rebuilt from scratch. 8 MiB; chosen,
 /// not measured.
 const MAX_TABLE_BYTES: usize = 8 << 20;
 /// Memory limit of shared masks, in bytes; further masks are stored and counted one by one. 16 MiB,

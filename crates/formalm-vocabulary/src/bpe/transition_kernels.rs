@@ -17,7 +17,7 @@ use super::token_transitions::{DEAD, NONE};
 /// Maximum number of transitions. Chosen, not measured.
 const MAX_TRANSITIONS: usize = 1 << 15;
 
-/// Maximum number of table cells while transitions are interned. Bounds memory, chosen, not
+/// Maximum number of table cells while transitions are interned. Bounds memory; chosen, not
 /// measured.
 const MAX_CELLS: usize = 1 << 24;
 

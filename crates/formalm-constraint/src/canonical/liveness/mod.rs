@@ -21,7 +21,7 @@ use super::subsets::SubsetElement;
 use super::{FEW_TOKENS, MAX_STEPS, ProductContext};
 use crate::mask::{MaskWords, patch};
 
-/// Maximum number of positions that one search may visit. Bounds time and memory, chosen, not
+/// Maximum number of positions that one search may visit. Bounds time and memory; chosen, not
 /// measured.
 const MAX_POSITIONS: usize = 500_000;
 

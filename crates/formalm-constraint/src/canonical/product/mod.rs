@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{MAX_STEPS, ProductContext};
 
-/// Maximum number of product states. Bounds memory, chosen, not measured.
+/// Maximum number of product states. Bounds memory; chosen, not measured.
 const MAX_PRODUCT_STATES: usize = 2_000_000;
 
 /// The number of a product state.

@@ -42,7 +42,7 @@ const MAX_MACHINES: usize = 128;
 /// chosen, not measured.
 const MAX_TOTAL_BYTES: usize = 8 << 20;
 
-/// Memory of one machine, in bytes; beyond it its tables are rebuilt from scratch. 1 MiB, chosen,
+/// Memory of one machine, in bytes; beyond it its tables are rebuilt from scratch. 1 MiB; chosen,
 /// not measured.
 const MAX_MACHINE_BYTES: usize = 1 << 20;
 
