@@ -1,18 +1,17 @@
-//! Grammars.
+//! `GrammarText` and `Grammar`: grammar notations and parsed grammars.
 
 use formalm_automata::{Error, Machine};
 use formalm_grammar::{
-    Embedded, Grammar as Inner, Levels, Lexing, Limits, Note, Options, Rules, Syntax, inlined,
-    parse_with, unusable,
+    Embedded, Levels, Lexing, Limits, Note, Options, Rules, Syntax, inlined, parse_with, unusable,
 };
 use pyo3::prelude::*;
 
+use crate::any_machine::AnyMachine;
 use crate::automaton::Automaton;
 use crate::errors;
-use crate::language::Expression;
-use crate::machine::AnyMachine;
+use crate::regular_language::Expression;
 
-/// How indentation is told, by the names of terminals.
+/// The indentation rules, by names of terminals.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct IndentationLevels {
     pub(crate) inner: Levels,
@@ -37,7 +36,7 @@ impl IndentationLevels {
     }
 }
 
-/// The text of a grammar with all that goes with it; not read yet.
+/// The text of a grammar with its options; not parsed yet.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct GrammarText {
     pub(crate) text: String,
@@ -46,7 +45,7 @@ pub(crate) struct GrammarText {
 
 #[pymethods]
 impl GrammarText {
-    /// Languages within the rules of a text of Lark: `(name, text, span)`.
+    /// Returns the sublanguages inside the rules of a Lark text: `(name, text, span)`.
     #[staticmethod]
     #[expect(clippy::type_complexity, reason = "handed to one place in Python")]
     fn inlined(py: Python<'_>, text: &str) -> PyResult<Vec<(String, String, (usize, usize))>> {
@@ -88,14 +87,14 @@ impl GrammarText {
     }
 }
 
-/// A grammar that was read; no machine yet.
+/// A parsed grammar; no machine yet.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Grammar {
-    pub(crate) inner: Inner,
+    pub(crate) inner: formalm_grammar::Grammar,
     pub(crate) text: String,
 }
 
-/// A refusal with the line of its place.
+/// Adds the line of its position to an error.
 pub(crate) fn placed(error: Error, text: &str) -> Error {
     match error {
         Error::Language { message, span: Some(span), hint } if !message.starts_with("line ") => {
@@ -117,8 +116,8 @@ impl Grammar {
         }
     }
 
-    /// The terminals expected behind a text, `(name, begun, rules)`, of a machine of this grammar;
-    /// none if it is another one or if the text is not viable.
+    /// Returns the terminals expected after `text`, `(name, begun, rules)`, in a machine of this
+    /// grammar. Returns `None` for another machine or if the text is not viable.
     fn expected(
         &self,
         py: Python<'_>,
@@ -140,7 +139,7 @@ impl Grammar {
         Ok(named.collect())
     }
 
-    /// What members hold under names: `(name, rule or terminal, bytes left out at the end, span)`.
+    /// Named captures: `(name, rule or terminal, bytes left out at the end, span)`.
     fn captures(&self) -> Vec<(String, String, usize, (usize, usize))> {
         let all = self.inner.captures.iter();
         all.map(|one| {
@@ -150,7 +149,7 @@ impl Grammar {
         .collect()
     }
 
-    /// Notes `(message, span)` of alternatives that the longest lexemes make unusable.
+    /// Remarks `(message, span)` about alternatives that the longest match makes unusable.
     #[expect(clippy::type_complexity, reason = "handed to one place in Python")]
     fn unusable(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<(usize, usize)>)>> {
         let found = py.detach(|| unusable(&self.inner, Limits::default()));

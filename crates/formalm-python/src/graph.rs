@@ -1,9 +1,9 @@
-//! Graphs written out, of bytes or of tokens.
+//! `Graph`: materialized automata over bytes or tokens, with counting, ranking and enumeration.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use formalm_automata::explicit::{self, Damage, Graph as Inner, Size, Span, difference};
+use formalm_automata::explicit::{self, Damage, Size, Span, difference};
 use formalm_automata::{Error, Lock, exact_only};
 use num_bigint::BigUint;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -14,13 +14,13 @@ use pyo3::types::{PyBytes, PyList};
 use crate::automaton::{Automaton, relation, unit};
 use crate::constraint::Constraint;
 use crate::errors;
-use crate::learnt::Shared;
-use crate::patient::patient;
+use crate::graph_cache::GraphCache;
+use crate::interruptible::without_gil;
 
 /// A minimal deterministic graph whose labels are bytes or token ids.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Graph {
-    shared: Arc<Shared>,
+    shared: Arc<GraphCache>,
 }
 
 fn span(kind: &str, length: usize) -> PyResult<Span> {
@@ -33,31 +33,33 @@ fn span(kind: &str, length: usize) -> PyResult<Span> {
 }
 
 impl Graph {
-    fn over(graph: Inner, is_tokens: bool) -> Graph {
-        Graph { shared: Arc::new(Shared::new(graph, is_tokens)) }
+    fn over(graph: explicit::Graph, is_tokens: bool) -> Graph {
+        Graph { shared: Arc::new(GraphCache::new(graph, is_tokens)) }
     }
 
-    fn inner(&self) -> &Inner {
+    fn inner(&self) -> &explicit::Graph {
         &self.shared.graph
     }
 }
 
 #[pymethods]
 impl Graph {
-    /// Of a machine over bytes; none is the empty language.
+    /// Materializes a machine over bytes; `None` is the empty language.
     #[staticmethod]
     fn of(py: Python<'_>, automaton: Option<&Automaton>, state_limit: u64) -> PyResult<Graph> {
-        let Some(automaton) = automaton else { return Ok(Graph::over(Inner::empty(), false)) };
+        let Some(automaton) = automaton else {
+            return Ok(Graph::over(explicit::Graph::empty(), false));
+        };
         let machine = automaton.machine();
         let machine = &*machine;
-        let graph = patient(py, |poll| {
+        let graph = without_gil(py, |poll| {
             exact_only(machine, "all members", "search() and mass() need no automaton")?;
-            Inner::of(machine, state_limit, poll)
+            explicit::Graph::of(machine, state_limit, poll)
         })?;
         Ok(Graph::over(graph, false))
     }
 
-    /// Of the members of a machine over bytes that have at most so many.
+    /// Materializes the strings of a machine up to a length.
     #[staticmethod]
     fn of_at_most(
         py: Python<'_>,
@@ -65,12 +67,14 @@ impl Graph {
         max_bytes: usize,
         state_limit: u64,
     ) -> PyResult<Graph> {
-        let Some(automaton) = automaton else { return Ok(Graph::over(Inner::empty(), false)) };
+        let Some(automaton) = automaton else {
+            return Ok(Graph::over(explicit::Graph::empty(), false));
+        };
         let machine = automaton.machine();
         let machine = &*machine;
-        let graph = patient(py, |poll| {
+        let graph = without_gil(py, |poll| {
             exact_only(machine, "all members", "search() and mass() need no automaton")?;
-            Inner::of_at_most(machine, max_bytes, state_limit, poll)
+            explicit::Graph::of_at_most(machine, max_bytes, state_limit, poll)
         })?;
         Ok(Graph::over(graph, false))
     }
@@ -83,7 +87,7 @@ impl Graph {
         edge_limit: u64,
     ) -> PyResult<Graph> {
         let size = Size { states: state_limit, edges: edge_limit };
-        let graph = patient(py, |poll| constraint.inner.graph(size, poll))?;
+        let graph = without_gil(py, |poll| constraint.inner.graph(size, poll))?;
         Ok(Graph::over(graph, true))
     }
 
@@ -91,7 +95,7 @@ impl Graph {
     #[pyo3(signature = (data, token_count=None))]
     fn load(py: Python<'_>, data: &[u8], token_count: Option<u32>) -> PyResult<Graph> {
         let labels = token_count.unwrap_or(256);
-        let read = patient(py, |poll| match Inner::load(data, labels, poll) {
+        let read = without_gil(py, |poll| match explicit::Graph::load(data, labels, poll) {
             Err(Damage::Interrupted) => Err(Error::Interrupted),
             other => Ok(other),
         })?;
@@ -169,19 +173,19 @@ impl Graph {
         py: Python<'py>,
         characters: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let found = patient(py, |poll| {
+        let found = without_gil(py, |poll| {
             Ok(self.shared.measured(characters, poll)?.shortest(self.inner(), 0))
         })?;
         found.map(|labels| self.shared.member(py, labels)).transpose()
     }
 
-    /// Members of all lengths; none if they are infinitely many.
+    /// Number of strings of all lengths; `None` if there are infinitely many.
     fn total(&self, py: Python<'_>, limit_bytes: u64) -> PyResult<Option<BigUint>> {
-        let totals = patient(py, |poll| explicit::totals(self.inner(), limit_bytes, poll))?;
+        let totals = without_gil(py, |poll| explicit::totals(self.inner(), limit_bytes, poll))?;
         Ok(totals.and_then(|totals| totals.into_iter().next()))
     }
 
-    /// Members by length, up to `length`; shorter if there are no longer members.
+    /// Number of strings by length, up to `length`; shorter if no longer strings exist.
     fn counts(
         &self,
         py: Python<'_>,
@@ -189,7 +193,7 @@ impl Graph {
         characters: bool,
         limit_bytes: u64,
     ) -> PyResult<Vec<BigUint>> {
-        patient(py, |poll| {
+        without_gil(py, |poll| {
             self.shared.count((characters, limit_bytes), poll, |tally| {
                 let counts = tally.counts();
                 let end = counts.len().min(length.saturating_add(1));
@@ -198,7 +202,7 @@ impl Graph {
         })
     }
 
-    /// Members of one length, or of at most that length.
+    /// Number of strings of one length, or of at most that length.
     fn count(
         &self,
         py: Python<'_>,
@@ -207,7 +211,7 @@ impl Graph {
         characters: bool,
         limit_bytes: u64,
     ) -> PyResult<BigUint> {
-        patient(py, |poll| {
+        without_gil(py, |poll| {
             self.shared.count((characters, limit_bytes), poll, |tally| {
                 let counts = tally.counts();
                 let known = counts.len() > length || tally.is_complete();
@@ -219,7 +223,7 @@ impl Graph {
         })
     }
 
-    /// Members of a span of lengths; none if they are infinitely many.
+    /// Number of strings of a span of lengths; `None` if there are infinitely many.
     fn span_total(
         &self,
         py: Python<'_>,
@@ -229,11 +233,12 @@ impl Graph {
         limit_bytes: u64,
     ) -> PyResult<Option<BigUint>> {
         let span = span(kind, length)?;
-        let table = patient(py, |poll| self.shared.table(span, (characters, limit_bytes), poll))?;
+        let table =
+            without_gil(py, |poll| self.shared.table(span, (characters, limit_bytes), poll))?;
         Ok(table.map(|table| table.total()))
     }
 
-    /// The members of a span with the given numbers, each below the span's total.
+    /// Returns the strings of a span with the given ranks, each below the span's total.
     fn unrank<'py>(
         &self,
         py: Python<'py>,
@@ -245,7 +250,7 @@ impl Graph {
     ) -> PyResult<Bound<'py, PyList>> {
         let span = span(kind, length)?;
         let shared = &self.shared;
-        let found = patient(py, |poll| {
+        let found = without_gil(py, |poll| {
             let mut found = Vec::with_capacity(numbers.len());
             if let Some(table) = shared.table(span, (characters, limit_bytes), poll)? {
                 let measured = shared.measured(characters, poll)?;
@@ -262,7 +267,8 @@ impl Graph {
         PyList::new(py, members.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The length of the member with a number in order of length, and its number within it.
+    /// Returns the length of the string with a rank in order of length, and its rank within that
+    /// length.
     fn locate(
         &self,
         py: Python<'_>,
@@ -271,7 +277,7 @@ impl Graph {
         limit_bytes: u64,
     ) -> PyResult<Option<(usize, BigUint)>> {
         let (mut length, mut rest) = (0, number);
-        patient(py, |poll| {
+        without_gil(py, |poll| {
             self.shared.count((characters, limit_bytes), poll, |tally| {
                 while let Some(count) = tally.counts().get(length) {
                     if rest < *count {
@@ -285,7 +291,7 @@ impl Graph {
         })
     }
 
-    /// The number of a member of some length among those of that length.
+    /// Returns the rank of a string among those of its length.
     fn rank(
         &self,
         py: Python<'_>,
@@ -296,7 +302,7 @@ impl Graph {
     ) -> PyResult<Option<BigUint>> {
         let labels = self.shared.labels(sequence)?;
         let shared = &self.shared;
-        patient(py, |poll| {
+        without_gil(py, |poll| {
             let span = Span::Exactly(length);
             let Some(table) = shared.table(span, (characters, limit_bytes), poll)? else {
                 return Ok(None);
@@ -305,7 +311,7 @@ impl Graph {
         })
     }
 
-    /// Members whose length is at least `first` and at most `last`, by length.
+    /// Iterates over the strings of lengths from `first` to `last`, by length.
     #[pyo3(signature = (first, last, characters, limit_bytes))]
     fn members(
         &self,
@@ -315,13 +321,13 @@ impl Graph {
         characters: bool,
         limit_bytes: u64,
     ) -> PyResult<Members> {
-        patient(py, |poll| self.shared.measured(characters, poll).map(|_| ()))?;
+        without_gil(py, |poll| self.shared.measured(characters, poll).map(|_| ()))?;
         let place = Lock::new(explicit::Members::new(first, last, limit_bytes));
         Ok(Members { shared: Arc::clone(&self.shared), characters, place })
     }
 
-    /// The first text that is in one language and not in the other (or in this and not in
-    /// `other`).
+    /// Returns the first string that is in one language and not in the other (or in this one and
+    /// not in `other`).
     #[pyo3(signature = (other, *, inclusion, characters, pair_limit))]
     fn difference<'py>(
         &self,
@@ -334,7 +340,7 @@ impl Graph {
         let side = |graph: &Graph| (!graph.inner().is_empty()).then(|| Arc::clone(&graph.shared));
         let (left, right) = (side(self), side(other));
         let (relation, unit) = (relation(inclusion), unit(characters));
-        let found = patient(py, |poll| {
+        let found = without_gil(py, |poll| {
             for side in [&left, &right].into_iter().flatten() {
                 side.measured(characters, poll)?;
             }
@@ -356,10 +362,10 @@ impl Graph {
     }
 }
 
-/// Members one after the other.
+/// Iterator over strings.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Members {
-    shared: Arc<Shared>,
+    shared: Arc<GraphCache>,
     characters: bool,
     place: Lock<explicit::Members>,
 }
@@ -374,7 +380,7 @@ impl Members {
         if self.place.is_abandoned() {
             return Err(errors::in_use(py, "iterator", "give each thread one of its own"));
         }
-        let found = patient(py, |poll| {
+        let found = without_gil(py, |poll| {
             let measured = self.shared.measured(self.characters, poll)?;
             let mut place = self.place.lock();
             place.next(&self.shared.graph, measured, poll)
