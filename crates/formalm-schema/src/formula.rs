@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::decimal::Decimal;
-use crate::names::NameId;
-use crate::node::{NodeId, RegexId};
-use crate::table::{Map, Table};
-use crate::value::ValueId;
+use crate::interner::{Map, Table};
+use crate::json::decimal::Decimal;
+use crate::json::interned_values::ValueId;
+use crate::json::property_names::NameId;
+use crate::schema_nodes::{NodeId, RegexId};
 
 /// An interned formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,0 +1,368 @@
+//! `oneOf` and chains of `if` as plain alternatives, where no value satisfies two of them.
+//!
+//! Of alternatives that exclude each other exactly one holds if any does, and where conditions
+//! exclude each other what follows from the one that holds is an alternative. Plain alternatives
+//! are decided one by one; what "exactly one" or a chain says of the others is a search.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use formalm_automata::Error;
+use rustc_hash::FxHashSet;
+
+use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE};
+use crate::interner::Map;
+use crate::json::property_names::NameId;
+use crate::schema_nodes::{NodeId, Rule, Type};
+use crate::solver::context::Core;
+
+/// Names beside those owed that may tell alternatives apart, if a value has them.
+const MAX_NAMES: usize = 3;
+
+/// Conditions and what follows from each.
+struct Chain {
+    conditions: Vec<F>,
+    then: Vec<F>,
+    /// What follows if no condition holds.
+    last: F,
+    /// Whether only the first condition that holds counts.
+    is_first: bool,
+}
+
+impl Default for Chain {
+    fn default() -> Chain {
+        Chain { conditions: Vec::new(), then: Vec::new(), last: TRUE, is_first: false }
+    }
+}
+
+impl Chain {
+    fn push(&mut self, condition: F, then: F) {
+        self.conditions.push(condition);
+        self.then.push(then);
+    }
+}
+
+/// Statements of a node, by what can be done with them.
+#[derive(Default)]
+struct Statements {
+    plain: Vec<F>,
+    ones: Vec<Vec<F>>,
+    /// Conditions, each with what follows.
+    conditionals: Vec<(F, F)>,
+    chains: Vec<Chain>,
+}
+
+impl Core {
+    /// All that rules say of a value of a type.
+    pub(crate) fn rules(&mut self, rules: &[Rule], of: Type) -> Result<F, Error> {
+        let mut said = Statements::default();
+        self.sort_rules(rules, of, &mut said, &mut FxHashSet::default())?;
+        let context = self.context(&said.plain);
+        let mut all = said.plain;
+        for list in said.ones {
+            all.push(self.exactly_one(list, context, of)?);
+        }
+        let families = families(&self.formulas, said.conditionals);
+        for chain in said.chains.iter().chain(&families) {
+            all.push(self.follows(chain, context, of)?);
+        }
+        Ok(self.formulas.and(all))
+    }
+
+    fn sort_rules(
+        &mut self,
+        rules: &[Rule],
+        of: Type,
+        said: &mut Statements,
+        seen: &mut FxHashSet<NodeId>,
+    ) -> Result<(), Error> {
+        for rule in rules {
+            match rule {
+                Rule::One(nodes) => said.ones.push(self.expand_all(nodes, of)?),
+                Rule::All(nodes) => {
+                    for &node in nodes {
+                        let within = self.schema.node(node).rules.clone();
+                        let is_sorted =
+                            |rule: &Rule| matches!(rule, Rule::If { .. } | Rule::All(_));
+                        if within.iter().any(is_sorted) {
+                            // What was said once need not be said again.
+                            if seen.insert(node) {
+                                self.step()?;
+                                self.sort_rules(&within, of, said, seen)?;
+                            }
+                        } else {
+                            said.plain.push(self.expand(node, of)?);
+                        }
+                    }
+                }
+                Rule::If { .. } => self.sort_conditional(rule, of, said)?,
+                _ => said.plain.push(self.rule(rule, rules, of)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an `if` whose `else` is another one, and so on, for a chain.
+    fn sort_conditional(
+        &mut self,
+        rule: &Rule,
+        of: Type,
+        said: &mut Statements,
+    ) -> Result<(), Error> {
+        let mut chain = Chain { is_first: true, ..Chain::default() };
+        let mut next = Some(rule.clone());
+        while let Some(Rule::If { condition, then, other }) = next.take() {
+            let condition = self.expand(condition, of)?;
+            let then = then.map_or(Ok(TRUE), |node| self.expand(node, of))?;
+            chain.push(condition, then);
+            let Some(other) = other else { break };
+            match &self.schema.node(other).rules[..] {
+                [only @ Rule::If { .. }] => next = Some(only.clone()),
+                _ => chain.last = self.expand(other, of)?,
+            }
+        }
+        match chain.conditions[..] {
+            [condition] if chain.last == TRUE => said.conditionals.push((condition, chain.then[0])),
+            _ => said.chains.push(chain),
+        }
+        Ok(())
+    }
+
+    /// Members and names that statements ask for in any case.
+    fn context(&mut self, plain: &[F]) -> F {
+        let all = self.formulas.and(plain.to_vec());
+        let mut kept = self.formulas.conjuncts(all);
+        kept.retain(|&part| {
+            matches!(self.formulas.get(part), Form::Atom(Atom::Owed(_) | Atom::Members(_)))
+        });
+        self.formulas.and(kept)
+    }
+
+    /// Exactly one of some formulas, beside others.
+    fn exactly_one(&mut self, mut list: Vec<F>, context: F, of: Type) -> Result<F, Error> {
+        list.retain(|&one| one != FALSE);
+        let build = |core: &mut Core, list: &[F], groups: &[Vec<usize>]| {
+            let mut ways = Vec::with_capacity(groups.len());
+            for group in groups {
+                ways.push(core.formulas.one(group.iter().map(|&at| list[at]).collect()));
+            }
+            Ok(core.formulas.or(ways))
+        };
+        self.told_apart(&list, context, of, &build)
+    }
+
+    /// What follows from conditions.
+    fn follows(&mut self, chain: &Chain, context: F, of: Type) -> Result<F, Error> {
+        let build = |core: &mut Core, conditions: &[F], groups: &[Vec<usize>]| {
+            let all: Vec<usize> = (0..conditions.len()).collect();
+            if groups.len() < 2 {
+                return Ok(core.as_written(chain, conditions, &all, chain.last));
+            }
+            let mut ways = Vec::with_capacity(groups.len() + 1);
+            for group in groups {
+                let some = group.iter().map(|&at| conditions[at]).collect();
+                let some = core.formulas.or(some);
+                let follows = match group[..] {
+                    [at] => chain.then[at],
+                    // The first one that holds and all that hold are among these.
+                    _ => core.as_written(chain, conditions, group, TRUE),
+                };
+                ways.push(core.formulas.both(some, follows));
+            }
+            if !core.covers(conditions, context)? {
+                let mut fails = vec![chain.last];
+                for &one in conditions {
+                    fails.push(core.formulas.not(one));
+                }
+                ways.push(core.formulas.and(fails));
+            }
+            Ok(core.formulas.or(ways))
+        };
+        self.told_apart(&chain.conditions, context, of, &build)
+    }
+
+    fn as_written(&mut self, chain: &Chain, conditions: &[F], of: &[usize], last: F) -> F {
+        let mut all = last;
+        for &at in of.iter().rev() {
+            let fails = self.formulas.not(conditions[at]);
+            let then = self.formulas.or(vec![fails, chain.then[at]]);
+            if chain.is_first {
+                all = self.formulas.or(vec![conditions[at], all]);
+            }
+            all = self.formulas.both(then, all);
+        }
+        all
+    }
+
+    /// Builds a statement over alternatives from groups of them that exclude each other; where they
+    /// do so only beside a member that may be missing, from both cases.
+    fn told_apart(
+        &mut self,
+        list: &[F],
+        context: F,
+        of: Type,
+        build: &impl Fn(&mut Core, &[F], &[Vec<usize>]) -> Result<F, Error>,
+    ) -> Result<F, Error> {
+        let whole = [(0..list.len()).collect()];
+        if list.len() < 2 || self.tells_apart {
+            return build(self, list, &whole);
+        }
+        let groups = self.groups_beside(list, context, of)?;
+        if of != Type::Object {
+            return build(self, list, &groups);
+        }
+        let owed = self.required_names(context);
+        if groups.len() > 1 {
+            let list = self.without_owed(list, &owed);
+            return build(self, &list, &groups);
+        }
+        for name in self.names_of_all(list) {
+            let there = self.owed(vec![name]);
+            let beside = self.formulas.both(context, there);
+            let groups = self.groups_beside(list, beside, of)?;
+            if groups.len() > 1 {
+                let absent = self.formulas.not(there);
+                let with = self.without_owed(list, &[&owed[..], &[name]].concat());
+                let with = build(self, &with, &groups)?;
+                let without: Vec<F> = list.iter().map(|&one| self.if_absent(one, name)).collect();
+                let without = build(self, &without, &whole)?;
+                let with = self.formulas.both(there, with);
+                let without = self.formulas.both(absent, without);
+                return Ok(self.formulas.or(vec![with, without]));
+            }
+        }
+        build(self, list, &whole)
+    }
+
+    fn groups_beside(
+        &mut self,
+        list: &[F],
+        context: F,
+        of: Type,
+    ) -> Result<Vec<Vec<usize>>, Error> {
+        let beside: Vec<F> = list.iter().map(|&one| self.formulas.both(one, context)).collect();
+        self.groups_apart(&beside, of)
+    }
+
+    pub(crate) fn required_names(&self, context: F) -> Vec<NameId> {
+        let mut names = Vec::new();
+        for part in self.formulas.conjuncts(context) {
+            if let Form::Atom(Atom::Owed(owed)) = self.formulas.get(part) {
+                names.extend(owed.iter());
+            }
+        }
+        names
+    }
+
+    /// A few names of whose members all alternatives speak.
+    fn names_of_all(&self, list: &[F]) -> Vec<NameId> {
+        let mut shared: Option<Vec<NameId>> = None;
+        for &one in list {
+            let mut names = Vec::new();
+            for part in self.formulas.conjuncts(one) {
+                if let Form::Atom(Atom::Members(rules)) = self.formulas.get(part) {
+                    names.extend(
+                        rules.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
+                    );
+                }
+            }
+            match &mut shared {
+                None => shared = Some(names),
+                Some(shared) => shared.retain(|name| names.contains(name)),
+            }
+        }
+        let mut shared = shared.unwrap_or_default();
+        shared.truncate(MAX_NAMES);
+        shared
+    }
+
+    /// Formulas beside which some names are owed.
+    fn without_owed(&mut self, list: &[F], owed: &[NameId]) -> Vec<F> {
+        let mut known = Map::default();
+        let mut with = |id: F| {
+            self.atoms_replaced(id, &mut known, &|core, atom| match atom {
+                Atom::Owed(names) => {
+                    core.owed(names.iter().copied().filter(|one| !owed.contains(one)).collect())
+                }
+                atom => core.formulas.atom(atom),
+            })
+        };
+        list.iter().map(|&one| with(one)).collect()
+    }
+
+    /// What a formula says where a member is missing.
+    pub(crate) fn if_absent(&mut self, id: F, name: NameId) -> F {
+        self.atoms_replaced(id, &mut Map::default(), &|core, atom| match atom {
+            Atom::Owed(names) if names.contains(&name) => FALSE,
+            Atom::Members(rules) => {
+                let rules = rules.iter().filter_map(|(which, node)| {
+                    let which = which.without(name);
+                    let is_left = which.names.as_ref().is_none_or(|names| !names.is_empty());
+                    is_left.then_some((which, *node))
+                });
+                let rules: Arc<[_]> = rules.collect();
+                if rules.is_empty() { TRUE } else { core.formulas.atom(Atom::Members(rules)) }
+            }
+            atom => core.formulas.atom(atom),
+        })
+    }
+
+    fn atoms_replaced(
+        &mut self,
+        id: F,
+        known: &mut Map<F, F>,
+        new: &impl Fn(&mut Core, Atom) -> F,
+    ) -> F {
+        if let Some(&known) = known.get(&id) {
+            return known;
+        }
+        let mut all = |core: &mut Core, list: &[F]| -> Vec<F> {
+            list.iter().map(|&one| core.atoms_replaced(one, known, new)).collect()
+        };
+        let replaced = match self.formulas.get(id).clone() {
+            Form::Atom(atom) => new(self, atom),
+            Form::Not(inner) => {
+                let inner = all(self, &[inner])[0];
+                self.formulas.not(inner)
+            }
+            Form::And(list) => {
+                let list = all(self, &list);
+                self.formulas.and(list)
+            }
+            Form::Or(list) => {
+                let list = all(self, &list);
+                self.formulas.or(list)
+            }
+            Form::One(list) => {
+                let list = all(self, &list);
+                self.formulas.one(list)
+            }
+            Form::False | Form::True | Form::Child(_) => id,
+        };
+        known.insert(id, replaced);
+        replaced
+    }
+}
+
+/// Conditionals that speak of the same members.
+fn families(formulas: &Formulas, all: Vec<(F, F)>) -> Vec<Chain> {
+    let mut families: BTreeMap<Vec<NameId>, Chain> = BTreeMap::new();
+    for (condition, then) in all {
+        let mut names = Vec::new();
+        for part in formulas.conjuncts(condition) {
+            match formulas.get(part) {
+                Form::Atom(Atom::Owed(owed)) => names.extend(owed.iter()),
+                Form::Atom(Atom::Members(rules)) => {
+                    names.extend(
+                        rules.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
+                    );
+                }
+                _ => {}
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        families.entry(names).or_default().push(condition, then);
+    }
+    families.into_values().collect()
+}

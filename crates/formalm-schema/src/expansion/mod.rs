@@ -1,0 +1,257 @@
+//! Nodes as formulas over the atoms of one type.
+
+mod exclusive_alternatives;
+mod unevaluated;
+
+use std::sync::Arc;
+
+use formalm_automata::{Error, Resource};
+
+use crate::formula::{Atom, F, FALSE, TRUE, Which};
+use crate::json::interned_values::{Value, ValueId};
+use crate::json::property_names::NameId;
+use crate::schema_nodes::{NodeId, Rule, Type};
+use crate::solver::context::Core;
+
+/// Nodes that are expanded within each other. Each takes up to a kilobyte of stack.
+const MAX_EXPANDING: u64 = 500;
+
+impl Core {
+    /// What a value of a type has to be to satisfy a node.
+    pub(crate) fn expand(&mut self, node: NodeId, of: Type) -> Result<F, Error> {
+        let node = self.schema.same(node);
+        let key = (node, of, self.tells_apart);
+        if let Some(&known) = self.expanded.get(&key) {
+            return Ok(known);
+        }
+        let rules = Arc::clone(&self.schema.node(node).rules);
+        if rules.iter().any(|rule| rule.excludes(of)) {
+            return Ok(FALSE);
+        }
+        if self.expanding >= MAX_EXPANDING {
+            let (needed, allowed) = (MAX_EXPANDING + 1, MAX_EXPANDING);
+            return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
+        }
+        self.check_formulas()?;
+        self.expanding += 1;
+        let formula = self.rules(&rules, of);
+        self.expanding -= 1;
+        let formula = formula?;
+        self.expanded.insert(key, formula);
+        Ok(formula)
+    }
+
+    pub(crate) fn expand_all(&mut self, nodes: &[NodeId], of: Type) -> Result<Vec<F>, Error> {
+        nodes.iter().map(|&node| self.expand(node, of)).collect()
+    }
+
+    /// What a rule says of a value of a type; `oneOf` and `if` are [`Core::rules`]' own.
+    pub(crate) fn rule(&mut self, rule: &Rule, siblings: &[Rule], of: Type) -> Result<F, Error> {
+        Ok(match rule {
+            Rule::Never => FALSE,
+            Rule::Types { types, integer } => match of {
+                _ if types.contains(&of) => TRUE,
+                Type::Number if *integer => {
+                    self.formulas.atom(Atom::Multiple(crate::json::decimal::Decimal::integer(1)))
+                }
+                _ => FALSE,
+            },
+            Rule::Values(values) => self.one_of(values, of),
+            Rule::Any(nodes) => {
+                let list = self.expand_all(nodes, of)?;
+                self.formulas.or(list)
+            }
+            Rule::Not(node) => {
+                let inner = self.expand(*node, of)?;
+                self.formulas.not(inner)
+            }
+            _ => match of {
+                Type::Number => self.number_rule(rule),
+                Type::String => match rule {
+                    Rule::Text(regex) if self.schema.takes_all(*regex) => TRUE,
+                    Rule::Text(regex) => self.formulas.atom(Atom::In(*regex)),
+                    _ => TRUE,
+                },
+                Type::Array => self.array_rule(rule, siblings)?,
+                Type::Object => self.object_rule(rule, siblings)?,
+                Type::Null | Type::Bool => TRUE,
+            },
+        })
+    }
+
+    fn number_rule(&mut self, rule: &Rule) -> F {
+        let (atom, negative) = match rule {
+            Rule::WholeText => (Atom::Whole, false),
+            Rule::Least(bound) => (Atom::Least(bound.clone()), false),
+            Rule::Above(bound) => (Atom::Above(bound.clone()), false),
+            Rule::Most(bound) => (Atom::Above(bound.clone()), true),
+            Rule::Below(bound) => (Atom::Least(bound.clone()), true),
+            Rule::Multiple(unit) => (Atom::Multiple(unit.clone()), false),
+            _ => return TRUE,
+        };
+        let atom = self.formulas.atom(atom);
+        if negative { self.formulas.not(atom) } else { atom }
+    }
+
+    fn array_rule(&mut self, rule: &Rule, siblings: &[Rule]) -> Result<F, Error> {
+        Ok(match rule {
+            Rule::Items(ranges) => self.formulas.atom(Atom::Items(ranges.clone(), 0)),
+            &Rule::Contains { node, min, max, .. } => {
+                let enough = self.at_least(Atom::Contains(min, node), min);
+                let Some(max) = max else { return Ok(enough) };
+                let many = self.formulas.atom(Atom::Contains(max + 1, node));
+                let few = self.formulas.not(many);
+                self.formulas.both(enough, few)
+            }
+            &Rule::MinItems(min) => self.at_least(Atom::MoreItems(min), min),
+            &Rule::MaxItems(max) => {
+                let many = self.formulas.atom(Atom::MoreItems(max + 1));
+                self.formulas.not(many)
+            }
+            Rule::Unique => self.formulas.atom(Atom::Unique([].into())),
+            Rule::RestOfItems(node) => self.rest_of_items(*node, siblings)?,
+            _ => TRUE,
+        })
+    }
+
+    fn object_rule(&mut self, rule: &Rule, siblings: &[Rule]) -> Result<F, Error> {
+        Ok(match rule {
+            Rule::Members(list) => self.formulas.atom(Atom::Members(list.clone())),
+            Rule::Required(names) => self.owed(names.clone()),
+            &Rule::MinMembers(min) => self.at_least(Atom::MoreMembers(min), min),
+            &Rule::MaxMembers(max) => {
+                let many = self.formulas.atom(Atom::MoreMembers(max + 1));
+                self.formulas.not(many)
+            }
+            Rule::Names(node) => match self.expand(*node, Type::String)? {
+                TRUE => TRUE,
+                names => self.formulas.atom(Atom::NamesIn(names)),
+            },
+            Rule::NamesWith(name, names) => {
+                let there = self.owed(vec![*name]);
+                let (absent, owed) = (self.formulas.not(there), self.owed(names.clone()));
+                self.formulas.or(vec![absent, owed])
+            }
+            Rule::SchemaWith(name, node) => {
+                let there = self.owed(vec![*name]);
+                let (absent, holds) = (self.formulas.not(there), self.expand(*node, Type::Object)?);
+                self.formulas.or(vec![absent, holds])
+            }
+            Rule::RestOfMembers(node) => self.rest_of_members(*node, siblings)?,
+            _ => TRUE,
+        })
+    }
+
+    fn at_least(&mut self, atom: Atom, count: u64) -> F {
+        if count == 0 { TRUE } else { self.formulas.atom(atom) }
+    }
+
+    /// These names are owed.
+    pub(crate) fn owed(&mut self, mut names: Vec<NameId>) -> F {
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() { TRUE } else { self.formulas.atom(Atom::Owed(names.into())) }
+    }
+
+    /// The value equals one of these.
+    fn one_of(&mut self, values: &[ValueId], of: Type) -> F {
+        let (mut list, mut texts) = (Vec::new(), Vec::new());
+        for &id in values {
+            let value = self.schema.values.get(id);
+            if value.of() != of {
+                continue;
+            }
+            match (value.clone(), of) {
+                (Value::Null, Type::Null) => return TRUE,
+                (Value::Bool(truth), Type::Bool) => {
+                    let atom = self.formulas.atom(Atom::Truth);
+                    list.push(if truth { atom } else { self.formulas.not(atom) });
+                }
+                (Value::Number(number), Type::Number) => {
+                    list.push(self.formulas.atom(Atom::Equal(number)));
+                }
+                (Value::String(text), Type::String) => texts.push(text),
+                (Value::Array(items), Type::Array) => list.push(self.equal_array(&items)),
+                (Value::Object(members), Type::Object) => list.push(self.equal_object(&members)),
+                _ => {}
+            }
+        }
+        if !texts.is_empty() {
+            let regex = self.schema.texts(texts);
+            list.push(self.formulas.atom(Atom::In(regex)));
+        }
+        self.formulas.or(list)
+    }
+
+    fn equal_array(&mut self, items: &[ValueId]) -> F {
+        let mut ranges = Vec::with_capacity(items.len());
+        for (at, &item) in items.iter().enumerate() {
+            ranges.push((at as u32, at as u32 + 1, self.schema.node_of_values(&[item])));
+        }
+        let count = items.len() as u64;
+        let long = self.formulas.atom(Atom::MoreItems(count + 1));
+        let mut all = vec![self.formulas.not(long), self.at_least(Atom::MoreItems(count), count)];
+        if !ranges.is_empty() {
+            all.push(self.formulas.atom(Atom::Items(ranges.into(), 0)));
+        }
+        self.formulas.and(all)
+    }
+
+    fn equal_object(&mut self, members: &[(NameId, ValueId)]) -> F {
+        let mut rules = Vec::with_capacity(members.len());
+        for &(name, value) in members {
+            let node = self.schema.node_of_values(&[value]);
+            rules.push((Which::one(name), node));
+        }
+        let count = members.len() as u64;
+        let large = self.formulas.atom(Atom::MoreMembers(count + 1));
+        let names = members.iter().map(|&(name, _)| name).collect();
+        let mut all = vec![self.formulas.not(large), self.owed(names)];
+        if !rules.is_empty() {
+            all.push(self.formulas.atom(Atom::Members(rules.into())));
+        }
+        self.formulas.and(all)
+    }
+}
+
+impl Rule {
+    /// Whether no value of a type satisfies it, as far as that is plain.
+    fn excludes(&self, of: Type) -> bool {
+        match self {
+            Rule::Never => true,
+            Rule::Types { types, integer } => {
+                !(types.contains(&of) || *integer && of == Type::Number)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Which {
+    /// One name.
+    pub(crate) fn one(name: NameId) -> Which {
+        let names = Some([name].into());
+        Which { names, others: [].into(), found: [].into(), missing: [].into() }
+    }
+
+    /// The same names but one.
+    pub(crate) fn without(&self, name: NameId) -> Which {
+        let mut which = self.clone();
+        match &mut which.names {
+            Some(names) => *names = names.iter().copied().filter(|&one| one != name).collect(),
+            None => {
+                let mut others = which.others.to_vec();
+                others.push(name);
+                others.sort_unstable();
+                others.dedup();
+                which.others = others.into();
+            }
+        }
+        which
+    }
+
+    /// Every name.
+    pub(crate) fn every() -> Which {
+        Which { names: None, others: [].into(), found: [].into(), missing: [].into() }
+    }
+}

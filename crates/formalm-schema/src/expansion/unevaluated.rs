@@ -1,0 +1,200 @@
+//! `unevaluatedProperties` and `unevaluatedItems` as formulas.
+//!
+//! Each subschema applied in place covers names or items on a condition: that it holds. What is
+//! covered on no condition that holds satisfies the schema of the rest.
+
+use formalm_automata::{Error, Resource};
+use rustc_hash::FxHashSet;
+
+use crate::formula::{Atom, F, TRUE, Which};
+use crate::schema_nodes::{NodeId, RegexId, Rule, Type};
+use crate::solver::context::Core;
+
+/// Patterns, or `contains`, that one such keyword may have to tell apart.
+const MAX_APART: usize = 8;
+
+/// Items covered on a condition.
+#[derive(Default)]
+struct CoveredItems {
+    ranges: Vec<(F, u32, u32)>,
+    contains: Vec<(F, NodeId)>,
+}
+
+fn check_apart(count: usize) -> Result<(), Error> {
+    if count > MAX_APART {
+        let (needed, allowed) = (1 << count.min(63), 1 << MAX_APART);
+        return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Subschemas applied in place, each with the condition on which it counts.
+    fn in_place(
+        &mut self,
+        rules: &[Rule],
+        condition: F,
+        of: Type,
+    ) -> Result<Vec<(F, NodeId)>, Error> {
+        let mut parts = Vec::new();
+        for rule in rules {
+            match rule {
+                Rule::All(nodes) => parts.extend(nodes.iter().map(|&node| (condition, node))),
+                Rule::Any(nodes) | Rule::One(nodes) => {
+                    for &node in nodes {
+                        let holds = self.expand(node, of)?;
+                        parts.push((self.formulas.both(condition, holds), node));
+                    }
+                }
+                Rule::If { condition: asked, then, other } => {
+                    let holds = self.expand(*asked, of)?;
+                    let fails = self.formulas.not(holds);
+                    let holds = self.formulas.both(condition, holds);
+                    parts.push((holds, *asked));
+                    parts.extend(then.map(|node| (holds, node)));
+                    let fails = self.formulas.both(condition, fails);
+                    parts.extend(other.map(|node| (fails, node)));
+                }
+                Rule::SchemaWith(name, node) if of == Type::Object => {
+                    let there = self.owed(vec![*name]);
+                    parts.push((self.formulas.both(condition, there), *node));
+                }
+                _ => {}
+            }
+        }
+        Ok(parts)
+    }
+
+    fn covered_members(
+        &mut self,
+        rules: &[Rule],
+        condition: F,
+        nested: bool,
+        covered: &mut Vec<(F, Which)>,
+        seen: &mut FxHashSet<(F, NodeId)>,
+    ) -> Result<(), Error> {
+        for rule in rules {
+            match rule {
+                Rule::Members(list) => {
+                    covered.extend(list.iter().map(|(which, _)| (condition, which.clone())));
+                }
+                Rule::RestOfMembers(_) if nested => covered.push((condition, Which::every())),
+                _ => {}
+            }
+        }
+        for (condition, node) in self.in_place(rules, condition, Type::Object)? {
+            if seen.insert((condition, node)) {
+                self.step()?;
+                let rules = self.schema.node(node).rules.clone();
+                self.covered_members(&rules, condition, true, covered, seen)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn rest_of_members(&mut self, rest: NodeId, rules: &[Rule]) -> Result<F, Error> {
+        let mut covered = Vec::new();
+        self.covered_members(rules, TRUE, false, &mut covered, &mut FxHashSet::default())?;
+        let (mut names, mut regexes): (Vec<_>, Vec<RegexId>) = (Vec::new(), Vec::new());
+        for (_, which) in &covered {
+            names.extend(which.names.iter().flatten());
+            names.extend(&which.others);
+            regexes.extend(which.found.iter().chain(&which.missing));
+        }
+        names.sort_unstable();
+        names.dedup();
+        regexes.sort_unstable();
+        regexes.dedup();
+        check_apart(regexes.len())?;
+        let mut all = Vec::new();
+        for &name in &names {
+            let mut conditions = Vec::new();
+            for (condition, which) in &covered {
+                if self.speaks_of(which, name)? {
+                    conditions.push(*condition);
+                }
+            }
+            all.push(self.unless(conditions, (Which::one(name), rest)));
+        }
+        for bits in 0..1usize << regexes.len() {
+            let (found, missing): (Vec<_>, Vec<_>) =
+                regexes.iter().enumerate().partition(|(at, _)| bits >> at & 1 != 0);
+            let found: Box<[_]> = found.into_iter().map(|(_, &id)| id).collect();
+            let missing: Box<[_]> = missing.into_iter().map(|(_, &id)| id).collect();
+            let conditions = covered.iter().filter(|(_, which)| {
+                which.names.is_none()
+                    && which.found.iter().all(|id| found.contains(id))
+                    && which.missing.iter().all(|id| missing.contains(id))
+            });
+            let conditions = conditions.map(|&(condition, _)| condition).collect();
+            let which = Which { names: None, others: names.clone().into(), found, missing };
+            all.push(self.unless(conditions, (which, rest)));
+        }
+        Ok(self.formulas.and(all))
+    }
+
+    fn unless(&mut self, mut conditions: Vec<F>, rule: (Which, NodeId)) -> F {
+        conditions.push(self.formulas.atom(Atom::Members([rule].into())));
+        self.formulas.or(conditions)
+    }
+
+    fn covered_items(
+        &mut self,
+        rules: &[Rule],
+        condition: F,
+        nested: bool,
+        covered: &mut CoveredItems,
+        seen: &mut FxHashSet<(F, NodeId)>,
+    ) -> Result<(), Error> {
+        for rule in rules {
+            match rule {
+                Rule::Items(list) => {
+                    covered.ranges.extend(list.iter().map(|&(from, to, _)| (condition, from, to)));
+                }
+                Rule::RestOfItems(_) if nested => covered.ranges.push((condition, 0, u32::MAX)),
+                Rule::Contains { node, marks: true, .. } => {
+                    covered.contains.push((condition, *node));
+                }
+                _ => {}
+            }
+        }
+        for (condition, node) in self.in_place(rules, condition, Type::Array)? {
+            if seen.insert((condition, node)) {
+                self.step()?;
+                let rules = self.schema.node(node).rules.clone();
+                self.covered_items(&rules, condition, true, covered, seen)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn rest_of_items(&mut self, rest: NodeId, rules: &[Rule]) -> Result<F, Error> {
+        let mut covered = CoveredItems::default();
+        self.covered_items(rules, TRUE, false, &mut covered, &mut FxHashSet::default())?;
+        check_apart(covered.contains.len())?;
+        let mut edges = vec![0, u32::MAX];
+        for &(_, from, to) in &covered.ranges {
+            edges.extend([from, to]);
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        let mut all = Vec::new();
+        for edge in edges.windows(2) {
+            let (from, to) = (edge[0], edge[1]);
+            let inside = covered.ranges.iter().filter(|&&(_, low, high)| low <= from && to <= high);
+            let mut ways: Vec<F> = inside.map(|&(condition, ..)| condition).collect();
+            for bits in 0..1usize << covered.contains.len() {
+                let chosen = (0..covered.contains.len()).filter(|at| bits >> at & 1 != 0);
+                let chosen: Vec<_> = chosen.map(|at| covered.contains[at]).collect();
+                let mut nodes = vec![rest];
+                nodes.extend(chosen.iter().map(|&(_, node)| node));
+                let node = if nodes.len() == 1 { rest } else { self.schema.node_of_any(nodes) };
+                let mut needs: Vec<F> = chosen.iter().map(|&(condition, _)| condition).collect();
+                needs.push(self.formulas.atom(Atom::Items([(from, to, node)].into(), 0)));
+                ways.push(self.formulas.and(needs));
+            }
+            all.push(self.formulas.or(ways));
+        }
+        Ok(self.formulas.and(all))
+    }
+}

@@ -1,0 +1,77 @@
+//! JSON values up to JSON Schema's equality: `1` is `1.0`, and members have no order.
+
+use crate::interner::Table;
+use crate::json::decimal::Decimal;
+use crate::json::json_view::{Shape, Source};
+use crate::json::property_names::{NameId, Names};
+use crate::schema_nodes::Type;
+
+/// An interned value: equal ids are equal values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ValueId(pub(crate) u32);
+
+/// A value whose parts are interned.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Number(Decimal),
+    String(String),
+    Array(Box<[ValueId]>),
+    /// Sorted by name.
+    Object(Box<[(NameId, ValueId)]>),
+}
+
+impl Value {
+    pub(crate) fn of(&self) -> Type {
+        match self {
+            Value::Null => Type::Null,
+            Value::Bool(_) => Type::Bool,
+            Value::Number(_) => Type::Number,
+            Value::String(_) => Type::String,
+            Value::Array(_) => Type::Array,
+            Value::Object(_) => Type::Object,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Values(Table<Value>);
+
+impl Values {
+    pub(crate) fn get(&self, id: ValueId) -> &Value {
+        self.0.get(id.0)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn intern(&mut self, value: Value) -> ValueId {
+        ValueId(self.0.intern(value))
+    }
+
+    /// The id of a parsed value; `None` if a number in it has too many digits.
+    pub(crate) fn read<'r>(&mut self, json: impl Source<'r>, names: &mut Names) -> Option<ValueId> {
+        let value = match json.shape() {
+            Shape::Null => Value::Null,
+            Shape::Bool(truth) => Value::Bool(truth),
+            Shape::Number(number) => Value::Number(Decimal::parse(number)?),
+            Shape::Text(text) => Value::String(text.to_owned()),
+            Shape::Array => {
+                let items: Option<Vec<_>> =
+                    json.parts().map(|(_, item)| self.read(item, names)).collect();
+                Value::Array(items?.into())
+            }
+            Shape::Object => {
+                let mut list = Vec::new();
+                for (name, member) in json.parts() {
+                    list.push((names.intern(name), self.read(member, names)?));
+                }
+                list.sort_unstable();
+                Value::Object(list.into())
+            }
+        };
+        Some(self.intern(value))
+    }
+}

@@ -1,0 +1,68 @@
+//! Names of object members, interned.
+
+use crate::formula::F;
+use crate::interner::Table;
+
+/// An interned name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct NameId(pub(crate) u32);
+
+/// A name that stands for any that no formula speaks of. No text is interned as it.
+pub(crate) const PLACEHOLDER: NameId = NameId(0);
+
+/// The bit of names that stand for all names with the same tests.
+const TESTED: u32 = 1 << 31;
+
+impl NameId {
+    /// Returns `true` if the name stands for others and has no text of its own.
+    pub(crate) fn has_no_text(self) -> bool {
+        self == PLACEHOLDER || self.0 & TESTED != 0
+    }
+}
+
+/// Names are numbered from one on, behind the placeholder.
+#[derive(Debug, Default)]
+pub(crate) struct Names(Table<Box<str>>, Table<Box<[F]>>);
+
+impl Names {
+    pub(crate) fn get(&self, id: NameId) -> &str {
+        if id.has_no_text() { "" } else { self.0.get(id.0 - 1) }
+    }
+
+    /// Sorts names by their bytes, each once. Most are told apart by their first eight.
+    pub(crate) fn sort(&self, names: &mut Vec<NameId>) {
+        let first = |&name: &NameId| {
+            let (mut first, bytes) = ([0; 8], self.get(name).as_bytes());
+            let length = bytes.len().min(8);
+            first[..length].copy_from_slice(&bytes[..length]);
+            (u64::from_be_bytes(first), name)
+        };
+        let mut keyed: Vec<(u64, NameId)> = names.iter().map(first).collect();
+        keyed.sort_unstable_by(|left, right| {
+            let rest = || self.get(left.1).cmp(self.get(right.1));
+            left.0.cmp(&right.0).then_with(rest)
+        });
+        keyed.dedup();
+        names.clear();
+        names.extend(keyed.into_iter().map(|(_, name)| name));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len() + self.1.len() + 1
+    }
+
+    /// Returns the name that stands for all names that satisfy these tests and no others. The
+    /// tests are sorted.
+    pub(crate) fn tested(&mut self, tests: &[F]) -> NameId {
+        NameId(TESTED | self.1.intern_like(tests, || tests.into()))
+    }
+
+    /// Returns the tests that the names satisfy that this name stands for.
+    pub(crate) fn tests_of(&self, id: NameId) -> Option<&[F]> {
+        (id.0 & TESTED != 0).then(|| &**self.1.get(id.0 & !TESTED))
+    }
+
+    pub(crate) fn intern(&mut self, name: &str) -> NameId {
+        NameId(self.0.intern_like(name, || name.into()) + 1)
+    }
+}

@@ -1,0 +1,54 @@
+//! The instances of one schema that are none of another.
+
+use std::sync::Arc;
+
+use formalm_automata::Error;
+
+use crate::json::document::Document;
+use crate::machine::{SchemaAutomaton, SchemaSource};
+use crate::options::{Limits, Options};
+use crate::schema_nodes::{Node, Note, Rule, Schema};
+use crate::schema_reader::{self, read_beside};
+
+/// A schema with the schemas that it may refer to, by URI, and how it is read.
+pub type Described<'a> = (&'a Document, &'a [(String, Document)], Options);
+
+/// [`Described`], owned.
+pub(crate) type Side = (Document, Arc<[(String, Document)]>, Options);
+
+impl SchemaAutomaton {
+    /// The machine of the instances of `left` that are none of `right`, written as `left` has it;
+    /// `None` if there are none. Each is read by itself, so that equal identifiers mean what they
+    /// mean in either. The notes tell where the answer is not exact.
+    ///
+    /// # Errors
+    ///
+    /// As [`SchemaAutomaton::new`].
+    pub fn difference(
+        left: Described<'_>,
+        right: Described<'_>,
+        limits: Limits,
+    ) -> Result<(Option<SchemaAutomaton>, Vec<Note>), Error> {
+        let side = |(schema, resources, options): Described<'_>| {
+            (schema.clone(), resources.into(), options)
+        };
+        let source = SchemaSource::Difference(Box::new([side(left), side(right)]));
+        let options = Options { approximate: true, ..left.2 };
+        let (made, notes) = SchemaAutomaton::of_source(source, options, limits)?;
+        Ok((made, notes.to_vec()))
+    }
+}
+
+/// Reads two schemas side by side, as the instances of the first that are none of the second.
+pub(crate) fn read(sides: &[Side; 2]) -> Result<Schema, Error> {
+    let [(left, resources, options), (right, others, other_options)] = sides;
+    let mut schema = schema_reader::read(left, resources, *options)?;
+    let wanted = schema.root;
+    schema = read_beside(schema, right, others, *other_options)?;
+    let others = schema.root.map(Rule::Not).into_iter().collect();
+    let not = schema.add(Node::made(others));
+    let both = wanted.into_iter().chain([not]).collect();
+    let root = schema.add(Node::made(vec![Rule::All(both)]));
+    schema.root = Some(root);
+    Ok(schema)
+}

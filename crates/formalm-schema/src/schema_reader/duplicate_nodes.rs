@@ -1,0 +1,139 @@
+//! Subschemas that say the same at several places.
+
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::schema_nodes::{NodeId, Rule, Schema};
+
+/// For each node the first one found that says the same, which may be itself.
+///
+/// Nodes are read before their parts, so that going backwards meets the parts first. Where a part
+/// was read earlier, because it is referred to, it stands for itself alone: nodes that are told
+/// apart though they say the same cost time and nothing else.
+pub(super) fn alike(schema: &Schema) -> Vec<NodeId> {
+    let count = schema.nodes.len();
+    let mut same: Vec<NodeId> = (0..count as u32).map(NodeId).collect();
+    // The last node of each hash, and for each node the one before it.
+    let mut last: FxHashMap<u64, NodeId> = FxHashMap::default();
+    last.reserve(count);
+    let mut before: Vec<Option<NodeId>> = vec![None; count];
+    for (at, node) in schema.nodes.iter().enumerate().rev() {
+        if let [Rule::All(list)] = &node.rules[..]
+            && let [one] = list[..]
+        {
+            // A reference, and no more.
+            same[at] = one;
+            continue;
+        }
+        let mut hasher = FxHasher::default();
+        for rule in &node.rules[..] {
+            rule.hash_with(&same, &mut hasher);
+        }
+        let known = last.entry(hasher.finish()).or_insert(NodeId(at as u32));
+        let mut other = Some(*known).filter(|&one| one.0 as usize != at);
+        before[at] = other;
+        *known = NodeId(at as u32);
+        while let Some(one) = other {
+            if says_the_same(&node.rules, &schema.node(one).rules, &same) {
+                same[at] = same[one.0 as usize];
+                break;
+            }
+            other = before[one.0 as usize];
+        }
+    }
+    for at in 0..count {
+        // References go forwards and backwards, and in no circle.
+        let mut last = same[at];
+        while last != same[last.0 as usize] {
+            last = same[last.0 as usize];
+        }
+        // None of them is followed again.
+        let mut one = at;
+        while same[one] != last {
+            one = std::mem::replace(&mut same[one], last).0 as usize;
+        }
+    }
+    same
+}
+
+fn says_the_same(one: &[Rule], other: &[Rule], same: &[NodeId]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.equals(other, same))
+}
+
+impl Rule {
+    /// Hashes the rule with every node replaced by the one that stands for it.
+    fn hash_with(&self, same: &[NodeId], hasher: &mut FxHasher) {
+        let one = |node: NodeId| same[node.0 as usize];
+        match self {
+            Rule::Members(list) => list.iter().for_each(|(which, node)| {
+                which.hash(hasher);
+                one(*node).hash(hasher);
+            }),
+            Rule::Items(list) => list.iter().for_each(|&(from, to, node)| {
+                (from, to, one(node)).hash(hasher);
+            }),
+            &Rule::Contains { node, min, max, marks } => (one(node), min, max, marks).hash(hasher),
+            Rule::All(nodes) | Rule::Any(nodes) | Rule::One(nodes) => {
+                nodes.iter().for_each(|&node| one(node).hash(hasher));
+            }
+            &Rule::If { condition, then, other } => {
+                (one(condition), then.map(one), other.map(one)).hash(hasher);
+            }
+            Rule::SchemaWith(name, node) => (name, one(*node)).hash(hasher),
+            &Rule::Names(node)
+            | &Rule::Not(node)
+            | &Rule::RestOfMembers(node)
+            | &Rule::RestOfItems(node) => one(node).hash(hasher),
+            rule => return rule.hash(hasher),
+        }
+        std::mem::discriminant(self).hash(hasher);
+    }
+
+    /// Whether both are equal with every node replaced by the one that stands for it.
+    fn equals(&self, other: &Rule, same: &[NodeId]) -> bool {
+        let one = |node: NodeId| same[node.0 as usize];
+        let all = |left: &[NodeId], right: &[NodeId]| {
+            left.len() == right.len()
+                && left.iter().zip(right).all(|(&left, &right)| one(left) == one(right))
+        };
+        match (self, other) {
+            (Rule::Members(left), Rule::Members(right)) => {
+                left.len() == right.len()
+                    && left
+                        .iter()
+                        .zip(&right[..])
+                        .all(|(left, right)| one(left.1) == one(right.1) && left.0 == right.0)
+            }
+            (Rule::Items(left), Rule::Items(right)) => {
+                left.len() == right.len()
+                    && left.iter().zip(&right[..]).all(|(left, right)| {
+                        (left.0, left.1, one(left.2)) == (right.0, right.1, one(right.2))
+                    })
+            }
+            (
+                &Rule::Contains { node: left, min, max, marks },
+                &Rule::Contains { node: right, min: least, max: most, marks: also },
+            ) => one(left) == one(right) && (min, max, marks) == (least, most, also),
+            (Rule::All(left), Rule::All(right))
+            | (Rule::Any(left), Rule::Any(right))
+            | (Rule::One(left), Rule::One(right)) => all(left, right),
+            (
+                &Rule::If { condition, then, other },
+                &Rule::If { condition: asked, then: so, other: not },
+            ) => {
+                one(condition) == one(asked)
+                    && then.map(one) == so.map(one)
+                    && other.map(one) == not.map(one)
+            }
+            (Rule::SchemaWith(name, left), Rule::SchemaWith(also, right)) => {
+                name == also && one(*left) == one(*right)
+            }
+            (&Rule::Names(left), &Rule::Names(right))
+            | (&Rule::Not(left), &Rule::Not(right))
+            | (&Rule::RestOfMembers(left), &Rule::RestOfMembers(right))
+            | (&Rule::RestOfItems(left), &Rule::RestOfItems(right)) => one(left) == one(right),
+            (left, right) => left == right,
+        }
+    }
+}

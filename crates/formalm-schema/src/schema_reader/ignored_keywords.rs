@@ -1,0 +1,443 @@
+//! Keywords that say nothing: those of other drafts, misspelled ones, and those that need another.
+//!
+//! An unknown keyword is an annotation, and most are silent. A note is made where its author seems
+//! to have meant an assertion: keywords of other languages of schemas, names that are nearly those of
+//! keywords, and values that are schemas themselves, as in `{"name": …, "parameters": {…}}`.
+
+use referencing::Draft;
+
+use super::keyword_table::{Keyword, Use};
+use super::keyword_types::forgotten;
+use super::keyword_values::Fields;
+use super::{Place, Reader};
+use crate::json::json_view::{Shape, Source};
+use crate::schema_nodes::Spot;
+
+/// Whether a keyword is of use to readers of a schema.
+fn is_silent(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "title"
+            | "description"
+            | "default"
+            | "examples"
+            | "example"
+            | "$comment"
+            | "readOnly"
+            | "writeOnly"
+            | "deprecated"
+            | "contentEncoding"
+            | "contentMediaType"
+            | "contentSchema"
+            | "media"
+            | "links"
+    )
+}
+
+/// What the value of a keyword that describes must be, if it is not.
+fn misdescribed<'r>(keyword: &str, json: impl Source<'r>) -> Option<&'static str> {
+    let (fits, wanted) = match keyword {
+        "id" | "title" | "description" | "$comment" | "contentEncoding" | "contentMediaType" => {
+            (json.text().is_some(), "a string")
+        }
+        "readOnly" | "writeOnly" | "deprecated" => (json.truth().is_some(), "true or false"),
+        "examples" => (json.is_array(), "a list"),
+        "contentSchema" => (json.is_object() || json.truth().is_some(), "a schema"),
+        _ => return None,
+    };
+    (!fits).then_some(wanted)
+}
+
+/// What to write instead of keywords that assert something elsewhere (other drafts, OpenAPI, JSON
+/// Type Definition, Ajv, guidance).
+fn instead_of(keyword: &str) -> Option<&'static str> {
+    Some(match keyword {
+        "divisibleBy" => "write multipleOf",
+        "disallow" => "write not",
+        "extends" | "$merge" => "write allOf",
+        "nullable" | "x-nullable" => "write null among the types",
+        "optional" => "leave the name out of required",
+        "propertyDependencies" => "write if and then, or dependentSchemas",
+        "discriminator" => "it asserts nothing; write a const into each alternative",
+        "x-guidance" => "its options are not read; give JsonSchema blanks or separators",
+        "x-kubernetes-validations" => "its rules are not enforced",
+        "x-kubernetes-int-or-string" => "write the types integer and string",
+        "x-enum" => "write enum",
+        "x-pattern" | "regexp" => "write pattern",
+        "optionalProperties" => "write properties",
+        "elements" => "write items",
+        "instanceof"
+        | "typeof"
+        | "formatMinimum"
+        | "formatMaximum"
+        | "formatExclusiveMinimum"
+        | "formatExclusiveMaximum"
+        | "uniqueItemProperties"
+        | "patternRequired"
+        | "transform" => "it is not enforced",
+        "allRequired" => "write required",
+        "anyRequired" => "write anyOf with required",
+        "oneRequired" => "write oneOf with required",
+        "prohibited" => "write not with required",
+        "range" => "write minimum and maximum",
+        "exclusiveRange" => "write exclusiveMinimum and exclusiveMaximum",
+        "select" | "switch" => "write if and then",
+        _ => return None,
+    })
+}
+
+/// Names under which interfaces of models carry a schema.
+const WRAPPERS: [&str; 16] = [
+    "schema",
+    "json_schema",
+    "jsonSchema",
+    "parameters",
+    "inputSchema",
+    "input_schema",
+    "outputSchema",
+    "output_schema",
+    "responseSchema",
+    "response_schema",
+    "response_format",
+    "responseFormat",
+    "guided_json",
+    "function",
+    "functions",
+    "tools",
+];
+
+/// How far below an unknown keyword a schema is looked for, and among how many values.
+const DEEPEST: usize = 4;
+const MOST_VALUES: usize = 200;
+
+impl<'r, J: Source<'r>> Reader<'r, J> {
+    /// Tells of the keywords of a schema that say nothing.
+    pub(super) fn tell_of_unread(&mut self, fields: &Fields<J>, at: &Place<'r, J>) {
+        let has_reference = fields.get(Keyword::Ref).and_then(J::text).is_some();
+        let ignores_siblings = at.is_legacy() && has_reference;
+        for (keyword, json) in fields.schema.parts() {
+            let known = Keyword::of(keyword);
+            let message = match known.map(|known| (known, known.used())) {
+                Some((Keyword::Ref, _) | (_, Use::Names)) => None,
+                // Schemas for readers of all drafts have both.
+                Some((Keyword::DollarId, _)) if is_same(fields.get(Keyword::Id), json) => None,
+                Some(_) if ignores_siblings => {
+                    Some(format!("beside $ref {} reads no {keyword}", name(at.draft)))
+                }
+                Some((known, Use::Says(first, last))) => {
+                    if at.draft == Draft::Unknown || first <= at.draft && at.draft <= last {
+                        match (lacks(fields, known), as_elsewhere(known, json.shape(), at.draft)) {
+                            (Some(other), _) => {
+                                Some(format!("{keyword} says nothing without {other}"))
+                            }
+                            (_, Some(drafts)) => Some(format!("{keyword} is read as in {drafts}")),
+                            (None, None) => None,
+                        }
+                    } else {
+                        Some(format!("{keyword} says nothing in {}", name(at.draft)))
+                    }
+                }
+                None => unknown(keyword, json.shape()),
+            };
+            if let Some(message) = message {
+                self.note(at, &[keyword], message);
+            } else if known.is_some_and(|known| known != Keyword::Id) {
+                // It says something.
+            } else if let Some(wanted) = misdescribed(keyword, json) {
+                let hint = forgotten(json, fields.schema);
+                let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+                let message = format!("{keyword} must be {wanted}, and is ignored{hint}");
+                self.note(at, &[keyword], message);
+            } else if known.is_none() && !is_silent(keyword) {
+                self.tell_of_wrapped(keyword, json, fields, at);
+            }
+        }
+    }
+
+    /// Tells of a schema that is the value of an unknown keyword.
+    fn tell_of_wrapped(&mut self, keyword: &str, json: J, fields: &Fields<J>, at: &Place<'r, J>) {
+        if !json.is_object() && !json.is_array() {
+            return;
+        }
+        let found = wrapped(json);
+        let is_wrapper = WRAPPERS.contains(&keyword) && json.is_object();
+        let Some(steps) = found.or_else(|| is_wrapper.then(Vec::new)) else { return };
+        let hint = forgotten(json, fields.schema).filter(|_| !is_wrapper);
+        let parts: Vec<&str> =
+            std::iter::once(keyword).chain(steps.iter().map(String::as_str)).collect();
+        let meant = match hint {
+            Some(hint) => hint.to_owned(),
+            None => {
+                format!("if the schema at {} is meant, pass it alone", self.pointer(at, &parts))
+            }
+        };
+        self.wrappers.push(self.schema.notes.len());
+        self.note(at, &[keyword], format!("{keyword} is no keyword, and is ignored: {meant}"));
+    }
+
+    /// Takes back what was said of unknown keywords that references lead into, such as the
+    /// `components` of OpenAPI.
+    pub(super) fn forget_wrappers(&mut self) {
+        if self.wrappers.is_empty() {
+            return;
+        }
+        let mut targets: Vec<&str> = Vec::new();
+        for node in &self.schema.nodes {
+            if let Spot::Pointer(pointer) = &node.place {
+                targets.push(pointer);
+            }
+        }
+        targets.sort_unstable();
+        let leads_into = |place: &str| {
+            let at = targets.partition_point(|&one| one < place);
+            targets[at..]
+                .iter()
+                .take_while(|one| one.starts_with(place))
+                .any(|one| one.len() == place.len() || one.as_bytes()[place.len()] == b'/')
+        };
+        let notes = &self.schema.notes;
+        let dropped: Vec<usize> =
+            self.wrappers.iter().copied().filter(|&at| leads_into(&notes[at].place)).collect();
+        for at in dropped.into_iter().rev() {
+            self.schema.notes.remove(at);
+        }
+        self.wrappers.clear();
+    }
+}
+
+/// The steps to the first schema in a value, the value itself included.
+pub(super) fn wrapped<'r, J: Source<'r>>(json: J) -> Option<Vec<String>> {
+    let mut level: Vec<(Vec<String>, J)> = vec![(Vec::new(), json)];
+    let mut left = MOST_VALUES;
+    for _ in 0..DEEPEST {
+        let mut below = Vec::new();
+        for (steps, json) in level {
+            left = left.checked_sub(1)?;
+            if is_evidently_schema(json) {
+                return Some(steps);
+            }
+            let is_list = json.is_array();
+            for (index, (name, value)) in json.parts().enumerate().take(left) {
+                if value.is_object() || value.is_array() {
+                    let step = if is_list { index.to_string() } else { name.to_owned() };
+                    below.push(([&steps[..], &[step]].concat(), value));
+                }
+            }
+        }
+        level = below;
+    }
+    None
+}
+
+/// Whether a value can hardly be anything but a schema.
+fn is_evidently_schema<'r>(json: impl Source<'r>) -> bool {
+    let types = ["null", "boolean", "string", "number", "integer", "array", "object"];
+    json.parts().any(|(name, value)| match name {
+        "type" => value.text().is_some_and(|text| types.contains(&text)),
+        "properties" | "patternProperties" | "$defs" => value.is_object(),
+        "anyOf" | "allOf" | "oneOf" => value.is_array(),
+        "$ref" => value.text().is_some(),
+        _ => false,
+    }) && json.is_object()
+}
+
+/// Whether an identifier of one draft is that of another.
+fn is_same<'r, J: Source<'r>>(one: Option<J>, other: J) -> bool {
+    one.is_some_and(|one| match (one.value(), other.value()) {
+        (Some(one), Some(other)) => one == other,
+        _ => one.text().is_some() && one.text() == other.text(),
+    })
+}
+
+/// What a keyword needs beside it.
+pub(super) fn lacks<'r, J: Source<'r>>(
+    fields: &Fields<J>,
+    keyword: Keyword,
+) -> Option<&'static str> {
+    let other = match keyword {
+        Keyword::AdditionalItems if !fields.get(Keyword::Items).is_some_and(J::is_array) => {
+            return Some("a list of items");
+        }
+        Keyword::Then | Keyword::Else => Keyword::If,
+        Keyword::MinContains | Keyword::MaxContains => Keyword::Contains,
+        // A truth value only adds to the bound.
+        Keyword::ExclusiveMinimum if fields.get(keyword).and_then(J::truth).is_some() => {
+            Keyword::Minimum
+        }
+        Keyword::ExclusiveMaximum if fields.get(keyword).and_then(J::truth).is_some() => {
+            Keyword::Maximum
+        }
+        _ => return None,
+    };
+    (!fields.has(other)).then_some(other.name())
+}
+
+/// The drafts by whose rule a keyword is read, if its value has a type of other drafts.
+fn as_elsewhere(keyword: Keyword, shape: Shape<'_>, draft: Draft) -> Option<&'static str> {
+    if !matches!(keyword, Keyword::ExclusiveMinimum | Keyword::ExclusiveMaximum) {
+        return None;
+    }
+    match shape {
+        Shape::Bool(_) if draft != Draft::Draft4 => Some("draft 4"),
+        Shape::Number(_) if draft == Draft::Draft4 => Some("drafts from 6 on"),
+        _ => None,
+    }
+}
+
+/// What an unknown keyword may have meant; nothing is said of others, which are annotations.
+fn unknown(keyword: &str, shape: Shape<'_>) -> Option<String> {
+    if keyword.len() < 4 || is_silent(keyword) {
+        return None;
+    }
+    if let Some(instead) = instead_of(keyword) {
+        let asserts = shape != Shape::Bool(false);
+        return asserts.then(|| format!("{keyword} is no keyword of JSON Schema: {instead}"));
+    }
+    let sorts = sorts(keyword);
+    let length = keyword.chars().count();
+    let near = WORDS.iter().filter(|(word, others)| {
+        may_be_near(sorts, *others) && word.len().abs_diff(length) <= FARTHEST
+    });
+    let near = near.map(|word| word.0);
+    let lower = keyword.to_ascii_lowercase();
+    let near = near.filter_map(|known| Some((distance(&lower, known)?, known)));
+    let (far, meant) = near.min()?;
+    let most = if meant.len() < 6 { 1 } else { FARTHEST };
+    if far > most {
+        return None;
+    }
+    Some(format!("{keyword} is no keyword: {meant} may be meant"))
+}
+
+/// Changes between a keyword and what may have been meant.
+const FARTHEST: usize = 2;
+
+/// The keywords that may be meant, with their sorts of letters.
+const WORDS: [(&str, u32); MEANT] = {
+    let mut words = [("$defs", sorts("$defs")); MEANT];
+    let (mut at, mut to) = (0, 1);
+    while at < Keyword::ALL.len() {
+        if matches!(Keyword::ALL[at].used(), Use::Says(..)) {
+            let name = Keyword::ALL[at].name();
+            words[to] = (name, sorts(name));
+            to += 1;
+        }
+        at += 1;
+    }
+    words
+};
+
+/// Keywords that say something, and one that is often misspelled.
+const MEANT: usize = {
+    let (mut count, mut at) = (1, 0);
+    while at < Keyword::ALL.len() {
+        count += matches!(Keyword::ALL[at].used(), Use::Says(..)) as usize;
+        at += 1;
+    }
+    count
+};
+
+/// The sorts of letters in a word, as bits.
+const fn sorts(word: &str) -> u32 {
+    let (word, mut set, mut at) = (word.as_bytes(), 0, 0);
+    while at < word.len() {
+        set |= 1 << (word[at].to_ascii_lowercase() & 31);
+        at += 1;
+    }
+    set
+}
+
+/// Whether two words may be as near as what is meant, by their sorts of letters: a change adds one
+/// at most, and takes one away.
+fn may_be_near(one: u32, other: u32) -> bool {
+    (one ^ other).count_ones() <= 4
+}
+
+/// Letters of the longest keyword, and one more.
+const LETTERS: usize = 24;
+
+/// Letters to insert, delete or replace, neighbours swapped counting once; `None` if more than
+/// [`FARTHEST`]. The other word is a keyword, in which cases of letters do not count.
+fn distance(one: &str, other: &str) -> Option<usize> {
+    let other = other.as_bytes();
+    // Bytes, so that rows are moved in registers; words of more letters are not compared.
+    let [mut first, mut above, mut row] = [[0_u8; LETTERS]; 3];
+    for (to, least) in (0..).zip(above.iter_mut()) {
+        *least = to;
+    }
+    let mut before = None;
+    for (at, c) in (0..).zip(one.chars()) {
+        row[0] = at + 1;
+        let mut nearest = at + 1;
+        for (to, d) in other.iter().enumerate() {
+            let d = char::from(d.to_ascii_lowercase());
+            let mut least = (above[to + 1] + 1).min(row[to] + 1).min(above[to] + u8::from(c != d));
+            if to > 0 && before == Some(d) && char::from(other[to - 1].to_ascii_lowercase()) == c {
+                least = least.min(first[to - 1] + 1);
+            }
+            row[to + 1] = least;
+            nearest = nearest.min(least);
+        }
+        // Two rows that are too far have nothing nearer below them.
+        if usize::from(nearest.min(above.iter().take(other.len() + 1).copied().min()?)) > FARTHEST {
+            return None;
+        }
+        before = Some(c);
+        (first, above, row) = (above, row, first);
+    }
+    Some(usize::from(above[other.len()])).filter(|&far| far <= FARTHEST)
+}
+
+pub(super) fn name(draft: Draft) -> &'static str {
+    match draft {
+        Draft::Draft4 => "draft 4",
+        Draft::Draft6 => "draft 6",
+        Draft::Draft7 => "draft 7",
+        Draft::Draft201909 => "draft 2019-09",
+        Draft::Draft202012 => "draft 2020-12",
+        _ => "this draft",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LETTERS, WORDS, distance, unknown};
+    use crate::json::json_view::Shape;
+
+    #[test]
+    fn near_keywords_are_meant() {
+        let meant = |keyword: &str| unknown(keyword, Shape::Null).is_some();
+        for keyword in ["minlength", "propertes", "aditionalProperties", "requried", "oneof"] {
+            assert!(meant(keyword), "{keyword}");
+        }
+        for keyword in ["x-order", "name", "url", "enumNames", "tags", "version", "items2go"] {
+            assert!(!meant(keyword), "{keyword}");
+        }
+        assert_eq!((distance("abcd", "acbd"), distance("abc", "abd")), (Some(1), Some(1)));
+        let longest = WORDS.iter().map(|word| word.0.len()).max();
+        assert!(longest < Some(LETTERS) && WORDS.iter().all(|word| word.0.is_ascii()));
+    }
+
+    /// The same as it is defined: a change, and what is left of both.
+    fn least_changes(one: &[u8], other: &[u8]) -> usize {
+        let ([.., a], [.., b]) = (one, other) else { return one.len() + other.len() };
+        let (less, fewer) = (&one[..one.len() - 1], &other[..other.len() - 1]);
+        let mut least = least_changes(less, fewer) + usize::from(a != b);
+        least = least.min(least_changes(less, other) + 1).min(least_changes(one, fewer) + 1);
+        if let ([left @ .., c, _], [right @ .., d, _]) = (one, other)
+            && a == d
+            && b == c
+        {
+            least = least.min(least_changes(left, right) + 1);
+        }
+        least
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn distances_are_least_changes(one in "[abc]{0,6}", other in "[abc]{0,6}") {
+            let least = least_changes(one.as_bytes(), other.as_bytes());
+            proptest::prop_assert_eq!(distance(&one, &other), Some(least).filter(|&far| far <= 2));
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Keywords of one schema with their values: numbers, texts and lists.
+
+use formalm_automata::Error;
+use num_traits::ToPrimitive;
+
+use super::Reader;
+use super::keyword_table::Keyword;
+use crate::json::decimal::{Decimal, MAX_DIGITS};
+use crate::json::json_view::{Shape, Source};
+use crate::json::property_names::NameId;
+
+/// Counts beyond are this one.
+const MOST: u64 = u64::MAX / 4;
+
+/// What is wrong with a schema: at which part of it, or something larger.
+pub(super) enum Fault {
+    Part { parts: Vec<String>, message: String, hint: Option<String> },
+    Other(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        Fault::Other(error)
+    }
+}
+
+/// A refusal of a part of the schema at hand.
+pub(super) fn wrong(parts: &[&str], message: impl std::fmt::Display) -> Fault {
+    let parts = parts.iter().map(|&part| part.to_owned()).collect();
+    Fault::Part { parts, message: message.to_string(), hint: None }
+}
+
+/// The members of a schema by keyword.
+pub(super) struct Fields<J> {
+    pub(super) schema: J,
+    values: [Option<J>; Keyword::ALL.len()],
+    /// The keywords that are there, as bits.
+    given: u64,
+}
+
+/// Keywords as bits.
+pub(super) const fn bits(keywords: &[Keyword]) -> u64 {
+    let (mut bits, mut at) = (0, 0);
+    while at < keywords.len() {
+        bits |= 1 << keywords[at] as u64;
+        at += 1;
+    }
+    bits
+}
+
+impl<'r, J: Source<'r>> Fields<J> {
+    #[inline(always)] // It would be copied, all of a kilobyte.
+    pub(super) fn of(schema: J) -> Fields<J> {
+        let (mut values, mut given) = ([None; Keyword::ALL.len()], 0);
+        for (name, json) in schema.parts() {
+            if let Some(keyword) = Keyword::of(name) {
+                values[keyword as usize] = Some(json);
+                given |= bits(&[keyword]);
+            }
+        }
+        Fields { schema, values, given }
+    }
+
+    pub(super) fn get(&self, keyword: Keyword) -> Option<J> {
+        self.values[keyword as usize]
+    }
+
+    /// Whether one of these is there.
+    pub(super) fn has_any(&self, keywords: u64) -> bool {
+        self.given & keywords != 0
+    }
+
+    /// Those of these keywords that are there, in the order of [`Keyword::ALL`].
+    pub(super) fn given(&self, keywords: u64) -> impl Iterator<Item = (Keyword, J)> {
+        let mut left = self.given & keywords;
+        std::iter::from_fn(move || {
+            let at = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            Some((*Keyword::ALL.get(at)?, self.values[at]?))
+        })
+    }
+
+    pub(super) fn has(&self, keyword: Keyword) -> bool {
+        self.get(keyword).is_some()
+    }
+
+    /// The value of a keyword as an exact number.
+    pub(super) fn number(&self, keyword: Keyword) -> Result<Option<Decimal>, Fault> {
+        let name = keyword.name();
+        match self.get(keyword).map(J::shape) {
+            None => Ok(None),
+            Some(Shape::Number(number)) => match Decimal::parse(number) {
+                Some(decimal) => Ok(Some(decimal)),
+                None => {
+                    let message = format!("a number has more than {MAX_DIGITS} digits");
+                    Err(wrong(&[name], message))
+                }
+            },
+            Some(_) => Err(wrong(&[name], format!("{name} is a number"))),
+        }
+    }
+
+    /// The value of a keyword as a count; larger ones than any text can reach are cut.
+    pub(super) fn count(&self, keyword: Keyword) -> Result<Option<u64>, Fault> {
+        // Most counts are a few digits, for which no large numbers are needed.
+        if let Some(Shape::Number(digits)) = self.get(keyword).map(J::shape)
+            && digits.len() < 19
+            && let Ok(count) = digits.parse::<u64>()
+        {
+            return Ok(Some(count.min(MOST)));
+        }
+        let Some(number) = self.number(keyword)? else { return Ok(None) };
+        if !number.is_integer() || number.is_negative() {
+            let name = keyword.name();
+            return Err(wrong(&[name], format!("{name} is a whole number and not negative")));
+        }
+        Ok(Some(number.scaled(0).to_u64().unwrap_or(u64::MAX).min(MOST)))
+    }
+
+    pub(super) fn list(&self, keyword: Keyword) -> Result<Option<J>, Fault> {
+        match self.get(keyword) {
+            Some(json) if !json.is_array() => {
+                Err(wrong(&[keyword.name()], format!("{} is a list", keyword.name())))
+            }
+            list => Ok(list),
+        }
+    }
+
+    pub(super) fn object(&self, keyword: Keyword) -> Result<Option<J>, Fault> {
+        match self.get(keyword) {
+            Some(json) if !json.is_object() => {
+                Err(wrong(&[keyword.name()], format!("{} is an object", keyword.name())))
+            }
+            object => Ok(object),
+        }
+    }
+
+    pub(super) fn text(&self, keyword: Keyword) -> Result<Option<&'r str>, Fault> {
+        match self.get(keyword).map(J::text) {
+            Some(None) => Err(wrong(&[keyword.name()], format!("{} is a text", keyword.name()))),
+            text => Ok(text.flatten()),
+        }
+    }
+
+    pub(super) fn truth(&self, keyword: Keyword) -> Result<bool, Fault> {
+        match self.get(keyword).map(J::truth) {
+            Some(None) => {
+                Err(wrong(&[keyword.name()], format!("{} is true or false", keyword.name())))
+            }
+            truth => Ok(truth.flatten() == Some(true)),
+        }
+    }
+}
+
+impl<'r, J: Source<'r>> Reader<'r, J> {
+    /// A list of names.
+    pub(super) fn names(
+        &mut self,
+        list: impl Iterator<Item = J>,
+        parts: &[&str],
+    ) -> Result<Vec<NameId>, Fault> {
+        let mut names = Vec::new();
+        for one in list {
+            let Some(name) = one.text() else {
+                return Err(wrong(parts, "names of members are texts"));
+            };
+            names.push(self.schema.names.intern(name));
+        }
+        Ok(names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::document::Document;
+
+    #[test]
+    fn counts_are_whole_numbers_however_they_are_spelled() {
+        let count = |number: &str| {
+            let document = Document::read(&format!("{{\"minItems\": {number}}}")).unwrap();
+            let root = document.tree.as_ref().unwrap().root();
+            Fields::of(root).count(Keyword::MinItems).ok().flatten()
+        };
+        let long = "123456789012345678901234567890";
+        let (ten, most) = (Some(10), Some(MOST));
+        let spelled = ["10", "10.0", "1e1", "100E-1", long, "4611686018427387903"];
+        assert_eq!(spelled.map(count), [ten, ten, ten, ten, most, most]);
+        assert_eq!(["0", "-0"].map(count), [Some(0), Some(0)]);
+        assert_eq!(["-1", "1.5", "1e-1"].map(count), [None; 3]);
+    }
+}

@@ -1,0 +1,254 @@
+//! Whether items can be distinct: a matching of items with values.
+
+use std::sync::Arc;
+
+use formalm_automata::Error;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::formula::{F, FALSE, TRUE};
+use crate::json::interned_values::{Value, ValueId};
+use crate::schema_nodes::Type;
+use crate::solver::Solving;
+use crate::solver::context::Core;
+use crate::solver::strings::Lists;
+use crate::solver::{Listed, PLENTY};
+
+/// Values listed of one item; items with more count as having enough.
+pub(crate) const MAX_LISTED: usize = 256;
+
+/// Fewer values than these are tried one by one where an item must be distinct from later ones.
+pub(crate) const FEW_VALUES: usize = 64;
+
+/// Values that are looked through in the time of a step.
+const VALUES_IN_A_STEP: usize = 512;
+
+/// Numbers or texts of a formula.
+#[derive(Debug)]
+pub(in crate::solver) enum Known {
+    All(Arc<[ValueId]>),
+    /// So many or more.
+    Plenty(usize),
+}
+
+impl Core {
+    /// Whether values of their own can be found for all items, none of them taken. `current` is what
+    /// the item being read satisfies.
+    pub(in crate::solver) fn can_be_distinct(
+        &mut self,
+        items: &[(F, u64)],
+        current: Option<F>,
+        taken: &[ValueId],
+    ) -> Result<bool, Error> {
+        let mut scarce: Vec<Arc<[ValueId]>> = Vec::new();
+        let mut kinds = 0;
+        let all = items.iter().fold(0, |all: u64, kind| all.saturating_add(kind.1));
+        let all = all.saturating_add(u64::from(current.is_some()));
+        let enough = usize::try_from(all).map_or(MAX_LISTED, |all| all.min(MAX_LISTED));
+        let mut known: FxHashMap<F, Listed> = FxHashMap::default();
+        let current = current.map(|current| (current, 1));
+        for (at, &(item, count)) in items.iter().chain(&current).enumerate() {
+            // Whichever value the current one has, plenty are left for the others.
+            if at == items.len() && scarce.is_empty() {
+                break;
+            }
+            let listed = match known.get(&item) {
+                Some(listed) => listed.clone(),
+                None => self.list_values(item, enough, taken)?,
+            };
+            known.insert(item, listed.clone());
+            let Listed::All(values) = listed else { continue };
+            if (values.len() as u64) < count {
+                return Ok(false);
+            }
+            let values: Arc<[ValueId]> = values.into();
+            scarce.extend((0..count).map(|_| Arc::clone(&values)));
+            kinds += 1;
+        }
+        if kinds == 1 {
+            // There are as many values as there are items.
+            return Ok(true);
+        }
+        // An item with as many values as there are items always finds one that is left.
+        let mut owner = FxHashMap::default();
+        for item in 0..scarce.len() {
+            self.steps_of(scarce[item].len() / VALUES_IN_A_STEP)?;
+            if !find_value(item, &scarce, &mut owner, &mut FxHashSet::default()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// All values of an item that are not taken, unless they are `enough` or more.
+    pub(crate) fn list_values(
+        &mut self,
+        item: F,
+        enough: usize,
+        taken: &[ValueId],
+    ) -> Result<Listed, Error> {
+        let _solving = Solving::begin();
+        self.list_depth(item, enough, taken, 0)
+    }
+
+    /// The same within so many containers.
+    pub(in crate::solver) fn list_depth(
+        &mut self,
+        item: F,
+        enough: usize,
+        taken: &[ValueId],
+        depth: usize,
+    ) -> Result<Listed, Error> {
+        let (mut values, mut is_sure) = (Vec::new(), true);
+        for of in Type::ALL {
+            let formula = self.of_type(item, of)?;
+            if formula == FALSE {
+                continue;
+            }
+            let more = match of {
+                Type::Null => Some(vec![self.schema.values.intern(Value::Null)]),
+                Type::Bool => Some(self.list_bools(formula)),
+                Type::Number => self.listed_alike(formula, of, enough + taken.len())?,
+                Type::String => self.listed_alike(formula, of, enough + taken.len())?,
+                Type::Array | Type::Object if !self.some_of_type(formula, of)? => continue,
+                Type::Array | Type::Object => {
+                    match self.list_containers(formula, of, enough + taken.len(), depth)? {
+                        Listed::All(values) => Some(values),
+                        Listed::Plenty => None,
+                        Listed::Unknown => {
+                            is_sure = false;
+                            continue;
+                        }
+                    }
+                }
+            };
+            let Some(more) = more else { return Ok(Listed::Plenty) };
+            let is_taken: FxHashSet<ValueId> = taken.iter().copied().collect();
+            values.extend(more.into_iter().filter(|value| !is_taken.contains(value)));
+            if values.len() >= enough {
+                return Ok(Listed::Plenty);
+            }
+        }
+        Ok(if is_sure { Listed::All(values) } else { Listed::Unknown })
+    }
+
+    fn list_bools(&mut self, formula: F) -> Vec<ValueId> {
+        let truths = [false, true].into_iter();
+        let truths = truths.filter(|&truth| self.holds_for_bool(formula, truth));
+        let truths: Vec<bool> = truths.collect();
+        truths.into_iter().map(|truth| self.schema.values.intern(Value::Bool(truth))).collect()
+    }
+
+    /// All numbers or texts of a formula, unless they are `enough` or more. What is found is kept: the
+    /// items of an array are asked for again and again.
+    fn listed_alike(
+        &mut self,
+        formula: F,
+        of: Type,
+        enough: usize,
+    ) -> Result<Option<Vec<ValueId>>, Error> {
+        let known = match self.answers.listed.get(&(formula, of)) {
+            Some(Known::All(values)) => {
+                return Ok((values.len() < enough).then(|| values.to_vec()));
+            }
+            Some(&Known::Plenty(known)) => known,
+            None => 0,
+        };
+        if enough <= known {
+            return Ok(None);
+        }
+        // Whoever asks for more will ask for one more next.
+        let asked = if known > 0 { 2 * enough } else { enough };
+        let listed = match of {
+            Type::Number => self.list_numbers(formula, asked)?,
+            _ => self.list_texts(formula, asked)?,
+        };
+        let (found, listed) = match listed {
+            Some(values) => {
+                let few = (values.len() < enough).then(|| values.clone());
+                (Known::All(values.into()), few)
+            }
+            None => (Known::Plenty(asked), None),
+        };
+        self.answers.listed.insert((formula, of), found);
+        Ok(listed)
+    }
+
+    fn list_numbers(&mut self, formula: F, enough: usize) -> Result<Option<Vec<ValueId>>, Error> {
+        if formula == TRUE || self.is_endless_number(formula)? {
+            return Ok(None);
+        }
+        Ok(self.all_numbers(formula, enough)?.map(|numbers| {
+            let values = numbers.into_iter().map(Value::Number);
+            values.map(|value| self.schema.values.intern(value)).collect()
+        }))
+    }
+
+    fn list_texts(&mut self, formula: F, enough: usize) -> Result<Option<Vec<ValueId>>, Error> {
+        if let Some(lists) = self.lists(formula) {
+            return self.list_listed(formula, &lists, enough);
+        }
+        let Some(language) = self.language(formula)? else { return Ok(Some(Vec::new())) };
+        if formula == TRUE || enough as u64 <= PLENTY && self.has_plenty_texts(language)? {
+            return Ok(None);
+        }
+        let mut found: Vec<String> = Vec::new();
+        while found.len() < enough {
+            self.steps_of(1 + found.len() / VALUES_IN_A_STEP)?;
+            let texts: Vec<&str> = found.iter().map(String::as_str).collect();
+            let Some(text) = self.fresh_text(language, &texts)? else {
+                let values = found.into_iter().map(Value::String);
+                return Ok(Some(values.map(|value| self.schema.values.intern(value)).collect()));
+            };
+            found.push(text);
+        }
+        Ok(None)
+    }
+
+    /// The same where all texts are in some lists.
+    fn list_listed(
+        &mut self,
+        formula: F,
+        lists: &Lists,
+        enough: usize,
+    ) -> Result<Option<Vec<ValueId>>, Error> {
+        self.make_machines_of(formula)?;
+        let (mut values, mut seen) = (Vec::new(), FxHashSet::default());
+        for text in lists.iter().flat_map(|texts| texts.iter()) {
+            if !self.is_text_of(formula, text)? {
+                continue;
+            }
+            let value = self.schema.values.intern(Value::String(text.clone()));
+            if seen.insert(value) {
+                values.push(value);
+            }
+            if values.len() >= enough {
+                return Ok(None);
+            }
+        }
+        Ok(Some(values))
+    }
+}
+
+/// Gives an item a value, moving the owners of others where that helps.
+fn find_value(
+    item: usize,
+    values: &[Arc<[ValueId]>],
+    owner: &mut FxHashMap<ValueId, usize>,
+    tried: &mut FxHashSet<ValueId>,
+) -> bool {
+    if let Some(&free) = values[item].iter().find(|value| !owner.contains_key(value)) {
+        owner.insert(free, item);
+        return true;
+    }
+    for &value in values[item].iter() {
+        if !tried.insert(value) {
+            continue;
+        }
+        let other = owner[&value];
+        if find_value(other, values, owner, tried) {
+            owner.insert(value, item);
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,194 @@
+//! What the world outside asks of a child.
+
+use std::sync::Arc;
+
+use formalm_automata::Error;
+
+use crate::formula::{F, FALSE, Form, Formulas, TRUE};
+use crate::json::property_names::NameId;
+use crate::schema_nodes::Type;
+use crate::solver::Solving;
+use crate::solver::context::Core;
+
+/// The rest of the object or array that a child belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest<'a> {
+    pub(crate) of: Type,
+    /// Names that cannot be used any more.
+    pub(crate) gone: &'a [NameId],
+}
+
+impl Core {
+    /// What a child that satisfies `known` has to satisfy too so that a value of the rest satisfies
+    /// a formula without children: false if there is none, and true unless items repeat the child.
+    pub(in crate::solver) fn some_rest(
+        &mut self,
+        id: F,
+        known: F,
+        rest: Rest<'_>,
+    ) -> Result<F, Error> {
+        match rest.of {
+            Type::Object => Ok(Formulas::constant(self.some_object(id, rest.gone)?)),
+            _ => self.some_items(id, known),
+        }
+    }
+
+    fn literals_fit(&mut self, literals: &[F], known: F, rest: Rest<'_>) -> Result<bool, Error> {
+        match rest.of {
+            Type::Object => self.object_fits(literals, rest.gone),
+            _ => {
+                let goal = self.items_fit(literals, known)?;
+                let both = self.formulas.both(known, goal);
+                Ok(goal == TRUE || goal != FALSE && self.some_value(both)?)
+            }
+        }
+    }
+
+    fn literals_may_fit(&mut self, literals: &[F], rest: Rest<'_>) -> Result<bool, Error> {
+        match rest.of {
+            Type::Object => self.object_may_fit(literals, rest.gone),
+            _ => Ok(true),
+        }
+    }
+
+    /// The formula over children that says that the rest can be completed, for a child that
+    /// satisfies `must`.
+    pub(crate) fn project(&mut self, id: F, must: F, rest: Rest<'_>) -> Result<F, Error> {
+        let _solving = Solving::begin();
+        if !self.formulas.has_child(id) {
+            return self.some_rest(id, must, rest);
+        }
+        if !self.formulas.has_atom(id) {
+            return Ok(id);
+        }
+        let (mut pure, mut mixed) = (Vec::new(), Vec::new());
+        for part in self.formulas.conjuncts(id) {
+            if self.formulas.has_atom(part) { mixed.push(part) } else { pure.push(part) }
+        }
+        let mixed = self.formulas.and(mixed);
+        let known = self.formulas.and([&pure[..], &[must]].concat());
+        if !self.formulas.has_child(mixed) {
+            pure.push(self.some_rest(mixed, known, rest)?);
+            return Ok(self.formulas.and(pure));
+        }
+        if let Some((list, beside)) = self.one_choice(mixed) {
+            let mut ways = Vec::with_capacity(list.len());
+            for &one in list.iter() {
+                let all = self.formulas.both(one, beside);
+                ways.push(self.project(all, known, rest)?);
+            }
+            pure.push(self.formulas.or(ways));
+            return Ok(self.formulas.and(pure));
+        }
+        let goal = match self.split_by_truths(mixed, known, rest, false)? {
+            Some(goal) => goal,
+            None => self.split(mixed, known, rest, false)?,
+        };
+        pure.push(goal);
+        Ok(self.formulas.and(pure))
+    }
+
+    /// The alternatives of a formula that speaks of the child in one place only, and what stands
+    /// beside them.
+    fn one_choice(&mut self, id: F) -> Option<(Arc<[F]>, F)> {
+        let mut parts = self.formulas.conjuncts(id);
+        let mut mixed = (0..parts.len()).filter(|&at| self.formulas.has_child(parts[at]));
+        let (at, None) = (mixed.next()?, mixed.next()) else { return None };
+        let Form::Or(list) = self.formulas.get(parts.swap_remove(at)).clone() else { return None };
+        Some((list, self.formulas.and(parts)))
+    }
+
+    /// Chooses truths of the child that some child has together, and asks the rest for each.
+    ///
+    /// `known` is what the child satisfies already. With `any`, one choice that works is enough.
+    fn split(&mut self, id: F, known: F, rest: Rest<'_>, any: bool) -> Result<F, Error> {
+        self.step()?;
+        if !self.formulas.has_child(id) {
+            let goal = self.some_rest(id, known, rest)?;
+            let both = self.formulas.both(known, goal);
+            return Ok(if goal == TRUE || self.some_value(both)? { goal } else { FALSE });
+        }
+        let Some(&node) = self.formulas.asked(&[id]).first() else { return Ok(FALSE) };
+        let child = self.formulas.child(node);
+        let mut sides = [FALSE; 2];
+        let mut possible = [true; 2];
+        for (at, truth) in [TRUE, FALSE].into_iter().enumerate() {
+            let literal = if truth == TRUE { child } else { self.formulas.not(child) };
+            let both = self.formulas.both(known, literal);
+            if !self.some_value(both)? {
+                possible[at] = false;
+                continue;
+            }
+            let smaller = self.formulas.answer(id, &[node], &[truth]);
+            sides[at] = self.split(smaller, both, rest, any)?;
+            if any && sides[at] != FALSE {
+                return Ok(TRUE);
+            }
+        }
+        // Where only one truth is possible, it need not be said.
+        match possible {
+            [true, false] => return Ok(sides[0]),
+            [false, true] => return Ok(sides[1]),
+            _ if sides[0] == sides[1] => return Ok(sides[0]),
+            _ => {}
+        }
+        let other = self.formulas.not(child);
+        let with = self.formulas.both(child, sides[0]);
+        let without = self.formulas.both(other, sides[1]);
+        Ok(self.formulas.or(vec![with, without]))
+    }
+
+    /// Whether some child and some rest satisfy a formula together.
+    pub(crate) fn some_child_and_rest(&mut self, id: F, rest: Rest<'_>) -> Result<bool, Error> {
+        let _solving = Solving::begin();
+        let (mut pure, mut apart, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
+        for part in self.formulas.conjuncts(id) {
+            match (self.formulas.has_child(part), self.formulas.has_atom(part)) {
+                (true, false) => pure.push(part),
+                (true, true) => mixed.push(part),
+                _ => apart.push(part),
+            }
+        }
+        let pure = self.formulas.and(pure);
+        if mixed.is_empty() {
+            if !self.some_value(pure)? {
+                return Ok(false);
+            }
+            let apart = self.formulas.and(apart);
+            let goal = self.some_rest(apart, pure, rest)?;
+            let child = self.formulas.both(pure, goal);
+            return self.some_value(child);
+        }
+        let child = |core: &mut Core, literals: &[F]| {
+            let children = literals.iter().copied().filter(|&one| core.formulas.has_child(one));
+            let mut children: Vec<F> = children.collect();
+            children.push(pure);
+            core.formulas.and(children)
+        };
+        let fits = |core: &mut Core, literals: &[F]| {
+            let child = child(core, literals);
+            Ok(core.some_value(child)? && core.literals_may_fit(literals, rest)?)
+        };
+        mixed.extend(apart);
+        let mixed = self.formulas.and(mixed);
+        let patience = self.answers.patience();
+        let found =
+            self.some_implicant(mixed, patience, &mut { fits }, &mut |core, literals| {
+                if !fits(core, literals)? {
+                    return Ok(false);
+                }
+                let atoms = literals.iter().copied().filter(|&one| !core.formulas.has_child(one));
+                let atoms: Vec<F> = atoms.collect();
+                let child = child(core, literals);
+                core.literals_fit(&atoms, child, rest)
+            })?;
+        match found {
+            Some(found) => Ok(found),
+            // Ways through the formula are many more than truths of a child.
+            None => match self.split_by_truths(mixed, pure, rest, true)? {
+                Some(found) => Ok(found == TRUE),
+                None => Ok(self.split(mixed, pure, rest, true)? == TRUE),
+            },
+        }
+    }
+}

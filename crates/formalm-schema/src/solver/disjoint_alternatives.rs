@@ -1,0 +1,390 @@
+//! Alternatives that no value satisfies together.
+//!
+//! Mostly a member that all of them ask for tells them apart: by a constant, a type, a range, or by
+//! such a member of its own. What is found here is certain; what is not found costs a search later.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use formalm_automata::Error;
+use rustc_hash::FxHashSet;
+
+use crate::formula::{Atom, F, FALSE, Form, Which};
+use crate::json::property_names::NameId;
+use crate::schema_nodes::{NodeId, Type};
+use crate::solver::Solving;
+use crate::solver::context::Core;
+use crate::solver::numbers::number_ranges::spans;
+
+/// Values within values that are looked at.
+const MAX_DEPTH: usize = 4;
+
+/// Items of arrays that are looked at.
+const MAX_ITEMS: u64 = 4;
+
+/// Questions about the presence of members, and about texts, in one look at alternatives.
+const MAX_QUESTIONS: usize = 40_000;
+
+/// Numbers of alternatives, of which those that may hold together are in one list.
+type Groups = Vec<Vec<usize>>;
+
+/// Lists that grow together.
+struct Joined {
+    parent: Vec<usize>,
+}
+
+impl Joined {
+    fn new(count: usize) -> Joined {
+        Joined { parent: (0..count).collect() }
+    }
+
+    fn root(&mut self, mut at: usize) -> usize {
+        while self.parent[at] != at {
+            self.parent[at] = self.parent[self.parent[at]];
+            at = self.parent[at];
+        }
+        at
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.root(one), self.root(other));
+        self.parent[one.max(other)] = one.min(other);
+    }
+
+    fn join_all(&mut self, list: impl IntoIterator<Item = usize>) {
+        let mut list = list.into_iter();
+        let Some(first) = list.next() else { return };
+        list.for_each(|one| self.join(first, one));
+    }
+
+    fn groups(mut self) -> Groups {
+        let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for at in 0..self.parent.len() {
+            groups.entry(self.root(at)).or_default().push(at);
+        }
+        groups.into_values().collect()
+    }
+}
+
+/// What a formula says of an object whatever else it says.
+struct Said {
+    owed: Vec<NameId>,
+    members: Vec<Arc<[(Which, NodeId)]>>,
+}
+
+impl Core {
+    /// Groups of formulas over atoms of a type: no value satisfies formulas of two groups.
+    ///
+    /// Nodes are expanded here without looking at their alternatives, so that this ends.
+    pub(crate) fn groups_apart(&mut self, list: &[F], of: Type) -> Result<Groups, Error> {
+        let _solving = Solving::begin();
+        if self.tells_apart {
+            return Ok(vec![(0..list.len()).collect()]);
+        }
+        self.tells_apart = true;
+        let mut left = MAX_QUESTIONS;
+        let groups = self.groups_of_type(list, of, 0, &mut left);
+        self.tells_apart = false;
+        groups
+    }
+
+    fn groups_of_type(
+        &mut self,
+        list: &[F],
+        of: Type,
+        depth: usize,
+        left: &mut usize,
+    ) -> Result<Groups, Error> {
+        let mut joined = Joined::new(list.len());
+        match of {
+            Type::Bool => {
+                for truth in [true, false] {
+                    let all = 0..list.len();
+                    joined.join_all(all.filter(|&at| self.holds_for_bool(list[at], truth)));
+                }
+            }
+            Type::String => self.join_texts(list, &mut joined, left)?,
+            Type::Number => self.join_numbers(list, &mut joined),
+            Type::Object if depth < MAX_DEPTH => return self.groups_of_objects(list, depth, left),
+            Type::Array if depth < MAX_DEPTH => return self.groups_of_arrays(list, depth, left),
+            _ => joined.join_all(0..list.len()),
+        }
+        Ok(joined.groups())
+    }
+
+    /// The same of formulas over children.
+    fn groups_of_values(
+        &mut self,
+        list: &[F],
+        depth: usize,
+        left: &mut usize,
+    ) -> Result<Groups, Error> {
+        let mut joined = Joined::new(list.len());
+        for of in Type::ALL {
+            let (mut typed, mut places) = (Vec::new(), Vec::new());
+            for (at, &one) in list.iter().enumerate() {
+                let one = self.of_type(one, of)?;
+                if one != FALSE {
+                    typed.push(one);
+                    places.push(at);
+                }
+            }
+            for group in self.groups_of_type(&typed, of, depth, left)? {
+                joined.join_all(group.into_iter().map(|at| places[at]));
+            }
+        }
+        Ok(joined.groups())
+    }
+
+    fn join_texts(&self, list: &[F], joined: &mut Joined, left: &mut usize) -> Result<(), Error> {
+        let listed: Vec<_> = list.iter().map(|&one| self.lists(one)).collect();
+        let others: Vec<usize> = (0..list.len()).filter(|&at| listed[at].is_none()).collect();
+        joined.join_all(others.iter().copied());
+        let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+        for (at, lists) in listed.iter().enumerate() {
+            for text in lists.iter().flatten().flat_map(|texts| texts.iter()) {
+                joined.join(at, *first.entry(text).or_insert(at));
+            }
+        }
+        let Some(&other) = others.first() else { return Ok(()) };
+        for (text, at) in first {
+            for &one in &others {
+                *left = left.saturating_sub(1);
+                if *left == 0 || self.may_be_text_of(list[one], text)? {
+                    joined.join(at, other);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a text may satisfy a formula; where that takes a machine, it may.
+    fn may_be_text_of(&self, id: F, text: &str) -> Result<bool, Error> {
+        let mut is_listed = true;
+        for atom in self.atoms(id) {
+            is_listed &= matches!(atom, Atom::In(regex) if self.schema.listed.contains_key(&regex));
+        }
+        Ok(!is_listed || self.is_text_of(id, text)?)
+    }
+
+    fn join_numbers(&self, list: &[F], joined: &mut Joined) {
+        let mut all = Vec::new();
+        for (at, &one) in list.iter().enumerate() {
+            all.extend(spans(&self.formulas, one).into_iter().map(|span| (span, at)));
+        }
+        all.sort();
+        let mut last = None;
+        for (span, at) in all {
+            match last.take() {
+                Some((high, other)) if span.low <= high => {
+                    joined.join(at, other);
+                    last = Some((high.max(span.high), at));
+                }
+                _ => last = Some((span.high, at)),
+            }
+        }
+    }
+
+    fn groups_of_arrays(
+        &mut self,
+        list: &[F],
+        depth: usize,
+        left: &mut usize,
+    ) -> Result<Groups, Error> {
+        let mut groups: Groups = vec![(0..list.len()).collect()];
+        for place in 0..MAX_ITEMS {
+            let (mut items, mut is_there) = (Vec::with_capacity(list.len()), true);
+            for &one in list {
+                let (mut item, mut least) = (Vec::new(), 0);
+                for part in self.formulas.conjuncts(one) {
+                    match self.formulas.get(part).clone() {
+                        Form::Atom(Atom::Items(ranges, read)) => {
+                            item.push(self.ranges_at(&ranges, u64::from(read) + place));
+                        }
+                        Form::Atom(Atom::MoreItems(count)) => least = least.max(count),
+                        _ => {}
+                    }
+                }
+                is_there &= least > place;
+                items.push(self.formulas.and(item));
+            }
+            if !is_there {
+                break;
+            }
+            let mut finer = Groups::new();
+            for group in groups {
+                let within: Vec<F> = group.iter().map(|&at| items[at]).collect();
+                for part in self.groups_of_values(&within, depth + 1, left)? {
+                    finer.push(part.into_iter().map(|at| group[at]).collect());
+                }
+            }
+            groups = finer;
+        }
+        Ok(groups)
+    }
+
+    fn groups_of_objects(
+        &mut self,
+        list: &[F],
+        depth: usize,
+        left: &mut usize,
+    ) -> Result<Groups, Error> {
+        let said: Vec<Said> = list.iter().map(|&one| self.said_of_object(one)).collect();
+        let mut open: Groups = vec![(0..list.len()).collect()];
+        let mut groups = Groups::new();
+        while let Some(group) = open.pop() {
+            match self.split_objects(&said, &group, depth, left)? {
+                Some(finer) => open.extend(finer),
+                None => groups.push(group),
+            }
+        }
+        Ok(groups)
+    }
+
+    fn said_of_object(&self, id: F) -> Said {
+        let mut said = Said { owed: Vec::new(), members: Vec::new() };
+        for part in self.formulas.conjuncts(id) {
+            match self.formulas.get(part) {
+                Form::Atom(Atom::Owed(names)) => said.owed.extend(names.iter()),
+                Form::Atom(Atom::Members(rules)) => said.members.push(rules.clone()),
+                _ => {}
+            }
+        }
+        said.owed.sort_unstable();
+        said.owed.dedup();
+        said
+    }
+
+    /// Parts of a group that one name tells apart, if some name does.
+    fn split_objects(
+        &mut self,
+        said: &[Said],
+        group: &[usize],
+        depth: usize,
+        left: &mut usize,
+    ) -> Result<Option<Groups>, Error> {
+        if group.len() < 2 {
+            return Ok(None);
+        }
+        let mut counts: BTreeMap<NameId, usize> = BTreeMap::new();
+        for &name in group.iter().flat_map(|&at| &said[at].owed) {
+            *counts.entry(name).or_default() += 1;
+        }
+        for (&name, &count) in &counts {
+            if *left < group.len() {
+                return Ok(None);
+            }
+            *left -= group.len();
+            let mut values = Vec::with_capacity(group.len());
+            for &at in group {
+                values.push(self.value_said(&said[at], name)?);
+            }
+            let finer = if count == group.len() {
+                self.groups_of_values(&values, depth + 1, left)?
+            } else {
+                self.groups_by_presence(said, group, name, &values)?
+            };
+            if finer.len() > 1 {
+                let finer = finer.into_iter();
+                return Ok(Some(
+                    finer.map(|part| part.into_iter().map(|at| group[at]).collect()).collect(),
+                ));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Those that ask for a name and those that refuse it, if all do one of these.
+    fn groups_by_presence(
+        &mut self,
+        said: &[Said],
+        group: &[usize],
+        name: NameId,
+        values: &[F],
+    ) -> Result<Groups, Error> {
+        let (mut with, mut without) = (Vec::new(), Vec::new());
+        for (at, &one) in group.iter().enumerate() {
+            if said[one].owed.binary_search(&name).is_ok() {
+                with.push(at);
+            } else if self.is_never(values[at])? {
+                without.push(at);
+            } else {
+                return Ok(vec![(0..group.len()).collect()]);
+            }
+        }
+        Ok(vec![with, without])
+    }
+
+    fn is_never(&mut self, id: F) -> Result<bool, Error> {
+        for of in Type::ALL {
+            if self.of_type(id, of)? != FALSE {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn value_said(&mut self, said: &Said, name: NameId) -> Result<F, Error> {
+        let mut all = Vec::with_capacity(said.members.len());
+        for rules in &said.members {
+            all.push(self.rules_at(rules, name)?);
+        }
+        Ok(self.formulas.and(all))
+    }
+
+    /// Whether one of some conditions certainly holds beside a context: they speak of one member
+    /// that it asks for, and list all texts that it allows there.
+    pub(crate) fn covers(&mut self, conditions: &[F], context: F) -> Result<bool, Error> {
+        let _solving = Solving::begin();
+        let context = self.said_of_object(context);
+        let before = std::mem::replace(&mut self.tells_apart, true);
+        let covers = self.find_covered(conditions, &context);
+        self.tells_apart = before;
+        covers
+    }
+
+    fn find_covered(&mut self, conditions: &[F], context: &Said) -> Result<bool, Error> {
+        let Some(&first) = conditions.first() else { return Ok(false) };
+        let Form::Atom(Atom::Members(rules)) = self.formulas.get(first).clone() else {
+            return Ok(false);
+        };
+        let Some([name]) = rules.first().and_then(|(which, _)| which.names.as_deref()) else {
+            return Ok(false);
+        };
+        let name = *name;
+        if context.owed.binary_search(&name).is_err() {
+            return Ok(false);
+        }
+        let allowed = self.value_said(context, name)?;
+        let mut texts: FxHashSet<String> = FxHashSet::default();
+        for of in Type::ALL {
+            match (of, self.of_type(allowed, of)?) {
+                (_, FALSE) => {}
+                (Type::String, typed) => {
+                    let Some(lists) = self.lists(typed) else { return Ok(false) };
+                    texts.extend(lists.iter().flat_map(|texts| texts.iter().cloned()));
+                }
+                _ => return Ok(false),
+            }
+        }
+        for &condition in conditions {
+            let Form::Atom(Atom::Members(rules)) = self.formulas.get(condition).clone() else {
+                continue;
+            };
+            if rules.iter().any(|(which, _)| which.names.as_deref() != Some(&[name])) {
+                continue;
+            }
+            let value = self.rules_at(&rules, name)?;
+            let value = self.of_type(value, Type::String)?;
+            if let Form::Atom(Atom::In(regex)) = self.formulas.get(value)
+                && let Some(listed) = self.schema.listed.get(regex)
+            {
+                listed.iter().for_each(|text| {
+                    texts.remove(text);
+                });
+            }
+        }
+        Ok(texts.is_empty())
+    }
+}

@@ -1,0 +1,294 @@
+//! All objects and arrays that satisfy a formula, where there are few.
+
+use formalm_automata::Error;
+
+use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::interner::Map;
+use crate::json::interned_values::{Value, ValueId};
+use crate::json::property_names::NameId;
+use crate::machine::Owes;
+use crate::schema_nodes::{NodeId, Type};
+use crate::solver::context::Core;
+use crate::solver::{MAX_LISTED, Rest};
+
+/// Containers within containers, and items, that are listed; deeper ones are left undecided.
+const MAX_DEPTH: usize = 24;
+
+/// The values of a formula.
+#[derive(Clone, Debug)]
+pub(crate) enum Listed {
+    /// These and no others.
+    All(Vec<ValueId>),
+    /// As many as were asked for, or more.
+    Plenty,
+    /// It was not found out.
+    Unknown,
+}
+
+/// The values found so far.
+struct Found {
+    values: Vec<ValueId>,
+    enough: usize,
+    depth: usize,
+}
+
+/// Why listing stopped before its end.
+type Stopped = Option<Listed>;
+
+impl Found {
+    fn push(&mut self, value: ValueId) -> Stopped {
+        if !self.values.contains(&value) {
+            self.values.push(value);
+        }
+        (self.values.len() >= self.enough).then_some(Listed::Plenty)
+    }
+}
+
+impl Core {
+    /// The objects or arrays that satisfy a formula over their atoms.
+    pub(in crate::solver) fn list_containers(
+        &mut self,
+        formula: F,
+        of: Type,
+        enough: usize,
+        depth: usize,
+    ) -> Result<Listed, Error> {
+        if formula == TRUE {
+            return Ok(Listed::Plenty);
+        }
+        if depth >= MAX_DEPTH {
+            return Ok(Listed::Unknown);
+        }
+        match self.listed.get(&formula) {
+            Some((_, Listed::All(values))) if values.len() < enough => {
+                return Ok(Listed::All(values.clone()));
+            }
+            Some((_, Listed::All(_))) => return Ok(Listed::Plenty),
+            Some((known, Listed::Plenty)) if *known >= enough => return Ok(Listed::Plenty),
+            _ => {}
+        }
+        let mut found = Found { values: Vec::new(), enough, depth };
+        let owes = Owes { formulas: [formula].into(), asked: [].into(), goal: TRUE };
+        let stopped = match of {
+            Type::Object => self.list_objects(formula, &mut found)?,
+            _ => self.list_arrays(&owes, &mut Vec::new(), &mut found)?,
+        };
+        let listed = stopped.unwrap_or(Listed::All(found.values));
+        if !matches!(listed, Listed::Unknown) {
+            self.listed.insert(formula, (enough, listed.clone()));
+        }
+        Ok(listed)
+    }
+
+    fn list_objects(&mut self, formula: F, found: &mut Found) -> Result<Stopped, Error> {
+        let (mut names, tests) = self.names_and_tests(formula);
+        for class in self.classes(&tests)? {
+            let is_endless = tests.is_empty() || self.has_plenty_texts(class)?;
+            loop {
+                self.step()?;
+                let taken: Vec<String> =
+                    names.iter().map(|&name| self.schema.names.get(name).to_owned()).collect();
+                let taken: Vec<&str> = taken.iter().map(String::as_str).collect();
+                let Some(text) = self.fresh_text(class, &taken)? else { break };
+                let name = self.schema.names.intern(&text);
+                let begun = self.begun(formula, name)?;
+                if !self.can_begin(begun, Rest { of: Type::Object, gone: &[] })? {
+                    // Names of a class are alike.
+                    break;
+                }
+                if is_endless {
+                    return Ok(Some(Listed::Plenty));
+                }
+                names.push(name);
+                if names.len() > MAX_LISTED {
+                    return Ok(Some(Listed::Unknown));
+                }
+            }
+        }
+        self.list_members(formula, &names, 0, &mut Vec::new(), found)
+    }
+
+    /// Names that a formula mentions, and what tells the others apart.
+    fn names_and_tests(&mut self, formula: F) -> (Vec<NameId>, Vec<F>) {
+        let (mut names, mut tests) = (Vec::new(), Vec::new());
+        for atom in self.atoms(formula) {
+            match atom {
+                Atom::Owed(owed) => names.extend(owed.iter()),
+                Atom::NamesIn(language) => tests.push(language),
+                Atom::Members(rules) => {
+                    for (which, _) in rules.iter() {
+                        names.extend(which.names.iter().flatten());
+                        names.extend(&which.others);
+                        for &regex in which.found.iter().chain(&which.missing) {
+                            tests.push(self.formulas.atom(Atom::In(regex)));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        tests.sort_unstable();
+        tests.dedup();
+        (names, tests)
+    }
+
+    /// What a formula demands of the child whatever comes after it.
+    fn weakened(&mut self, id: F) -> F {
+        self.weakened_within(id, &mut Map::default())
+    }
+
+    fn weakened_within(&mut self, id: F, known: &mut Map<F, F>) -> F {
+        if !self.formulas.has_atom(id) {
+            return id;
+        }
+        if let Some(&known) = known.get(&id) {
+            return known;
+        }
+        let weakened = match self.formulas.get(id).clone() {
+            Form::And(list) => {
+                let list = list.iter().map(|&one| self.weakened_within(one, known)).collect();
+                self.formulas.and(list)
+            }
+            Form::Or(list) => {
+                let list = list.iter().map(|&one| self.weakened_within(one, known)).collect();
+                self.formulas.or(list)
+            }
+            _ => TRUE,
+        };
+        known.insert(id, weakened);
+        weakened
+    }
+
+    fn begun(&mut self, formula: F, name: NameId) -> Result<Owes, Error> {
+        let owes = Owes { formulas: [formula].into(), asked: [].into(), goal: TRUE };
+        self.after_name(&owes, name)
+    }
+
+    /// Objects with members of these names, in their order from a place on.
+    fn list_members(
+        &mut self,
+        formula: F,
+        names: &[NameId],
+        from: usize,
+        members: &mut Vec<(NameId, ValueId)>,
+        found: &mut Found,
+    ) -> Result<Stopped, Error> {
+        self.step()?;
+        if self.holds_at_end(formula) {
+            let mut sorted = members.clone();
+            sorted.sort_unstable();
+            let object = self.schema.values.intern(Value::Object(sorted.into()));
+            if let Some(stopped) = found.push(object) {
+                return Ok(Some(stopped));
+            }
+        }
+        for at in from..names.len() {
+            let gone = names[..=at].to_vec();
+            let begun = self.begun(formula, names[at])?;
+            if !self.can_begin(begun.clone(), Rest { of: Type::Object, gone: &gone })? {
+                continue;
+            }
+            let (container, must, _) = self.part(begun);
+            let kept = container.formulas[0];
+            let demanded = self.weakened(kept);
+            let must = self.formulas.both(must, demanded);
+            // Where not every value will do, all of them have to be known.
+            let enough = if self.formulas.has_child(kept) { MAX_LISTED } else { found.enough };
+            let values = match self.list_depth(must, enough, &[], found.depth + 1)? {
+                Listed::All(values) => values,
+                Listed::Plenty if !self.formulas.has_child(kept) => {
+                    if self.some_object(kept, &gone)? {
+                        return Ok(Some(Listed::Plenty));
+                    }
+                    continue;
+                }
+                _ => return Ok(Some(Listed::Unknown)),
+            };
+            let asked = self.formulas.asked(&[kept]);
+            for value in values {
+                let truths = self.truths_of(&asked, value)?;
+                let rest = self.after_child(&container, &asked, &truths, None)?.formulas[0];
+                if rest == FALSE || !self.some_object(rest, &gone)? {
+                    continue;
+                }
+                members.push((names[at], value));
+                let stopped = self.list_members(rest, names, at + 1, members, found)?;
+                members.pop();
+                if stopped.is_some() {
+                    return Ok(stopped);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn list_arrays(
+        &mut self,
+        owes: &Owes,
+        items: &mut Vec<ValueId>,
+        found: &mut Found,
+    ) -> Result<Stopped, Error> {
+        self.step()?;
+        if self.holds_at_end(owes.formulas[0]) {
+            let array = self.schema.values.intern(Value::Array(items.as_slice().into()));
+            if let Some(stopped) = found.push(array) {
+                return Ok(Some(stopped));
+            }
+        }
+        let begun = self.after_item(owes)?;
+        if !self.can_begin(begun.clone(), Rest { of: Type::Array, gone: &[] })? {
+            return Ok(None);
+        }
+        if items.len() >= MAX_DEPTH {
+            return Ok(Some(Listed::Unknown));
+        }
+        let (container, must, _) = self.part(begun);
+        let kept = container.formulas[0];
+        let demanded = self.weakened(kept);
+        let must = self.formulas.both(must, demanded);
+        let is_free = !self.formulas.has_child(kept) && !self.has_unique(&container);
+        let enough = if is_free { found.enough } else { MAX_LISTED };
+        let values = match self.list_depth(must, enough, &[], found.depth + 1)? {
+            Listed::All(values) => values,
+            // Each of the values makes another array.
+            Listed::Plenty if !self.formulas.has_child(kept) => {
+                let goes_on = match self.has_unique(&container) {
+                    true => self.holds_at_end(kept),
+                    false => self.some_array(kept)?,
+                };
+                return Ok(Some(if goes_on { Listed::Plenty } else { Listed::Unknown }));
+            }
+            _ => return Ok(Some(Listed::Unknown)),
+        };
+        let asked = self.formulas.asked(&[kept]);
+        for value in values {
+            let truths = self.truths_of(&asked, value)?;
+            let rest = self.after_child(&container, &asked, &truths, Some(value))?;
+            if rest.formulas[0] == FALSE || !self.some_array(rest.formulas[0])? {
+                continue;
+            }
+            items.push(value);
+            let stopped = self.list_arrays(&rest, items, found)?;
+            items.pop();
+            if stopped.is_some() {
+                return Ok(stopped);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Which of some nodes a value satisfies.
+    fn truths_of(&mut self, asked: &[NodeId], value: ValueId) -> Result<Vec<bool>, Error> {
+        let same = self.schema.node_of_values(&[value]);
+        let same = self.child(same);
+        let mut truths = Vec::with_capacity(asked.len());
+        for &node in asked {
+            let said = self.child(node);
+            let both = self.formulas.both(said, same);
+            truths.push(self.some_value(both)?);
+        }
+        Ok(truths)
+    }
+}

@@ -1,0 +1,174 @@
+//! Conjunctions of literals that make a formula true, one after the other.
+
+use std::convert::Infallible;
+
+use formalm_automata::Error;
+use rustc_hash::FxHashSet;
+
+use crate::formula::{F, FALSE, Form, Leaves, TRUE};
+use crate::interner::Map;
+use crate::solver::Solving;
+use crate::solver::context::Core;
+
+/// So many formulas are simplified in a step.
+const SIMPLIFIED: usize = 48;
+
+/// What is asked of each implicant: `true` ends the search.
+pub(in crate::solver) type Leaf<'a> = dyn FnMut(&mut Core, &[F]) -> Result<bool, Error> + 'a;
+
+impl Core {
+    /// Hands out implicants until one is taken; whether one was, or `None` if patience ran out.
+    ///
+    /// `fits` may refuse a conjunction of literals early: nothing that contains it is tried.
+    pub(in crate::solver) fn some_implicant(
+        &mut self,
+        id: F,
+        patience: u64,
+        fits: &mut Leaf<'_>,
+        leaf: &mut Leaf<'_>,
+    ) -> Result<Option<bool>, Error> {
+        let mut left = patience;
+        let found = self.branch(FxHashSet::default(), vec![id], &mut left, fits, leaf)?;
+        Ok((found || left > 0).then_some(found))
+    }
+
+    /// The same with all patience.
+    pub(crate) fn implicants(
+        &mut self,
+        id: F,
+        fits: &mut Leaf<'_>,
+        leaf: &mut Leaf<'_>,
+    ) -> Result<bool, Error> {
+        let _solving = Solving::begin();
+        let mut patience = u64::MAX;
+        self.branch(FxHashSet::default(), vec![id], &mut patience, fits, leaf)
+    }
+
+    fn branch(
+        &mut self,
+        mut chosen: FxHashSet<F>,
+        mut work: Vec<F>,
+        patience: &mut u64,
+        fits: &mut Leaf<'_>,
+        leaf: &mut Leaf<'_>,
+    ) -> Result<bool, Error> {
+        self.step()?;
+        *patience = patience.saturating_sub(1);
+        if *patience == 0 {
+            return Ok(false);
+        }
+        let mut waiting: Vec<F> = Vec::new();
+        while !work.is_empty() {
+            while let Some(id) = work.pop() {
+                match self.formulas.get(id) {
+                    Form::True => {}
+                    Form::False => return Ok(false),
+                    Form::And(list) => work.extend_from_slice(list),
+                    Form::Or(_) | Form::One(_) => waiting.push(id),
+                    Form::Not(inner) if matches!(self.formulas.get(*inner), Form::One(_)) => {
+                        waiting.push(id);
+                    }
+                    Form::Not(_) | Form::Atom(_) | Form::Child(_) => {
+                        let opposite = self.formulas.not(id);
+                        if chosen.contains(&opposite) {
+                            return Ok(false);
+                        }
+                        chosen.insert(id);
+                    }
+                }
+            }
+            if waiting.is_empty() {
+                break;
+            }
+            self.steps_of(waiting.len() / SIMPLIFIED)?;
+            let mut known = self.known(&chosen);
+            for id in std::mem::take(&mut waiting) {
+                let simpler = self.assume(id, &mut known);
+                let target = if simpler == id { &mut waiting } else { &mut work };
+                target.push(simpler);
+            }
+        }
+        let mut literals: Vec<F> = chosen.iter().copied().collect();
+        literals.sort_unstable();
+        if waiting.is_empty() {
+            return leaf(self, &literals);
+        }
+        if !fits(self, &literals)? {
+            return Ok(false);
+        }
+        let smallest = (0..waiting.len()).min_by_key(|&at| self.width(waiting[at])).unwrap_or(0);
+        let next = waiting.swap_remove(smallest);
+        for more in self.alternatives(next) {
+            let mut work = waiting.clone();
+            work.extend(more);
+            if self.branch(chosen.clone(), work, patience, fits, leaf)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn width(&self, id: F) -> usize {
+        match self.formulas.get(id) {
+            Form::Or(list) => list.len(),
+            Form::One(list) => list.len() + 1,
+            Form::Not(inner) => 2 * self.width(*inner),
+            _ => 0,
+        }
+    }
+
+    /// Ways to make a disjunction or a statement of exactly one true; those that need nothing
+    /// more come first.
+    fn alternatives(&mut self, id: F) -> Vec<Vec<F>> {
+        match self.formulas.get(id).clone() {
+            Form::Or(list) => {
+                let mut list = list.to_vec();
+                list.sort_by_key(|&one| !self.holds_at_end(one));
+                list.into_iter().map(|one| vec![one]).collect()
+            }
+            Form::One(list) => {
+                let mut ways: Vec<usize> = (0..list.len()).collect();
+                ways.sort_by_key(|&at| !self.holds_at_end(list[at]));
+                ways.into_iter().map(|at| self.others_fail(&list, &[at])).collect()
+            }
+            Form::Not(inner) => {
+                let Form::One(list) = self.formulas.get(inner).clone() else { return Vec::new() };
+                let mut ways = vec![self.others_fail(&list, &[])];
+                for left in 0..list.len() {
+                    for right in left + 1..list.len() {
+                        ways.push(vec![list[left], list[right]]);
+                    }
+                }
+                ways
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn others_fail(&mut self, list: &[F], kept: &[usize]) -> Vec<F> {
+        let each = list.iter().enumerate();
+        each.map(|(at, &one)| if kept.contains(&at) { one } else { self.formulas.not(one) })
+            .collect()
+    }
+
+    /// What literals say of formulas.
+    fn known(&mut self, literals: &FxHashSet<F>) -> Map<F, F> {
+        let mut known = Map::default();
+        let mut literals: Vec<F> = literals.iter().copied().collect();
+        literals.sort_unstable();
+        for literal in literals {
+            known.insert(literal, TRUE);
+            known.insert(self.formulas.not(literal), FALSE);
+        }
+        known
+    }
+
+    /// The formula where that is known; what becomes of its parts is known afterwards.
+    fn assume(&mut self, id: F, known: &mut Map<F, F>) -> F {
+        let assumed: Result<F, Infallible> =
+            self.formulas.replace(id, Leaves::All, known, &mut |_, leaf| Ok(leaf));
+        match assumed {
+            Ok(formula) => formula,
+        }
+    }
+}

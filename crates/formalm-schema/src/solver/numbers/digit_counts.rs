@@ -1,0 +1,120 @@
+//! How many digits in front of the point numbers can have that satisfy a formula.
+
+use std::ops::RangeInclusive;
+
+use crate::formula::{Atom, F, Form};
+use crate::interner::Map;
+use crate::json::decimal::Decimal;
+use crate::solver::context::Core;
+
+/// Levels of a formula that are looked at.
+const MAX_LEVELS: u32 = 4;
+
+/// How a number is compared with another one.
+#[derive(Clone, Copy)]
+enum Side {
+    Least,
+    Most,
+    Equal,
+    /// As far from zero, on either side.
+    Farther,
+}
+
+impl Core {
+    /// Counts of digits, each marked that a number other than zero of this sign can have; more may
+    /// be marked.
+    pub(crate) fn digit_counts(&self, id: F, negative: bool, most: usize) -> Vec<bool> {
+        self.counts_within(id, negative, most, (MAX_LEVELS, &mut Map::default()))
+    }
+
+    fn counts_within(
+        &self,
+        id: F,
+        negative: bool,
+        most: usize,
+        (levels, known): (u32, &mut Map<(F, u32), Vec<bool>>),
+    ) -> Vec<bool> {
+        let is_small = self.formulas.is_small(id);
+        if !is_small && let Some(known) = known.get(&(id, levels)) {
+            return known.clone();
+        }
+        let counts = self.counts_of_parts(id, negative, most, (levels, known));
+        if !is_small {
+            known.insert((id, levels), counts.clone());
+        }
+        counts
+    }
+
+    fn counts_of_parts(
+        &self,
+        id: F,
+        negative: bool,
+        most: usize,
+        (levels, known): (u32, &mut Map<(F, u32), Vec<bool>>),
+    ) -> Vec<bool> {
+        let all = || vec![true; most + 1];
+        let Some(below) = levels.checked_sub(1) else { return all() };
+        let one = |range: Option<RangeInclusive<usize>>| {
+            let mut counts = vec![false; most + 1];
+            mark(&mut counts, range);
+            counts
+        };
+        match self.formulas.get(id) {
+            Form::And(list) => list.iter().fold(all(), |mut counts, &part| {
+                let other = self.counts_within(part, negative, most, (below, known));
+                counts.iter_mut().zip(other).for_each(|(one, other)| *one &= other);
+                counts
+            }),
+            Form::Or(list) | Form::One(list) => list.iter().fold(one(None), |mut counts, &part| {
+                match self.compared(part) {
+                    Some((side, at)) => mark(&mut counts, range(side, at, negative)),
+                    None => {
+                        let other = self.counts_within(part, negative, most, (below, known));
+                        counts.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
+                    }
+                }
+                counts
+            }),
+            _ => match self.compared(id) {
+                Some((side, at)) => one(range(side, at, negative)),
+                None => all(),
+            },
+        }
+    }
+
+    fn compared(&self, id: F) -> Option<(Side, &Decimal)> {
+        match self.formulas.get(id) {
+            Form::Atom(Atom::Least(at) | Atom::Above(at)) => Some((Side::Least, at)),
+            Form::Atom(Atom::Equal(at)) => Some((Side::Equal, at)),
+            Form::Atom(Atom::Multiple(unit)) => Some((Side::Farther, unit)),
+            Form::Not(inner) => match self.formulas.get(*inner) {
+                Form::Atom(Atom::Least(at) | Atom::Above(at)) => Some((Side::Most, at)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Counts of digits that numbers of a sign have on one side of a bound.
+fn range(side: Side, at: &Decimal, negative: bool) -> Option<RangeInclusive<usize>> {
+    let same = at.is_zero() || at.is_negative() == negative;
+    let digits = at.whole_digits();
+    match (side, negative) {
+        (Side::Farther, _) => Some(digits..=usize::MAX),
+        (Side::Equal, _) => same.then_some(digits..=digits),
+        // Towards zero there are fewer digits, away from it more.
+        (Side::Least, true) | (Side::Most, false) => same.then_some(0..=digits),
+        (Side::Least, false) | (Side::Most, true) => {
+            Some(if same { digits..=usize::MAX } else { 0..=usize::MAX })
+        }
+    }
+}
+
+fn mark(counts: &mut [bool], range: Option<RangeInclusive<usize>>) {
+    let Some(range) = range else { return };
+    let end = range.end().saturating_add(1).min(counts.len());
+    if let Some(within) = counts.get_mut(*range.start()..end) {
+        within.fill(true);
+    }
+}

@@ -1,0 +1,466 @@
+//! The theory of numbers: exact, over all decimals.
+//!
+//! Between two neighbouring bounds all comparisons are constant, so that only multiples are left
+//! to look for; and every interval has decimals that are no multiples of anything given.
+
+mod digit_counts;
+pub(in crate::solver) mod number_cells;
+pub(in crate::solver) mod number_ranges;
+
+use std::convert::Infallible;
+
+use formalm_automata::{Error, Resource};
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_traits::One;
+
+use crate::formula::{Atom, F, FALSE, Form, Leaves};
+use crate::interner::Map;
+use crate::json::decimal::{Decimal, power};
+use crate::solver::Solving;
+use crate::solver::context::Core;
+use crate::solver::numbers::number_cells::Cells;
+
+/// Multiples of one number that are tried to avoid multiples of others.
+const MAX_TRIED: u64 = 20_000;
+
+/// Numbers compared with that are gone through in the time of a step.
+const EDGES_IN_A_STEP: usize = 128;
+
+/// Numbers between two ends, which belong to it if so marked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interval {
+    pub(crate) low: Option<(Decimal, bool)>,
+    pub(crate) high: Option<(Decimal, bool)>,
+}
+
+impl Interval {
+    fn holds(&self, value: &Decimal) -> bool {
+        let above = match &self.low {
+            Some((low, closed)) => value > low || (*closed && value == low),
+            None => true,
+        };
+        let below = match &self.high {
+            Some((high, closed)) => value < high || (*closed && value == high),
+            None => true,
+        };
+        above && below
+    }
+
+    pub(crate) fn mirrored(self) -> Interval {
+        let turn = |end: Option<(Decimal, bool)>| end.map(|(at, closed)| (at.negated(), closed));
+        Interval { low: turn(self.high), high: turn(self.low) }
+    }
+}
+
+/// A number, and whether it is written without a point.
+pub(crate) fn holds_for(atom: &Atom, value: &Decimal, whole: bool) -> bool {
+    match atom {
+        Atom::Least(bound) => value >= bound,
+        Atom::Above(bound) => value > bound,
+        Atom::Equal(other) => value == other,
+        Atom::Multiple(unit) => value.is_multiple_of(unit),
+        Atom::Whole => whole,
+        _ => false,
+    }
+}
+
+/// The same of the numbers between a bound and the next one, if it is no multiple.
+pub(crate) fn holds_between(atom: &Atom, low: Option<&Decimal>, whole: bool) -> bool {
+    match atom {
+        Atom::Least(at) | Atom::Above(at) => low.is_some_and(|low| low >= at),
+        Atom::Whole => whole,
+        _ => false,
+    }
+}
+
+impl Core {
+    /// Atoms in a formula.
+    pub(crate) fn atoms(&self, id: F) -> Vec<Atom> {
+        self.atoms_of(&[id]).into_iter().cloned().collect()
+    }
+
+    /// Atoms in some formulas, each once.
+    pub(crate) fn atoms_of(&self, all: &[F]) -> Vec<&Atom> {
+        let (mut atoms, mut stack) = (Vec::new(), all.to_vec());
+        let mut seen = rustc_hash::FxHashSet::default();
+        while let Some(id) = stack.pop() {
+            if !self.formulas.has_atom(id) || !seen.insert(id) {
+                continue;
+            }
+            match self.formulas.get(id) {
+                Form::Atom(atom) => atoms.push(atom),
+                Form::Not(inner) => stack.push(*inner),
+                Form::And(list) | Form::Or(list) | Form::One(list) => {
+                    stack.extend_from_slice(list);
+                }
+                Form::False | Form::True | Form::Child(_) => {}
+            }
+        }
+        atoms
+    }
+
+    pub(in crate::solver) fn some_number(&mut self, id: F) -> Result<bool, Error> {
+        if let Some(&known) = self.answers.numbers.get(&id) {
+            return Ok(known);
+        }
+        let rest = self.without_exceptions(id);
+        let found = rest != id && self.is_endless_number(rest)?
+            || self.number_within(id, &Interval::default())?.is_some();
+        self.answers.numbers.insert(id, found);
+        Ok(found)
+    }
+
+    /// A formula less all that it says of being other than some numbers.
+    pub(crate) fn without_exceptions(&mut self, id: F) -> F {
+        let Form::And(list) = self.formulas.get(id).clone() else { return id };
+        let is_equal = |id: &F| matches!(self.formulas.get(*id), Form::Atom(Atom::Equal(_)));
+        let is_exception = |id: &F| match self.formulas.get(*id) {
+            Form::Not(inner) => match self.formulas.get(*inner) {
+                Form::Or(list) => list.iter().all(is_equal),
+                _ => is_equal(inner),
+            },
+            _ => false,
+        };
+        let rest: Vec<F> = list.iter().copied().filter(|id| !is_exception(id)).collect();
+        if rest.len() == list.len() { id } else { self.formulas.and(rest) }
+    }
+
+    /// A number of an interval that satisfies a formula, however it is written.
+    pub(crate) fn number_within(
+        &mut self,
+        id: F,
+        within: &Interval,
+    ) -> Result<Option<Decimal>, Error> {
+        let _solving = Solving::begin();
+        let found = self.number_written(id, within, false)?;
+        if found.is_some() || !self.formulas.some_atom(&[id], |atom| *atom == Atom::Whole) {
+            return Ok(found);
+        }
+        self.number_written(id, within, true)
+    }
+
+    /// The same, written without a point (`whole`) or with one.
+    pub(crate) fn number_written(
+        &mut self,
+        id: F,
+        within: &Interval,
+        whole: bool,
+    ) -> Result<Option<Decimal>, Error> {
+        let _solving = Solving::begin();
+        let mut edges: Vec<Decimal> = Vec::new();
+        for atom in self.atoms(id) {
+            if let Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) = atom {
+                edges.push(at);
+            }
+        }
+        edges.retain(|at| within.holds(at));
+        edges.extend([&within.low, &within.high].into_iter().flatten().map(|(at, _)| at.clone()));
+        edges.sort();
+        edges.dedup();
+        self.steps_of(edges.len() / EDGES_IN_A_STEP)?;
+        let split = self.multiples_apart(id, whole);
+        let cells = split.as_ref().map(|(_, _, compared)| {
+            Cells::new(edges.clone()).that_satisfy(&self.formulas, compared, whole)
+        });
+        // Where multiples are among alternatives, what is to be looked at more closely.
+        let bounds = match split {
+            Some(_) => Vec::new(),
+            None => Cells::new(edges.clone()).that_must_and_may(&self.formulas, id, whole),
+        };
+        for (place, at) in edges.iter().enumerate() {
+            let holds = || match (&cells, &split) {
+                (Some(cells), Some((units, avoided, _))) => {
+                    cells[2 * place + 1]
+                        && units.iter().all(|unit| at.is_multiple_of(unit))
+                        && !avoided.iter().any(|unit| at.is_multiple_of(unit))
+                }
+                _ => match bounds[2 * place + 1] {
+                    (false, true) => {
+                        self.formulas.holds(id, &mut |atom| holds_for(atom, at, whole))
+                    }
+                    (must, _) => must,
+                },
+            };
+            if (!whole || at.is_integer()) && within.holds(at) && holds() {
+                return Ok(Some(at.clone()));
+            }
+        }
+        let low_open = within.low.is_none();
+        let high_open = within.high.is_none();
+        for gap in 0..=edges.len() {
+            let low = gap.checked_sub(1).map(|at| &edges[at]);
+            let high = edges.get(gap);
+            if (low.is_none() && !low_open) || (high.is_none() && !high_open) {
+                continue;
+            }
+            let found = match (&cells, &split) {
+                // All numbers between two bounds are alike but for multiples.
+                (Some(cells), Some((units, avoided, _))) if cells[2 * gap] => {
+                    multiple_between(units, avoided, low, high)?
+                }
+                (Some(_), _) => None,
+                (None, _) if !bounds[2 * gap].1 => None,
+                (None, _) => self.number_between(id, low, high, whole)?,
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// All numbers that satisfy a formula; `None` if they are `enough` or more.
+    pub(in crate::solver) fn all_numbers(
+        &mut self,
+        id: F,
+        enough: usize,
+    ) -> Result<Option<Vec<Decimal>>, Error> {
+        let mut numbers = Vec::new();
+        let is_written = self.formulas.some_atom(&[id], |atom| *atom == Atom::Whole);
+        for whole in if is_written { &[false, true][..] } else { &[false] } {
+            match self.all_written(id, *whole, enough)? {
+                Some(more) => numbers.extend(more),
+                None => return Ok(None),
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok((numbers.len() < enough).then_some(numbers))
+    }
+
+    /// The same, written without a point (`whole`) or with one.
+    fn all_written(
+        &mut self,
+        id: F,
+        whole: bool,
+        enough: usize,
+    ) -> Result<Option<Vec<Decimal>>, Error> {
+        let mut numbers: Vec<Decimal> = Vec::new();
+        let Some((units, avoided, compared)) = self.multiples_apart(id, whole) else {
+            let mut rest = id;
+            while numbers.len() < enough {
+                self.step()?;
+                let Some(number) = self.number_written(rest, &Interval::default(), whole)? else {
+                    return Ok(Some(numbers));
+                };
+                let equal = self.formulas.atom(Atom::Equal(number.clone()));
+                let other = self.formulas.not(equal);
+                rest = self.formulas.both(rest, other);
+                numbers.push(number);
+            }
+            return Ok(None);
+        };
+        let mut edges: Vec<Decimal> = Vec::new();
+        for atom in self.atoms(id) {
+            if let Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) = atom {
+                edges.push(at);
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        self.steps_of(edges.len() / EDGES_IN_A_STEP)?;
+        let cells = Cells::new(edges.clone()).that_satisfy(&self.formulas, &compared, whole);
+        let is_one = |at: &Decimal| {
+            units.iter().all(|unit| at.is_multiple_of(unit))
+                && !avoided.iter().any(|unit| at.is_multiple_of(unit))
+        };
+        let points = edges.iter().zip(cells.iter().skip(1).step_by(2));
+        let points = points.filter(|&(at, &holds)| holds && is_one(at)).map(|(at, _)| at.clone());
+        numbers.extend(points);
+        for gap in (0..=edges.len()).filter(|&gap| cells[2 * gap]) {
+            if units.is_empty() {
+                return Ok(None);
+            }
+            let mut low = gap.checked_sub(1).map(|at| edges[at].clone());
+            let mut high = edges.get(gap).cloned();
+            loop {
+                if numbers.len() >= enough {
+                    return Ok(None);
+                }
+                self.step()?;
+                let found = multiple_between(&units, &avoided, low.as_ref(), high.as_ref())?;
+                let Some(found) = found else { break };
+                // Away from the end that is there.
+                let end = if low.is_none() && high.is_some() { &mut high } else { &mut low };
+                *end = Some(found.clone());
+                numbers.push(found);
+            }
+        }
+        Ok(Some(numbers))
+    }
+
+    /// Multiples that a formula asks for and those that it excludes, and what else it says, where
+    /// that is nothing of multiples.
+    fn multiples_apart(&self, id: F, whole: bool) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<F>)> {
+        let (mut units, mut avoided, mut compared) = (Vec::new(), Vec::new(), Vec::new());
+        for part in self.formulas.conjuncts(id) {
+            let (form, positive) = match self.formulas.get(part) {
+                Form::Not(inner) => (self.formulas.get(*inner), false),
+                form => (form, true),
+            };
+            match form {
+                Form::Atom(Atom::Multiple(unit)) if positive => units.push(unit.clone()),
+                Form::Atom(Atom::Multiple(unit)) => avoided.push(unit.clone()),
+                _ => {
+                    let is_multiple = |atom: &Atom| matches!(atom, Atom::Multiple(_));
+                    if self.formulas.some_atom(&[part], is_multiple) {
+                        return None;
+                    }
+                    compared.push(part);
+                }
+            }
+        }
+        if whole {
+            units.push(Decimal::integer(1));
+        }
+        Some((units, avoided, compared))
+    }
+
+    /// A number strictly between two neighbouring bounds of the formula.
+    fn number_between(
+        &mut self,
+        id: F,
+        low: Option<&Decimal>,
+        high: Option<&Decimal>,
+        whole: bool,
+    ) -> Result<Option<Decimal>, Error> {
+        let reduced: Result<F, Infallible> =
+            self.formulas.replace(id, Leaves::All, &mut Map::default(), &mut |all, leaf| {
+                Ok(match all.get(leaf) {
+                    Form::Atom(Atom::Multiple(_)) => leaf,
+                    Form::Atom(atom) => {
+                        crate::formula::Formulas::constant(holds_between(atom, low, whole))
+                    }
+                    _ => leaf,
+                })
+            });
+        let Ok(reduced) = reduced;
+        if reduced == FALSE {
+            return Ok(None);
+        }
+        let mut found = None;
+        self.implicants(reduced, &mut |_, _| Ok(true), &mut |core, literals| {
+            let (mut units, mut avoided) = (Vec::new(), Vec::new());
+            for &literal in literals {
+                match core.formulas.get(literal) {
+                    Form::Atom(Atom::Multiple(unit)) => units.push(unit.clone()),
+                    Form::Not(inner) => {
+                        if let Form::Atom(Atom::Multiple(unit)) = core.formulas.get(*inner) {
+                            avoided.push(unit.clone());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if whole {
+                units.push(Decimal::integer(1));
+            }
+            found = multiple_between(&units, &avoided, low, high)?;
+            Ok(found.is_some())
+        })?;
+        Ok(found)
+    }
+}
+
+/// A common multiple strictly between two numbers that is no multiple of those to avoid.
+fn multiple_between(
+    units: &[Decimal],
+    avoided: &[Decimal],
+    low: Option<&Decimal>,
+    high: Option<&Decimal>,
+) -> Result<Option<Decimal>, Error> {
+    let all = units.iter().chain(avoided).chain(low).chain(high);
+    let places = all.map(Decimal::places).max().unwrap_or(0);
+    let scaled = |number: &Decimal| number.scaled(places);
+    if units.is_empty() {
+        // One digit more than anything has makes a multiple of nothing.
+        let value = match (low, high) {
+            (Some(low), _) => scaled(low) * 10u32 + 1u32,
+            (None, Some(high)) => scaled(high) * 10u32 - 1u32,
+            (None, None) => BigInt::one(),
+        };
+        return Ok(Some(Decimal::new(value, -i64::from(places + 1))));
+    }
+    let common = units.iter().fold(BigInt::one(), |so_far, unit| so_far.lcm(&scaled(unit)));
+    let period = avoided.iter().fold(common.clone(), |so_far, unit| so_far.lcm(&scaled(unit)));
+    let period = &period / &common;
+    // Counting away from the end that is there.
+    let (first, step) = match (low, high) {
+        (Some(low), _) => (scaled(low).div_floor(&common) + 1u32, 1),
+        (None, Some(high)) => (-((-scaled(high)).div_floor(&common) + 1u32), -1),
+        (None, None) => (BigInt::from(0), 1),
+    };
+    let mut at = first;
+    let mut tried = 0u64;
+    loop {
+        let value = &at * &common;
+        if high.is_some_and(|high| value >= scaled(high))
+            || low.is_some_and(|low| value <= scaled(low))
+            || BigInt::from(tried) > period
+        {
+            return Ok(None);
+        }
+        if avoided.iter().all(|unit| !value.is_multiple_of(&scaled(unit))) {
+            return Ok(Some(Decimal::new(value, -i64::from(places))));
+        }
+        tried += 1;
+        if tried > MAX_TRIED {
+            let resource = Resource::Steps;
+            return Err(Error::Limit { resource, needed: tried, allowed: MAX_TRIED });
+        }
+        at += step;
+    }
+}
+
+/// What a number being read is up to what a formula can tell apart.
+#[derive(Debug)]
+pub(crate) struct Scale {
+    /// Whole parts above this are above every bound.
+    pub(crate) above: BigInt,
+    /// Whole parts that differ by this are alike above every bound.
+    pub(crate) modulus: BigInt,
+    /// Places after the point that bounds and multiples have.
+    pub(crate) places: u32,
+    /// Digits after which a whole part can have reached everything.
+    pub(crate) reach: u32,
+    /// Powers of ten after which a number has passed every bound, or is a multiple for good.
+    pub(crate) powers: u32,
+}
+
+impl Scale {
+    pub(crate) fn new<'a>(atoms: impl IntoIterator<Item = &'a Atom>) -> Scale {
+        let (mut modulus, mut places, mut bits) = (BigInt::one(), 0, 0);
+        let (mut least, mut most) = (None, None);
+        for atom in atoms {
+            match atom {
+                Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => {
+                    places = places.max(at.places());
+                    least = Some(least.map_or(at, |least: &Decimal| least.min(at)));
+                    most = Some(most.map_or(at, |most: &Decimal| most.max(at)));
+                }
+                Atom::Multiple(unit) => {
+                    places = places.max(unit.places());
+                    let (digits, scale) = (unit.scaled(unit.places()), power(unit.places()));
+                    bits = bits.max(digits.bits() as u32);
+                    modulus = modulus.lcm(&(&digits / digits.gcd(&scale)));
+                }
+                _ => {}
+            }
+        }
+        let passed = |at: &Decimal| at.abs().scaled(at.places()) / power(at.places()) + 1u32;
+        let above = [least, most].into_iter().flatten().map(passed).max().unwrap_or_default();
+        let reach = (above.to_string().len() + modulus.to_string().len() + 2) as u32;
+        let powers = above.to_string().len() as u32 + places + bits;
+        Scale { above, modulus, places, reach, powers }
+    }
+
+    /// The smallest whole part that is like this one.
+    pub(crate) fn fold(&self, whole: BigInt) -> BigInt {
+        let first = &self.above + 1u32;
+        if whole < &first + &self.modulus {
+            return whole;
+        }
+        &first + (whole - &first) % &self.modulus
+    }
+}

@@ -1,0 +1,213 @@
+//! Which stretches of the line satisfy a formula that compares numbers.
+
+use crate::formula::{Atom, F, Form, Formulas};
+use crate::interner::Map;
+use crate::json::decimal::Decimal;
+
+/// The line cut at the numbers compared with: before the first one, at it, between it and the
+/// next, and so on.
+pub(crate) struct Cells {
+    ends: Vec<Decimal>,
+    /// Whether the numbers looked at are whole; otherwise they are multiples of nothing.
+    integers: bool,
+}
+
+/// A set of cells.
+type Set = Box<[u64]>;
+
+impl Cells {
+    /// `ends` are ascending and distinct.
+    pub(crate) fn new(ends: Vec<Decimal>) -> Cells {
+        Cells::of(ends, false)
+    }
+
+    /// The same for whole numbers or for all others, as far as formulas tell of multiples of one.
+    pub(crate) fn of(ends: Vec<Decimal>, integers: bool) -> Cells {
+        Cells { ends, integers }
+    }
+
+    fn count(&self) -> usize {
+        2 * self.ends.len() + 1
+    }
+
+    /// For each cell whether the numbers in it satisfy all of some formulas, being written without
+    /// a point if `whole`. What is no comparison fails. All numbers compared with are ends, or lie
+    /// outside of the cells that matter.
+    pub(crate) fn that_satisfy(&self, formulas: &Formulas, all: &[F], whole: bool) -> Vec<bool> {
+        let mut set = self.from(0);
+        let mut known = Map::default();
+        for &one in all {
+            let more = self.set(formulas, one, whole, &mut known);
+            set.iter_mut().zip(&more).for_each(|(word, more)| *word &= more);
+        }
+        (0..self.count()).map(|at| set[at / 64] >> (at % 64) & 1 == 1).collect()
+    }
+
+    /// For each cell whether all numbers in it satisfy a formula, and whether some may, whatever they
+    /// are multiples of.
+    pub(crate) fn that_must_and_may(
+        &self,
+        formulas: &Formulas,
+        id: F,
+        whole: bool,
+    ) -> Vec<(bool, bool)> {
+        let (must, may) = self.bounds(formulas, id, whole, &mut Map::default());
+        let is_in = |set: &Set, at: usize| set[at / 64] >> (at % 64) & 1 == 1;
+        (0..self.count()).map(|at| (is_in(&must, at), is_in(&may, at))).collect()
+    }
+
+    /// The cells that must satisfy a formula and those that may.
+    fn bounds(
+        &self,
+        formulas: &Formulas,
+        id: F,
+        whole: bool,
+        known: &mut Map<F, (Set, Set)>,
+    ) -> (Set, Set) {
+        let is_small = formulas.is_small(id);
+        if !is_small && let Some(known) = known.get(&id) {
+            return known.clone();
+        }
+        let (none, all) = (|| -> Set { self.from(0).iter().map(|_| 0).collect() }, self.from(0));
+        let add = |one: &mut Set, other: &Set| {
+            one.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
+        };
+        let without = |one: &Set, other: &Set| -> Set {
+            one.iter().zip(other).map(|(one, other)| one & !other).collect()
+        };
+        let bounds = match formulas.get(id) {
+            Form::False | Form::Child(_) => (none(), none()),
+            Form::True => (all.clone(), all),
+            Form::Atom(Atom::Multiple(_)) => (none(), all),
+            Form::Atom(atom) => {
+                let set = self.atom(atom, whole);
+                (set.clone(), set)
+            }
+            Form::Not(inner) => {
+                let (must, may) = self.bounds(formulas, *inner, whole, known);
+                (without(&all, &may), without(&all, &must))
+            }
+            form @ (Form::And(list) | Form::Or(list) | Form::One(list)) => {
+                // The cells in some, in all, and in two at least.
+                let [mut some_must, mut some_may, mut two_must, mut two_may] =
+                    [(); 4].map(|()| none());
+                let (mut all_must, mut all_may) = (all.clone(), all);
+                for &one in list.iter() {
+                    let (must, may) = self.bounds(formulas, one, whole, known);
+                    for at in 0..must.len() {
+                        two_must[at] |= some_must[at] & must[at];
+                        two_may[at] |= some_may[at] & may[at];
+                        all_must[at] &= must[at];
+                        all_may[at] &= may[at];
+                    }
+                    add(&mut some_must, &must);
+                    add(&mut some_may, &may);
+                }
+                match form {
+                    Form::And(_) => (all_must, all_may),
+                    Form::Or(_) => (some_must, some_may),
+                    _ => (without(&some_must, &two_may), without(&some_may, &two_must)),
+                }
+            }
+        };
+        if !is_small {
+            known.insert(id, bounds.clone());
+        }
+        bounds
+    }
+
+    fn from(&self, first: usize) -> Set {
+        let words = self.count().div_ceil(64);
+        let word = |at: usize| match first.saturating_sub(at * 64) {
+            0 => u64::MAX,
+            skipped if skipped >= 64 => 0,
+            skipped => u64::MAX << skipped,
+        };
+        (0..words).map(word).collect()
+    }
+
+    /// Puts a number that is an end into a set.
+    fn mark(&self, at: &Decimal, set: &mut Set) {
+        if let Ok(place) = self.ends.binary_search(at) {
+            let cell = 2 * place + 1;
+            set[cell / 64] |= 1 << (cell % 64);
+        }
+    }
+
+    fn atom(&self, atom: &Atom, whole: bool) -> Set {
+        let cell = |at: &Decimal| match self.ends.binary_search(at) {
+            Ok(place) => 2 * place + 1,
+            Err(place) => 2 * place,
+        };
+        let all = self.from(0);
+        let none = || all.iter().map(|_| 0).collect::<Set>();
+        match atom {
+            Atom::Least(at) => self.from(cell(at)),
+            Atom::Above(at) => self.from(cell(at) + 1),
+            Atom::Equal(at) => {
+                let mut one = none();
+                self.mark(at, &mut one);
+                one
+            }
+            Atom::Whole if whole => all,
+            Atom::Multiple(_) if self.integers => all,
+            _ => none(),
+        }
+    }
+
+    fn set(&self, formulas: &Formulas, id: F, whole: bool, known: &mut Map<F, Set>) -> Set {
+        if formulas.is_small(id) {
+            return self.set_of_parts(formulas, id, whole, known);
+        }
+        if let Some(known) = known.get(&id) {
+            return known.clone();
+        }
+        let set = self.set_of_parts(formulas, id, whole, known);
+        known.insert(id, set.clone());
+        set
+    }
+
+    fn set_of_parts(
+        &self,
+        formulas: &Formulas,
+        id: F,
+        whole: bool,
+        known: &mut Map<F, Set>,
+    ) -> Set {
+        let mut of = |one: F| self.set(formulas, one, whole, known);
+        let joined = |one: Set, other: Set, join: fn(u64, u64) -> u64| -> Set {
+            one.iter().zip(&other).map(|(&one, &other)| join(one, other)).collect()
+        };
+        let none = || self.from(0).iter().map(|_| 0).collect::<Set>();
+        match formulas.get(id) {
+            Form::False | Form::Child(_) => none(),
+            Form::True => self.from(0),
+            Form::Atom(atom) => self.atom(atom, whole),
+            Form::Not(inner) => of(*inner).iter().map(|word| !word).collect(),
+            Form::And(list) => {
+                list.iter().fold(self.from(0), |so_far, &one| joined(so_far, of(one), |a, b| a & b))
+            }
+            Form::Or(list) => {
+                let mut all = none();
+                for &one in list.iter() {
+                    match formulas.get(one) {
+                        // There may be thousands of them.
+                        Form::Atom(Atom::Equal(at)) => self.mark(at, &mut all),
+                        _ => all = joined(all, of(one), |a, b| a | b),
+                    }
+                }
+                all
+            }
+            Form::One(list) => {
+                let (mut some, mut two) = (none(), none());
+                for &one in list.iter() {
+                    let set = of(one);
+                    two =
+                        joined(two, joined(some.clone(), set.clone(), |a, b| a & b), |a, b| a | b);
+                    some = joined(some, set, |a, b| a | b);
+                }
+                joined(some, two, |a, b| a & !b)
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The names that may come in an object whose patterns make many classes of names.
+//!
+//! Patterns that overlap make up to 2^n classes, and each would need a machine of its own. Where an
+//! object asks nothing of its properties but values, names and how many there are, a name may come
+//! if its value can exist. So the names that may come are one Boolean combination of the patterns,
+//! found by branching on patterns whose values conflict: patterns without a conflict are never
+//! branched on.
+
+use formalm_automata::{Error, Resource};
+
+use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
+use crate::json::property_names::NameId;
+use crate::schema_nodes::NodeId;
+use crate::solver::PLENTY;
+use crate::solver::context::Core;
+use crate::solver::objects::Plan;
+
+/// Branches on patterns, in one object.
+const MAX_BRANCHES: usize = 4_096;
+
+/// The patterns that are found in a name and those that are not, as far as it is chosen.
+#[derive(Default)]
+struct Branch {
+    found: Vec<F>,
+    missing: Vec<F>,
+}
+
+impl Core {
+    /// Returns the names that no rule mentions and whose value can exist, as a formula over tests
+    /// of names.
+    fn names_with_values(
+        &mut self,
+        rules: impl Iterator<Item = (Which, NodeId)>,
+    ) -> Result<F, Error> {
+        let patterned: Vec<(Which, NodeId)> =
+            rules.filter(|(which, _)| which.names.is_none()).collect();
+        let mut left = MAX_BRANCHES;
+        self.names_beside(&patterned, &mut Branch::default(), &mut left)
+    }
+
+    /// Returns the names of a branch whose value can exist.
+    /// Returns the names that a conjunction of literals lets come next, of those that it does not
+    /// mention; `None` where names depend on each other.
+    pub(crate) fn names_of_way(
+        &mut self,
+        literals: &[F],
+        gone: &[NameId],
+    ) -> Result<Option<F>, Error> {
+        let plan = self.plan(literals, gone);
+        let owed = plan.owed.len() as u64;
+        if !plan.duties.is_empty() {
+            return Ok(None);
+        }
+        if plan.most.is_some_and(|most| most <= owed || most < plan.least) {
+            return Ok(Some(FALSE));
+        }
+        let is_minimum =
+            |id: &F| matches!(self.formulas.get(*id), Form::Atom(Atom::MoreMembers(_)));
+        let others: Vec<F> = literals.iter().copied().filter(|id| !is_minimum(id)).collect();
+        if !self.object_fits(&others, gone)? {
+            return Ok(Some(FALSE));
+        }
+        if plan.least > owed + 1 && !self.has_plenty_names(&plan)? {
+            return Ok(None);
+        }
+        self.names_of_plan(&plan).map(Some)
+    }
+
+    fn names_of_plan(&mut self, plan: &Plan) -> Result<F, Error> {
+        let rules = plan.rules.iter().flat_map(|rules| rules.iter().cloned());
+        let mut all = vec![self.names_with_values(rules)?];
+        all.extend(&plan.names_in);
+        Ok(self.formulas.and(all))
+    }
+
+    /// Returns `true` if names whose values can exist certainly never run out.
+    pub(in crate::solver) fn has_plenty_names(&mut self, plan: &Plan) -> Result<bool, Error> {
+        let names = self.names_of_plan(plan)?;
+        let Some(language) = self.language(names)? else { return Ok(false) };
+        Ok(plan.least <= PLENTY / 2 && self.has_plenty_texts(language)?)
+    }
+
+    fn names_beside(
+        &mut self,
+        rules: &[(Which, NodeId)],
+        branch: &mut Branch,
+        left: &mut usize,
+    ) -> Result<F, Error> {
+        self.step()?;
+        *left = left.checked_sub(1).ok_or({
+            let allowed = MAX_BRANCHES as u64;
+            Error::Limit { resource: Resource::Terms, needed: allowed + 1, allowed }
+        })?;
+        let mut certain = Vec::new();
+        let mut possible: Vec<(F, F)> = Vec::new();
+        for (which, node) in rules {
+            let value = self.child(*node);
+            match self.open_test(which, branch) {
+                Applies::Never => {}
+                Applies::Always => certain.push(value),
+                Applies::If(test) => possible.push((value, test)),
+            }
+        }
+        let certain = self.formulas.and(certain);
+        if !self.some_value(certain)? {
+            return Ok(FALSE);
+        }
+        let all = possible.iter().map(|one| one.0).chain([certain]).collect();
+        let all = self.formulas.and(all);
+        if self.some_value(all)? {
+            return Ok(TRUE);
+        }
+        // Leaves out rules as long as the others still conflict.
+        let mut at = 0;
+        while at < possible.len() {
+            let (value, test) = possible.remove(at);
+            let others = possible.iter().map(|one| one.0).chain([certain]).collect();
+            let others = self.formulas.and(others);
+            if self.some_value(others)? {
+                possible.insert(at, (value, test));
+                at += 1;
+            }
+        }
+        let Some(&(_, test)) = possible.first() else { return Ok(FALSE) };
+        branch.found.push(test);
+        let with = self.names_beside(rules, branch, left)?;
+        branch.found.pop();
+        branch.missing.push(test);
+        let without = self.names_beside(rules, branch, left)?;
+        branch.missing.pop();
+        if with == without {
+            return Ok(with);
+        }
+        let other = self.formulas.not(test);
+        let with = self.formulas.both(test, with);
+        let without = self.formulas.both(other, without);
+        Ok(self.formulas.or(vec![with, without]))
+    }
+
+    /// Returns whether a rule applies to the names of a branch, or a test that says so.
+    fn open_test(&mut self, which: &Which, branch: &Branch) -> Applies {
+        let mut open = None;
+        let found = which.found.iter().map(|&regex| (regex, true));
+        for (regex, is_found) in found.chain(which.missing.iter().map(|&regex| (regex, false))) {
+            let test = self.formulas.atom(Atom::In(regex));
+            let (holds, fails) = match is_found {
+                true => (&branch.found, &branch.missing),
+                false => (&branch.missing, &branch.found),
+            };
+            if fails.contains(&test) {
+                return Applies::Never;
+            }
+            if !holds.contains(&test) {
+                open.get_or_insert(test);
+            }
+        }
+        open.map_or(Applies::Always, Applies::If)
+    }
+}
+
+/// Whether a rule applies to names.
+enum Applies {
+    Always,
+    Never,
+    If(F),
+}

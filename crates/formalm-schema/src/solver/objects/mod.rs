@@ -1,0 +1,455 @@
+//! The theory of objects: which conjunctions of statements some members satisfy.
+
+mod allowed_names;
+pub(in crate::solver) mod property_rule_index;
+mod property_split;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use formalm_automata::Error;
+
+use super::{PLENTY, Solving};
+use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
+use crate::json::property_names::NameId;
+use crate::schema_nodes::NodeId;
+use crate::solver::context::{Core, TextId};
+
+/// Assignments of members to what some member has to be, before properties are decided one after
+/// the other. Twelve such statements over ten names have 10^12 assignments.
+const DUTY_STEPS: u64 = 500;
+
+/// Names made up that are remembered.
+const MAX_FRESH: usize = 10_000;
+
+/// They are remembered beside at most so many names that they are none of.
+const MAX_TAKEN: usize = 256;
+
+/// Names that are copied in the time of a step.
+const NAMES_IN_A_STEP: usize = 64;
+
+/// Names that are owed and looked at in the time of a step.
+const OWED_IN_A_STEP: usize = 256;
+
+/// Names of a class that are made up before it is asked whether there are as many as one likes.
+const FEW_NAMES: usize = 16;
+
+/// Something that one member at least has to be.
+#[derive(Clone)]
+pub(in crate::solver) enum Duty {
+    /// To break one of these rules.
+    Member(Arc<[(Which, NodeId)]>),
+    /// To have a name that is not in this language.
+    Name(F),
+}
+
+/// A conjunction of statements about the rest of an object.
+#[derive(Default)]
+pub(in crate::solver) struct Plan {
+    pub(in crate::solver) rules: Vec<Arc<[(Which, NodeId)]>>,
+    pub(in crate::solver) names_in: Vec<F>,
+    /// Sorted.
+    pub(in crate::solver) owed: Vec<NameId>,
+    /// Of each list a name that is left out.
+    left_out: Vec<Arc<[NameId]>>,
+    pub(in crate::solver) least: u64,
+    pub(in crate::solver) most: Option<u64>,
+    pub(in crate::solver) duties: Vec<Duty>,
+    /// Names that are mentioned, sorted.
+    mentioned: Vec<NameId>,
+    /// What tells apart the names that are not.
+    tests: Vec<F>,
+}
+
+/// Members chosen so far, with what their values have to satisfy.
+type Members = BTreeMap<NameId, F>;
+
+impl Core {
+    /// Whether members that can still come satisfy a formula over atoms of objects.
+    pub(crate) fn some_object(&mut self, id: F, gone: &[NameId]) -> Result<bool, Error> {
+        let _solving = Solving::begin();
+        if id == FALSE || self.holds_at_end(id) {
+            return Ok(id != FALSE);
+        }
+        let parts = self.formulas.conjuncts(id);
+        if parts.iter().all(|&part| self.formulas.is_literal(part)) {
+            self.step()?;
+            return self.object_fits(&parts, gone);
+        }
+        if self.answers.splits > 0 {
+            return self.some_object_known(id, gone);
+        }
+        self.search_object(id, gone)
+    }
+
+    /// Whether properties satisfy a formula that is no conjunction of literals.
+    pub(in crate::solver) fn search_object(
+        &mut self,
+        id: F,
+        gone: &[NameId],
+    ) -> Result<bool, Error> {
+        let fits = |core: &mut Core, literals: &[F]| core.object_may_fit(literals, gone);
+        let (patience, mut gave_up) = (self.answers.patience(), false);
+        let found = self.some_implicant(id, patience, &mut { fits }, &mut |core, literals| {
+            let found = core.object_fits_soon(literals, gone)?;
+            gave_up |= found.is_none();
+            Ok(found.unwrap_or(true))
+        })?;
+        if let Some(found) = found.filter(|_| !gave_up) {
+            return Ok(found);
+        }
+        match self.split_by_property(id, gone)? {
+            Some(found) => Ok(found),
+            None => self.implicants(id, &mut { fits }, &mut |core, literals| {
+                core.object_fits(literals, gone)
+            }),
+        }
+    }
+
+    /// Whether the members that are owed have values so far: a part of a conjunction that fails
+    /// here is in no conjunction that fits.
+    pub(in crate::solver) fn object_may_fit(
+        &mut self,
+        literals: &[F],
+        gone: &[NameId],
+    ) -> Result<bool, Error> {
+        let plan = self.plan(literals, gone);
+        for &name in &plan.owed {
+            if gone.contains(&name) {
+                return Ok(false);
+            }
+            let value = self.value_at(&plan, name)?;
+            if !self.some_value(value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same for a conjunction of atoms and negated atoms.
+    pub(crate) fn object_fits(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
+        if let Some(found) = self.object_fits_soon(literals, gone)? {
+            return Ok(found);
+        }
+        let all = self.formulas.and(literals.to_vec());
+        if let Some(found) = self.split_by_property(all, gone)? {
+            return Ok(found);
+        }
+        let before = self.answers.duty_steps.take();
+        let found = self.search_members(literals, gone);
+        self.answers.duty_steps = before;
+        found
+    }
+
+    /// The same; `None` if there are many ways to assign members to what some member has to be.
+    fn object_fits_soon(&mut self, literals: &[F], gone: &[NameId]) -> Result<Option<bool>, Error> {
+        let before = self.answers.duty_steps.replace(DUTY_STEPS);
+        let found = self.search_members(literals, gone);
+        let left = std::mem::replace(&mut self.answers.duty_steps, before);
+        let found = found?;
+        Ok((found || left != Some(0)).then_some(found))
+    }
+
+    fn search_members(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
+        let mut plan = self.plan(literals, gone);
+        // Members that are owed say it all where no others are.
+        if !plan.duties.is_empty() || plan.least > plan.owed.len() as u64 {
+            self.prepare(&mut plan);
+        }
+        self.leave_out(&plan, 0, &mut Vec::new(), gone)
+    }
+
+    pub(in crate::solver) fn plan(&self, literals: &[F], gone: &[NameId]) -> Plan {
+        let mut plan = Plan::default();
+        for &literal in literals {
+            let (atom, positive) = match self.formulas.get(literal) {
+                Form::Atom(atom) => (atom.clone(), true),
+                Form::Not(inner) => match self.formulas.get(*inner) {
+                    Form::Atom(atom) => (atom.clone(), false),
+                    _ => continue,
+                },
+                _ => continue,
+            };
+            plan.add(atom, positive, gone);
+        }
+        plan.owed.sort_unstable();
+        plan.owed.dedup();
+        plan
+    }
+
+    fn prepare(&mut self, plan: &mut Plan) {
+        let mut tests: Vec<F> = plan.names_in.clone();
+        plan.mentioned.extend(&plan.owed);
+        let mut broken = Vec::new();
+        for duty in &plan.duties {
+            match duty {
+                Duty::Member(rules) => broken.push(rules),
+                Duty::Name(names) => tests.push(*names),
+            }
+        }
+        for (which, _) in plan.rules.iter().chain(broken).flat_map(|rules| rules.iter()) {
+            plan.mentioned.extend(which.names.iter().flatten());
+            plan.mentioned.extend(&which.others);
+            for &regex in which.found.iter().chain(&which.missing) {
+                tests.push(self.formulas.atom(Atom::In(regex)));
+            }
+        }
+        plan.mentioned.sort_unstable();
+        plan.mentioned.dedup();
+        tests.sort_unstable();
+        tests.dedup();
+        plan.tests = tests;
+    }
+
+    fn leave_out(
+        &mut self,
+        plan: &Plan,
+        at: usize,
+        absent: &mut Vec<NameId>,
+        gone: &[NameId],
+    ) -> Result<bool, Error> {
+        let Some(list) = plan.left_out.get(at) else {
+            return self.owe(plan, absent, gone);
+        };
+        for &name in list.iter() {
+            if plan.owed.binary_search(&name).is_ok() {
+                continue;
+            }
+            absent.push(name);
+            let found = self.leave_out(plan, at + 1, absent, gone)?;
+            absent.pop();
+            if found {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn owe(&mut self, plan: &Plan, absent: &[NameId], gone: &[NameId]) -> Result<bool, Error> {
+        if plan.most.is_some_and(|most| plan.owed.len() as u64 > most || plan.least > most) {
+            return Ok(false);
+        }
+        let mut members = Members::new();
+        let mut unusable: Vec<NameId> = [gone, absent].concat();
+        unusable.sort_unstable();
+        self.steps_of(plan.owed.len() / OWED_IN_A_STEP)?;
+        for &name in &plan.owed {
+            if unusable.binary_search(&name).is_ok() {
+                return Ok(false);
+            }
+            let value = self.value_at(plan, name)?;
+            if !self.some_value(value)? {
+                return Ok(false);
+            }
+            members.insert(name, value);
+        }
+        self.discharge(plan, 0, &mut members, &unusable)
+    }
+
+    /// What the value of a member has to satisfy; [`FALSE`] if there must be no such member.
+    fn value_at(&mut self, plan: &Plan, name: NameId) -> Result<F, Error> {
+        for &names in &plan.names_in {
+            let text = self.schema.names.get(name).to_owned();
+            if !self.holds_for_text(names, &text)? {
+                return Ok(FALSE);
+            }
+        }
+        let mut all = Vec::new();
+        for rules in &plan.rules {
+            all.push(self.rules_at(rules, name)?);
+        }
+        Ok(self.formulas.and(all))
+    }
+
+    /// What rules say of the value of a member.
+    pub(crate) fn rules_at(
+        &mut self,
+        rules: &Arc<[(Which, NodeId)]>,
+        name: NameId,
+    ) -> Result<F, Error> {
+        let mut all = Vec::new();
+        if let Some(index) = self.rule_index.of(rules) {
+            for place in index.about(name) {
+                let (which, node) = &rules[place as usize];
+                if self.speaks_of(which, name)? {
+                    all.push(self.child(*node));
+                }
+            }
+            return Ok(self.formulas.and(all));
+        }
+        for (which, node) in rules.iter() {
+            if self.speaks_of(which, name)? {
+                all.push(self.child(*node));
+            }
+        }
+        Ok(self.formulas.and(all))
+    }
+
+    /// Does every duty by some member, then adds members until there are enough.
+    fn discharge(
+        &mut self,
+        plan: &Plan,
+        at: usize,
+        members: &mut Members,
+        unusable: &[NameId],
+    ) -> Result<bool, Error> {
+        self.step()?;
+        if let Some(left) = &mut self.answers.duty_steps {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                return Ok(false);
+            }
+        }
+        let Some(duty) = plan.duties.get(at) else { return self.fill(plan, members, unusable) };
+        let room = plan.most.is_none_or(|most| (members.len() as u64) < most);
+        let mut candidates: Vec<NameId> = members.keys().copied().collect();
+        if room {
+            candidates.extend(plan.mentioned.iter().filter(|name| {
+                !members.contains_key(name) && unusable.binary_search(name).is_err()
+            }));
+        }
+        let mut classes: Option<std::vec::IntoIter<TextId>> = (!room).then(Default::default);
+        candidates.reverse();
+        loop {
+            // A name that is not mentioned is made up only where no other will do.
+            let name = match candidates.pop() {
+                Some(name) => name,
+                None => {
+                    let classes = match &mut classes {
+                        Some(classes) => classes,
+                        None => classes.insert(self.classes(&plan.tests)?.into_iter()),
+                    };
+                    let Some(class) = classes.next() else { break };
+                    let Some(name) = self.fresh_name(plan, class, members, unusable)? else {
+                        continue;
+                    };
+                    name
+                }
+            };
+            let broken = match duty {
+                Duty::Member(rules) => {
+                    let kept = self.rules_at(rules, name)?;
+                    self.formulas.not(kept)
+                }
+                Duty::Name(names) => {
+                    let text = self.schema.names.get(name).to_owned();
+                    if self.holds_for_text(*names, &text)? { FALSE } else { TRUE }
+                }
+            };
+            let before = members.get(&name).copied();
+            let value = match before {
+                Some(value) => value,
+                None => self.value_at(plan, name)?,
+            };
+            let value = self.formulas.both(value, broken);
+            if !self.some_value(value)? {
+                continue;
+            }
+            members.insert(name, value);
+            let found = self.discharge(plan, at + 1, members, unusable)?;
+            match before {
+                Some(value) => members.insert(name, value),
+                None => members.remove(&name),
+            };
+            if found {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether there are members enough; their values do not depend on each other.
+    fn fill(&mut self, plan: &Plan, members: &Members, unusable: &[NameId]) -> Result<bool, Error> {
+        let mut members = members.clone();
+        for &name in &plan.mentioned {
+            if members.len() as u64 >= plan.least {
+                return Ok(true);
+            }
+            if members.contains_key(&name) || unusable.binary_search(&name).is_ok() {
+                continue;
+            }
+            let value = self.value_at(plan, name)?;
+            if self.some_value(value)? {
+                members.insert(name, value);
+            }
+        }
+        if (members.len() as u64) < plan.least
+            && self.few_classes(&plan.tests)?.is_none()
+            && self.has_plenty_names(plan)?
+        {
+            return Ok(true);
+        }
+        for class in self.classes(&plan.tests)? {
+            let mut made_up = 0;
+            while (members.len() as u64) < plan.least {
+                self.steps_of(1 + members.len() / NAMES_IN_A_STEP)?;
+                let Some(name) = self.fresh_name(plan, class, &members, unusable)? else { break };
+                let value = self.value_at(plan, name)?;
+                if !self.some_value(value)? {
+                    break;
+                }
+                if plan.tests.is_empty() {
+                    // Names of any text do not run out.
+                    return Ok(true);
+                }
+                members.insert(name, value);
+                made_up += 1;
+                let left = plan.least.saturating_sub(members.len() as u64);
+                if made_up == FEW_NAMES && left < PLENTY / 2 && self.has_plenty_texts(class)? {
+                    // Names of a class are alike.
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(members.len() as u64 >= plan.least)
+    }
+
+    /// A name of a class that is neither mentioned nor used.
+    fn fresh_name(
+        &mut self,
+        plan: &Plan,
+        class: TextId,
+        members: &Members,
+        unusable: &[NameId],
+    ) -> Result<Option<NameId>, Error> {
+        let taken = plan.mentioned.iter().chain(members.keys()).chain(unusable);
+        let mut taken: Vec<NameId> = taken.copied().filter(|name| !name.has_no_text()).collect();
+        taken.sort_unstable();
+        taken.dedup();
+        let is_kept = taken.len() <= MAX_TAKEN;
+        if is_kept && let Some(&known) = self.answers.fresh.get(&(class, taken.clone())) {
+            return Ok(known);
+        }
+        let texts: Vec<&str> = taken.iter().map(|&name| self.schema.names.get(name)).collect();
+        let text = self.fresh_text(class, &texts)?;
+        let name = text.map(|text| self.schema.names.intern(&text));
+        if self.answers.fresh.len() >= MAX_FRESH {
+            self.answers.fresh.clear();
+        }
+        if is_kept {
+            self.answers.fresh.insert((class, taken), name);
+        }
+        Ok(name)
+    }
+}
+
+impl Plan {
+    fn add(&mut self, atom: Atom, positive: bool, gone: &[NameId]) {
+        match (atom, positive) {
+            (Atom::Members(rules), true) => self.rules.push(rules),
+            (Atom::Members(rules), false) => self.duties.push(Duty::Member(rules)),
+            (Atom::NamesIn(names), true) => self.names_in.push(names),
+            (Atom::NamesIn(names), false) => self.duties.push(Duty::Name(names)),
+            (Atom::Owed(names), true) => self.owed.extend(names.iter()),
+            // A name that was passed and not read is left out already.
+            (Atom::Owed(names), false) if names.iter().any(|name| gone.contains(name)) => {}
+            (Atom::Owed(names), false) => self.left_out.push(names),
+            (Atom::MoreMembers(count), true) => self.least = self.least.max(count),
+            (Atom::MoreMembers(count), false) => {
+                let most = count.saturating_sub(1);
+                self.most = Some(self.most.map_or(most, |so_far| so_far.min(most)));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Whether an object exists, by its properties one after the other.
+//!
+//! Alternatives within alternatives have far more implicants than a property has values that they
+//! tell apart. So the property that most of them speak of is decided first, as if it were read
+//! first: whether it is there, and which of the subschemas its value satisfies. What is left of the
+//! formula is mostly much smaller.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use formalm_automata::Error;
+
+use crate::formula::{Atom, F, FALSE, TRUE};
+use crate::interner::Map;
+use crate::json::property_names::NameId;
+use crate::machine::Owes;
+use crate::schema_nodes::Type;
+use crate::solver::Rest;
+use crate::solver::context::Core;
+
+impl Core {
+    /// Returns whether properties that can still come satisfy a formula, by deciding the one that
+    /// most of its atoms name; `None` if they name none.
+    pub(in crate::solver) fn split_by_property(
+        &mut self,
+        id: F,
+        gone: &[NameId],
+    ) -> Result<Option<bool>, Error> {
+        let Some((name, is_required)) = self.most_named(id, gone) else { return Ok(None) };
+        let mut passed = gone.to_vec();
+        passed.push(name);
+        passed.sort_unstable();
+        self.answers.splits += 1;
+        let found = self.decide_property(id, (name, is_required), &passed);
+        self.answers.splits = self.answers.splits.saturating_sub(1);
+        if self.answers.splits == 0 {
+            self.answers.objects = Map::default();
+        }
+        found.map(Some)
+    }
+
+    fn decide_property(
+        &mut self,
+        id: F,
+        (name, is_required): (NameId, bool),
+        passed: &[NameId],
+    ) -> Result<bool, Error> {
+        if !is_required {
+            let without = self.if_absent(id, name);
+            if self.some_object(without, passed)? {
+                return Ok(true);
+            }
+        }
+        let owes = Owes { formulas: [id].into(), asked: [].into(), goal: TRUE };
+        let with = self.after_name(&owes, name)?.formulas[0];
+        if with == FALSE {
+            return Ok(false);
+        }
+        let rest = Rest { of: Type::Object, gone: passed };
+        self.some_child_and_rest(with, rest)
+    }
+
+    /// Returns whether properties satisfy a formula, which is remembered: different values of one
+    /// property often leave the same formula for the others.
+    pub(in crate::solver) fn some_object_known(
+        &mut self,
+        id: F,
+        gone: &[NameId],
+    ) -> Result<bool, Error> {
+        let key = (id, self.gone_that_matter(id, gone));
+        if let Some(&known) = self.answers.objects.get(&key) {
+            return Ok(known);
+        }
+        let found = self.search_object(id, gone)?;
+        self.answers.objects.insert(key, found);
+        Ok(found)
+    }
+
+    /// Returns the names that are gone, but for those that a formula does not mention where names
+    /// that it does not mention are all alike.
+    fn gone_that_matter(&self, id: F, gone: &[NameId]) -> Vec<NameId> {
+        let mut mentioned = BTreeSet::new();
+        for atom in self.atoms(id) {
+            match atom {
+                Atom::Owed(names) => mentioned.extend(names.iter().copied()),
+                Atom::Members(rules) => {
+                    for (which, _) in rules.iter() {
+                        if !which.found.is_empty() || !which.missing.is_empty() {
+                            return gone.to_vec();
+                        }
+                        mentioned.extend(which.names.iter().flatten());
+                        mentioned.extend(&which.others);
+                    }
+                }
+                _ => return gone.to_vec(),
+            }
+        }
+        gone.iter().copied().filter(|name| mentioned.contains(name)).collect()
+    }
+
+    /// Returns the property that most atoms name, required ones first, and whether it is required.
+    fn most_named(&self, id: F, gone: &[NameId]) -> Option<(NameId, bool)> {
+        let mut counts: BTreeMap<NameId, usize> = BTreeMap::new();
+        for atom in self.atoms(id) {
+            match atom {
+                Atom::Owed(names) => {
+                    names.iter().for_each(|&one| *counts.entry(one).or_default() += 1)
+                }
+                Atom::Members(rules) => {
+                    for &one in rules.iter().flat_map(|(which, _)| which.names.iter().flatten()) {
+                        *counts.entry(one).or_default() += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let required = self.required_names(id);
+        counts.retain(|name, _| !gone.contains(name));
+        let of = |(&name, &count): (&NameId, &usize)| (required.contains(&name), count, name);
+        let (is_required, _, name) =
+            counts.iter().map(of).max_by_key(|&(is_required, count, name)| {
+                (is_required, count, std::cmp::Reverse(name))
+            })?;
+        Some((name, is_required))
+    }
+}

@@ -1,0 +1,160 @@
+//! Texts of a language that are none of some others.
+
+use formalm_automata::{ByteSet, Error, Machine, StateId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::formula::TRUE;
+use crate::solver::Solving;
+use crate::solver::context::{Core, TextId};
+
+/// So many values count as enough: none of our tokens reads so many, and no schema that asks for
+/// half of them is taken to have them.
+pub(crate) const PLENTY: u64 = 1 << 20;
+
+/// Steps of the search for a loop.
+const MAX_STEPS: usize = 2_000;
+
+/// Steps after which counting beginnings is tried first.
+const FEW_STEPS: usize = 24;
+
+/// States whose beginnings are counted.
+const MAX_COUNTED: usize = 1_000;
+
+impl Core {
+    /// A member of a language that is not excluded.
+    pub(crate) fn fresh_text(
+        &self,
+        language: TextId,
+        excluded: &[&str],
+    ) -> Result<Option<String>, Error> {
+        let _solving = Solving::begin();
+        let machine = self.text(language);
+        let excluded: Vec<&[u8]> = excluded.iter().map(|text| text.as_bytes()).collect();
+        let found = fresh_member(&**machine, machine.start(), &excluded)?;
+        // Languages of texts have members in UTF-8 only.
+        Ok(found.and_then(|bytes| String::from_utf8(bytes).ok()))
+    }
+
+    /// Whether a language of texts has certainly at least [`PLENTY`] members.
+    pub(crate) fn has_plenty_texts(&mut self, language: TextId) -> Result<bool, Error> {
+        let _solving = Solving::begin();
+        if self.class_formula(language) == TRUE {
+            return Ok(true);
+        }
+        if let Some(&known) = self.answers.plenty.get(&language) {
+            return Ok(known);
+        }
+        if self.is_all_but_listed(self.class_formula(language)) {
+            return Ok(true);
+        }
+        let machine = &**self.text(language);
+        let plenty = has_loop(machine, FEW_STEPS)?
+            || has_many_beginnings(machine)?
+            || has_loop(machine, MAX_STEPS)?;
+        self.answers.plenty.insert(language, plenty);
+        Ok(plenty)
+    }
+}
+
+/// Whether there are soon [`PLENTY`] beginnings of one length. All states shown are live, so each
+/// is that of another member.
+fn has_many_beginnings<M: Machine>(machine: &M) -> Result<bool, Error> {
+    let mut counts: FxHashMap<StateId, u64> = [(machine.start(), 1)].into_iter().collect();
+    let mut seen = 0;
+    while !counts.is_empty() {
+        seen += counts.len();
+        if seen > MAX_COUNTED {
+            return Ok(false);
+        }
+        let mut after: FxHashMap<StateId, u64> = FxHashMap::default();
+        let mut before: Vec<(StateId, u64)> = counts.into_iter().collect();
+        before.sort_unstable_by_key(|&(state, _)| state.number());
+        for (state, count) in before {
+            for byte in machine.live_bytes(state)?.iter() {
+                if let Some(next) = machine.step(state, byte)? {
+                    *after.entry(next).or_default() += count;
+                }
+            }
+        }
+        if after.values().sum::<u64>() >= PLENTY {
+            return Ok(true);
+        }
+        counts = after;
+    }
+    Ok(false)
+}
+
+/// Whether a search soon meets a loop, so that there is no end of members.
+fn has_loop<M: Machine>(machine: &M, steps: usize) -> Result<bool, Error> {
+    let mut way: Vec<(StateId, Vec<u8>)> = Vec::new();
+    let mut done = FxHashSet::default();
+    let mut open = Some(machine.start());
+    for _ in 0..steps {
+        if let Some(state) = open.take() {
+            // Where most bytes lead the loops are, and these are among the last.
+            way.push((state, machine.live_bytes(state)?.iter().collect()));
+        }
+        let Some((state, bytes)) = way.last_mut() else { return Ok(false) };
+        let Some(byte) = bytes.pop() else {
+            done.insert(*state);
+            way.pop();
+            continue;
+        };
+        let Some(next) = machine.step(*state, byte)? else { continue };
+        if way.iter().any(|&(one, _)| one == next) {
+            return Ok(true);
+        }
+        if !done.contains(&next) {
+            open = Some(next);
+        }
+    }
+    Ok(false)
+}
+
+/// A continuation from `state` that is none of the excluded ones.
+fn fresh_member<M: Machine>(
+    machine: &M,
+    state: StateId,
+    excluded: &[&[u8]],
+) -> Result<Option<Vec<u8>>, Error> {
+    let Some((read, state)) = fresh_beginning(machine, state, excluded)? else { return Ok(None) };
+    let rest = machine.shortest(state)?;
+    Ok(Some([read, rest].concat()))
+}
+
+/// The beginning of one, and where it leads: to a state whose shortest text makes it one.
+///
+/// All states shown are live, so the first byte that no excluded text has leads to one.
+pub(crate) fn fresh_beginning<M: Machine>(
+    machine: &M,
+    state: StateId,
+    excluded: &[&[u8]],
+) -> Result<Option<(Vec<u8>, StateId)>, Error> {
+    let mut open = vec![(state, Vec::new(), excluded.to_vec())];
+    while let Some((state, read, excluded)) = open.pop() {
+        let is_member =
+            excluded.iter().all(|one| !one.is_empty()) && machine.is_accepting(state)?;
+        if excluded.is_empty() || is_member {
+            return Ok(Some((read, state)));
+        }
+        let live = machine.live_bytes(state)?;
+        let mut taken = ByteSet::default();
+        excluded.iter().filter_map(|text| text.first()).for_each(|&byte| taken.insert(byte));
+        // Letters first: what is found stands for its class, and may be shown.
+        let order = || (b'a'..=b'z').chain(0..b'a').chain(b'z' + 1..=255);
+        for byte in order().filter(|&byte| live.contains(byte) && !taken.contains(byte)) {
+            if let Some(next) = machine.step(state, byte)? {
+                return Ok(Some(([&read[..], &[byte]].concat(), next)));
+            }
+        }
+        let mut later = Vec::new();
+        for byte in order().filter(|&byte| live.contains(byte)) {
+            let Some(next) = machine.step(state, byte)? else { continue };
+            let starts = excluded.iter().filter(|text| text.first() == Some(&byte));
+            let excluded: Vec<&[u8]> = starts.map(|text| &text[1..]).collect();
+            later.push((next, [&read[..], &[byte]].concat(), excluded));
+        }
+        open.extend(later.into_iter().rev());
+    }
+    Ok(None)
+}

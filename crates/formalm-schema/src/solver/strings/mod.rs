@@ -1,0 +1,118 @@
+//! Whether a text satisfies a formula, without a machine where only listed texts can.
+
+mod always_viable;
+pub(in crate::solver) mod fresh_string;
+mod string_classes;
+
+use std::sync::Arc;
+
+use formalm_automata::{Error, Machine};
+use rustc_hash::FxHashSet;
+
+use crate::formula::{Atom, F, Form};
+use crate::interner::Map;
+use crate::solver::context::Core;
+
+/// Lists among which one of the texts that satisfy a formula is, if there are any.
+pub(in crate::solver) type Lists = Vec<Arc<[String]>>;
+
+impl Core {
+    /// Whether some text satisfies a formula over texts.
+    pub(in crate::solver) fn some_text(&mut self, id: F) -> Result<bool, Error> {
+        match self.lists(id) {
+            Some(lists) => self.some_listed(id, &lists),
+            None if self.is_all_but_listed(id) => Ok(true),
+            None => Ok(self.language(id)?.is_some()),
+        }
+    }
+
+    /// Whether a formula excludes some listed texts and nothing else: of the others there is no end.
+    pub(in crate::solver) fn is_all_but_listed(&self, id: F) -> bool {
+        match self.formulas.get(id) {
+            Form::Not(inner) => self.lists(*inner).is_some(),
+            Form::And(parts) => parts.iter().all(|&part| self.is_all_but_listed(part)),
+            _ => false,
+        }
+    }
+
+    /// The shortest lists that hold all texts of a formula; `None` where no list bounds it.
+    pub(in crate::solver) fn lists(&self, id: F) -> Option<Lists> {
+        self.lists_within(id, &mut Map::default())
+    }
+
+    fn lists_within(&self, id: F, known: &mut Map<F, Option<Lists>>) -> Option<Lists> {
+        let is_small = self.formulas.is_small(id);
+        if !is_small && let Some(known) = known.get(&id) {
+            return known.clone();
+        }
+        let lists = match self.formulas.get(id) {
+            Form::False => Some(Vec::new()),
+            Form::Atom(Atom::In(regex)) => {
+                self.schema.listed.get(regex).map(|texts| vec![Arc::clone(texts)])
+            }
+            Form::And(parts) => {
+                let lists = parts.iter().filter_map(|&part| self.lists_within(part, known));
+                lists.min_by_key(|lists| lists.iter().map(|texts| texts.len()).sum::<usize>())
+            }
+            Form::Or(parts) | Form::One(parts) => {
+                let mut seen = FxHashSet::default();
+                let lists: Option<Vec<Lists>> =
+                    parts.iter().map(|&part| self.lists_within(part, known)).collect();
+                // Alternatives that share their parts have the same lists again and again.
+                let is_new = |one: &Arc<[String]>| seen.insert(Arc::as_ptr(one));
+                lists.map(|lists| lists.into_iter().flatten().filter(is_new).collect())
+            }
+            _ => None,
+        };
+        if !is_small {
+            known.insert(id, lists.clone());
+        }
+        lists
+    }
+
+    fn some_listed(&mut self, id: F, lists: &Lists) -> Result<bool, Error> {
+        self.make_machines_of(id)?;
+        for text in lists.iter().flat_map(|texts| texts.iter()) {
+            if self.is_text_of(id, text)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Makes the machines of what is not listed.
+    pub(in crate::solver) fn make_machines_of(&mut self, id: F) -> Result<(), Error> {
+        for atom in self.atoms(id) {
+            if let Atom::In(regex) = atom
+                && !self.schema.listed.contains_key(&regex)
+            {
+                let atom = self.formulas.atom(Atom::In(regex));
+                self.language(atom)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a text satisfies a formula of which the machines of all atoms were made.
+    pub(in crate::solver) fn is_text_of(&self, id: F, text: &str) -> Result<bool, Error> {
+        let mut failure = None;
+        let holds = self.formulas.holds(id, &mut |atom| {
+            let Atom::In(regex) = atom else { return false };
+            if let Some(listed) = self.schema.listed.get(regex) {
+                return listed.binary_search_by(|one| one.as_str().cmp(text)).is_ok();
+            }
+            self.has_member(*regex, text).unwrap_or_else(|error| {
+                failure = Some(error);
+                false
+            })
+        });
+        failure.map_or(Ok(holds), Err)
+    }
+
+    fn has_member(&self, regex: crate::schema_nodes::RegexId, text: &str) -> Result<bool, Error> {
+        let Some(language) = self.known_language(regex) else { return Ok(false) };
+        let machine = self.text(language);
+        let read = machine.walk(machine.start(), text.as_bytes())?;
+        Ok(read.is_ok_and(|state| machine.is_accepting(state)))
+    }
+}

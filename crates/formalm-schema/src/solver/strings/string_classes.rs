@@ -1,0 +1,300 @@
+//! Classes of texts that languages tell apart.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use formalm_automata::{Automaton, Error, Machine, Resource, StateId};
+use rustc_hash::FxHashSet;
+
+use crate::formula::{F, TRUE};
+use crate::solver::Solving;
+use crate::solver::context::{Core, TextId, any_text};
+
+/// Classes of names that one formula may tell apart: at most so many, and so many for all tests and
+/// for each. Tests that overlap have twice as many classes with each, and each class has a machine.
+const MAX_CLASSES: [usize; 3] = [4_096, 256, 16];
+
+/// With fewer tests each class is split by each test.
+const FEW: usize = 3;
+
+/// So many classes more than tests are still few. With three tests that exclude each other there
+/// are four classes, and eight with three that do not.
+const MORE: usize = 4;
+
+/// Steps of machines in which all tests are read at once, for all of them and for each.
+const MAX_STEPS: [usize; 2] = [8_000, 4_000];
+
+/// The tests that the texts of a class satisfy.
+type Class = BTreeSet<usize>;
+
+/// The machines that go on, by their tests.
+type States = Vec<(usize, StateId)>;
+
+impl Core {
+    /// The classes of names that formulas over names tell apart, those that have members.
+    pub(crate) fn classes(&mut self, tests: &[F]) -> Result<Vec<TextId>, Error> {
+        let _solving = Solving::begin();
+        if let Some(known) = self.answers.classes.get(tests) {
+            return Ok(known.clone());
+        }
+        let most = most_classes(tests);
+        let classes = match self.read_at_once(tests, most)? {
+            Read::Classes(classes) => Some(self.formulas_of(tests, &classes)),
+            Read::Many => None,
+            Read::Unknown => self.split_classes(tests, most)?,
+        };
+        let Some(classes) = classes else {
+            let (needed, allowed) = (most as u64 + 1, most as u64);
+            return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
+        };
+        self.keep_classes(tests, classes)
+    }
+
+    /// The classes; `None` if there are many. They are few if most tests exclude each other.
+    pub(crate) fn few_classes(&mut self, tests: &[F]) -> Result<Option<Vec<TextId>>, Error> {
+        if tests.len() < FEW || self.answers.classes.get(tests).is_some() {
+            return self.classes(tests).map(Some);
+        }
+        if self.answers.many_classes.get(tests).is_some() {
+            return Ok(None);
+        }
+        let most = tests.len() + MORE;
+        let classes = match self.read_at_once(tests, most)? {
+            Read::Classes(classes) => Some(self.formulas_of(tests, &classes)),
+            Read::Many => None,
+            Read::Unknown => self.split_classes(tests, most)?,
+        };
+        match classes {
+            Some(classes) => self.keep_classes(tests, classes).map(Some),
+            None => {
+                self.answers.many_classes.insert(tests.to_vec(), ());
+                Ok(None)
+            }
+        }
+    }
+
+    fn keep_classes(&mut self, tests: &[F], classes: Vec<F>) -> Result<Vec<TextId>, Error> {
+        let mut list = Vec::with_capacity(classes.len());
+        for class in classes {
+            list.extend(self.language(class)?);
+        }
+        self.answers.classes.insert(tests.to_vec(), list.clone());
+        Ok(list)
+    }
+
+    /// The classes, each split by each test; `None` if they are more than `most`.
+    fn split_classes(&mut self, tests: &[F], most: usize) -> Result<Option<Vec<F>>, Error> {
+        let mut classes = vec![TRUE];
+        for &test in tests {
+            let outside = self.formulas.not(test);
+            let mut finer = Vec::with_capacity(classes.len());
+            for class in classes {
+                for side in [test, outside] {
+                    let part = self.formulas.both(class, side);
+                    if self.language(part)?.is_some() {
+                        finer.push(part);
+                    }
+                }
+            }
+            classes = finer;
+            if classes.len() > most {
+                return Ok(None);
+            }
+        }
+        Ok(Some(classes))
+    }
+
+    /// The classes, found by machines that read the same texts.
+    fn read_at_once(&mut self, tests: &[F], most: usize) -> Result<Read, Error> {
+        if tests.len() < FEW {
+            return Ok(Read::Unknown);
+        }
+        let mut machines = Vec::with_capacity(tests.len() + 1);
+        let mut start = States::new();
+        for (at, &test) in tests.iter().enumerate() {
+            let machine = match self.language(test)? {
+                Some(language) if self.is_unbounded(language) => return Ok(Read::Unknown),
+                Some(language) => Arc::clone(self.text(language)),
+                None => continue,
+            };
+            start.push((at, machine.start()));
+            machines.push((at, machine));
+        }
+        let [all, each] = MAX_STEPS;
+        let mut reading = Reading {
+            machines,
+            texts: any_text()?,
+            classes: FxHashSet::default(),
+            seen: FxHashSet::default(),
+            open: Vec::new(),
+            steps: all + each * tests.len(),
+        };
+        let texts = reading.texts.start();
+        reading.meet(start, texts);
+        while let Some((states, texts)) = reading.open.pop() {
+            if !reading.read(&states, texts)? {
+                return Ok(Read::Unknown);
+            }
+            if reading.classes.len() > most {
+                return Ok(Read::Many);
+            }
+        }
+        let mut classes: Vec<Class> = reading.classes.into_iter().collect();
+        // Those that satisfy the first test come first, and so on.
+        classes.sort_unstable_by(|one, other| {
+            let is_in = |class: &Class| (0..tests.len()).map(|at| !class.contains(&at)).collect();
+            let keys: [Vec<bool>; 2] = [is_in(one), is_in(other)];
+            keys[0].cmp(&keys[1])
+        });
+        Ok(Read::Classes(classes))
+    }
+
+    /// Formulas of classes that are all there are.
+    fn formulas_of(&mut self, tests: &[F], classes: &[Class]) -> Vec<F> {
+        let mut formulas = Vec::with_capacity(classes.len());
+        for class in classes {
+            // What satisfies all of its tests, and none that others satisfy which do so too.
+            let larger = classes.iter().filter(|one| one.is_superset(class));
+            let others: Class =
+                larger.flatten().filter(|at| !class.contains(at)).copied().collect();
+            let mut all: Vec<F> = class.iter().map(|&at| tests[at]).collect();
+            for at in others {
+                all.push(self.formulas.not(tests[at]));
+            }
+            formulas.push(self.formulas.and(all));
+        }
+        formulas
+    }
+}
+
+/// What reading all tests at once found.
+enum Read {
+    Classes(Vec<Class>),
+    /// There are more than were allowed.
+    Many,
+    /// It takes long.
+    Unknown,
+}
+
+/// Machines that read the same texts.
+struct Reading {
+    machines: Vec<(usize, Arc<Automaton>)>,
+    /// Reads all texts: a class has texts, not bytes.
+    texts: Arc<Automaton>,
+    classes: FxHashSet<Class>,
+    seen: FxHashSet<(States, StateId)>,
+    open: Vec<(States, StateId)>,
+    steps: usize,
+}
+
+impl Reading {
+    /// Notes a place that texts come to.
+    fn meet(&mut self, states: States, texts: StateId) {
+        match states[..] {
+            // Every state that goes on has a member ahead.
+            [] => {
+                self.classes.insert(Class::new());
+                return;
+            }
+            [(at, _)] => {
+                self.classes.insert(Class::from([at]));
+                if self.classes.contains(&Class::new()) {
+                    return;
+                }
+            }
+            _ => {}
+        }
+        let place = (states, texts);
+        if !self.seen.contains(&place) {
+            self.seen.insert(place.clone());
+            self.open.push(place);
+        }
+    }
+
+    fn machine(&self, test: usize) -> &Automaton {
+        let at = self.machines.partition_point(|&(at, _)| at < test);
+        &self.machines[at].1
+    }
+
+    /// Notes the class of the text that ends at a place, and the places behind it; whether there
+    /// were steps left to do so.
+    fn read(&mut self, states: &States, texts: StateId) -> Result<bool, Error> {
+        if self.texts.is_accepting(texts) {
+            let accepts = |&(at, state): &(usize, StateId)| {
+                self.machine(at).is_accepting(state).then_some(at)
+            };
+            let class = states.iter().filter_map(accepts).collect();
+            self.classes.insert(class);
+        }
+        let mut starts = [false; 256];
+        let machines = states.iter().map(|&(at, _)| self.machine(at));
+        for machine in machines.chain([&*self.texts]) {
+            machine.class_starts().iter().for_each(|&byte| starts[usize::from(byte)] = true);
+        }
+        for byte in (0..=255u8).filter(|&byte| starts[usize::from(byte)]) {
+            let Some(next) = self.texts.step(texts, byte)? else { continue };
+            let Some(left) = self.steps.checked_sub(states.len()) else { return Ok(false) };
+            self.steps = left;
+            let mut after = States::new();
+            for &(at, state) in states {
+                after.extend(self.machine(at).step(state, byte)?.map(|state| (at, state)));
+            }
+            self.meet(after, next);
+        }
+        Ok(true)
+    }
+}
+
+/// Classes of names that one formula may tell apart.
+fn most_classes(tests: &[F]) -> usize {
+    let [most, all, each] = MAX_CLASSES;
+    most.min(all + each * tests.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formula::Atom;
+    use crate::json::document::Document;
+    use crate::options::{Limits, Options};
+    use crate::schema_reader;
+    use crate::schema_reader::pattern_search::search;
+    use crate::solver::context::anything;
+
+    /// Both ways find classes of the same languages, in the same order.
+    #[test]
+    fn classes_are_those_that_splitting_finds() {
+        let document = Document::read("true").unwrap();
+        let schema = schema_reader::read(&document, &[], Options::default()).unwrap();
+        let mut core = Core::new(schema, Options::default(), Limits::default());
+        let lists: [&[&str]; 6] = [
+            &["^a", "^b", "^c", "^d$"],
+            &["^x-", "a$", "^[0-9]+$", "é", "^x-.*é"],
+            &["^(a|b)*$", "^(a|c)*$", "^a", "^$", "^[^a]*$"],
+            &[".", "^aa*$", "^a{2,4}$", "^a{3,9}$", "^(aa)*$"],
+            &["^ab$", "^abc$", "^abd$", "^b", "^ü$", "^日本$"],
+            &["", "^", "a", "^.$", "\\S"],
+        ];
+        for list in lists {
+            let tests = list.iter().map(|&source| {
+                let make = || search(source).unwrap().texts.unwrap_or_else(anything);
+                let regex = core.schema.regex(source.to_owned(), make);
+                core.formulas.atom(Atom::In(regex))
+            });
+            let tests: Vec<F> = tests.collect();
+            let split = core.split_classes(&tests, 400).unwrap().expect(list[0]);
+            let Read::Classes(read) = core.read_at_once(&tests, 400).unwrap() else {
+                panic!("{list:?}")
+            };
+            let read = core.formulas_of(&tests, &read);
+            assert_eq!(split.len(), read.len(), "{list:?}");
+            for (one, other) in split.into_iter().zip(read) {
+                for (one, other) in [(one, other), (other, one)] {
+                    let other = core.formulas.not(other);
+                    let rest = core.formulas.both(one, other);
+                    assert!(core.language(rest).unwrap().is_none(), "{list:?}");
+                }
+            }
+        }
+    }
+}

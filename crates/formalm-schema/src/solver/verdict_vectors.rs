@@ -1,0 +1,235 @@
+//! Which truths of some nodes a value has together.
+
+use std::collections::BTreeSet;
+
+use formalm_automata::Error;
+
+use crate::formula::{Atom, F, FALSE, Formulas, TRUE};
+use crate::json::decimal::Decimal;
+use crate::schema_nodes::{NodeId, Type};
+use crate::solver::child_goals::Rest;
+use crate::solver::context::Core;
+use crate::solver::numbers::number_cells::Cells;
+
+/// Truths that are looked at; more are left to the search.
+const MAX_TRUTHS: usize = 1 << 20;
+
+/// All ways in which values answer some questions, each question's truth in its place.
+type Ways = BTreeSet<Box<[bool]>>;
+
+impl Core {
+    /// The truths of nodes that values have together which satisfy a formula over children; `None`
+    /// where finding them takes a search.
+    fn ways_of_values(&mut self, nodes: &[NodeId], known: F) -> Result<Option<Ways>, Error> {
+        let mut ways = Ways::new();
+        for of in Type::ALL {
+            let known = self.of_type(known, of)?;
+            if known == FALSE {
+                continue;
+            }
+            let mut asked = Vec::with_capacity(nodes.len());
+            for &node in nodes {
+                asked.push(self.expand(node, of)?);
+            }
+            let is_constant = asked.iter().all(|&one| one == TRUE || one == FALSE);
+            let found = match of {
+                _ if is_constant => self
+                    .some_of_type(known, of)?
+                    .then(|| asked.iter().map(|&one| one == TRUE).collect())
+                    .into_iter()
+                    .collect::<Ways>(),
+                Type::Null => [asked.iter().map(|&one| one == TRUE).collect()].into(),
+                Type::Bool => {
+                    let truths = [true, false].into_iter();
+                    let truths = truths.filter(|&truth| self.holds_for_bool(known, truth));
+                    truths
+                        .map(|truth| {
+                            asked.iter().map(|&one| self.holds_for_bool(one, truth)).collect()
+                        })
+                        .collect()
+                }
+                Type::Number => match self.ways_of_numbers(&asked, known) {
+                    Some(ways) => ways,
+                    None => return Ok(None),
+                },
+                Type::String => match self.ways_of_texts(&asked, known) {
+                    Some(ways) => ways,
+                    None => return Ok(None),
+                },
+                Type::Array | Type::Object => return Ok(None),
+            };
+            ways.extend(found);
+        }
+        Ok(Some(ways))
+    }
+
+    fn ways_of_numbers(&self, asked: &[F], known: F) -> Option<Ways> {
+        let mut ends = Vec::new();
+        let one = Decimal::integer(1);
+        for atom in self.atoms_of(&[asked, &[known]].concat()) {
+            match atom {
+                Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => ends.push(at.clone()),
+                Atom::Multiple(unit) if *unit == one => {}
+                _ => return None,
+            }
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        if ends.len().saturating_mul(4 * asked.len()) > MAX_TRUTHS {
+            return None;
+        }
+        let mut ways = Ways::new();
+        for integers in [false, true] {
+            let cells = Cells::of(ends.clone(), integers);
+            let known = cells.that_satisfy(&self.formulas, &[known], false);
+            let columns: Vec<Vec<bool>> = asked
+                .iter()
+                .map(|&one| cells.that_satisfy(&self.formulas, &[one], false))
+                .collect();
+            for at in (0..known.len()).filter(|&at| known[at]) {
+                let has_any = match at % 2 {
+                    0 => {
+                        !integers
+                            || has_integer(
+                                at.checked_sub(2).map(|_| &ends[at / 2 - 1]),
+                                ends.get(at / 2),
+                            )
+                    }
+                    _ => ends[at / 2].is_integer() == integers,
+                };
+                if has_any {
+                    ways.insert(columns.iter().map(|column| column[at]).collect());
+                }
+            }
+        }
+        Some(ways)
+    }
+
+    fn ways_of_texts(&self, asked: &[F], known: F) -> Option<Ways> {
+        let mut texts: BTreeSet<&str> = BTreeSet::new();
+        for atom in self.atoms_of(&[asked, &[known]].concat()) {
+            let Atom::In(regex) = atom else { return None };
+            texts.extend(self.schema.listed.get(regex)?.iter().map(String::as_str));
+        }
+        if texts.len().saturating_mul(asked.len()) > MAX_TRUTHS {
+            return None;
+        }
+        let texts: Vec<&str> = texts.into_iter().collect();
+        let columns: Vec<_> = asked.iter().map(|&one| self.listed_truths(one, &texts)).collect();
+        let known = self.listed_truths(known, &texts);
+        let all = (0..known.len()).filter(|&at| known[at]);
+        Some(all.map(|at| columns.iter().map(|column| column[at]).collect()).collect())
+    }
+
+    /// Whether a formula that listed texts decide holds for a text that is in none of its lists,
+    /// then whether for each of some texts, which are sorted and have all of its lists among them.
+    pub(crate) fn listed_truths(&self, id: F, texts: &[impl AsRef<str>]) -> Box<[bool]> {
+        // Texts that are not listed are alike, and there is no end of them.
+        let mut truths = vec![self.holds_for_listed(id, None); texts.len() + 1];
+        for atom in self.atoms(id) {
+            let Atom::In(regex) = atom else { continue };
+            for text in self.schema.listed.get(&regex).into_iter().flat_map(|list| list.iter()) {
+                if let Ok(at) = texts.binary_search_by(|one| one.as_ref().cmp(text)) {
+                    truths[at + 1] = self.holds_for_listed(id, Some(text));
+                }
+            }
+        }
+        truths.into()
+    }
+
+    fn holds_for_listed(&self, id: F, text: Option<&str>) -> bool {
+        self.formulas.holds(id, &mut |atom| match (atom, text) {
+            (Atom::In(regex), Some(text)) => self
+                .schema
+                .listed
+                .get(regex)
+                .is_some_and(|list| list.binary_search_by(|one| one.as_str().cmp(text)).is_ok()),
+            _ => false,
+        })
+    }
+
+    /// What [`Core::split`] finds, if the truths of the child are found without a search: the
+    /// formula over children with which the rest can be completed, which where any child will do
+    /// is no more than true or false.
+    pub(in crate::solver) fn split_by_truths(
+        &mut self,
+        id: F,
+        known: F,
+        rest: Rest<'_>,
+        any: bool,
+    ) -> Result<Option<F>, Error> {
+        let nodes = self.formulas.asked(&[id]);
+        let Some(ways) = self.ways_of_values(&nodes, known)? else { return Ok(None) };
+        let mut told: Vec<(Box<[bool]>, bool)> = Vec::with_capacity(ways.len());
+        for way in ways {
+            self.step()?;
+            let truths: Vec<F> = way.iter().map(|&truth| Formulas::constant(truth)).collect();
+            let left = self.formulas.answer(id, &nodes, &truths);
+            let known = match rest.of {
+                Type::Array => self.with_truths(known, &nodes, &way),
+                _ => known,
+            };
+            let goes_on = match self.some_rest(left, known, rest)? {
+                TRUE => true,
+                FALSE => false,
+                // Which of the children that satisfy it is not among their truths.
+                _ => return Ok(None),
+            };
+            if any && goes_on {
+                return Ok(Some(TRUE));
+            }
+            told.push((way, goes_on));
+        }
+        Ok(Some(if any { FALSE } else { self.decided(&nodes, 0, &told) }))
+    }
+
+    /// What a child is known to satisfy, and these truths.
+    fn with_truths(&mut self, known: F, nodes: &[NodeId], truths: &[bool]) -> F {
+        let mut all = vec![known];
+        for (&node, &truth) in nodes.iter().zip(truths) {
+            let child = self.formulas.child(node);
+            all.push(if truth { child } else { self.formulas.not(child) });
+        }
+        self.formulas.and(all)
+    }
+
+    /// A formula that tells the ways that are good from the others, which are sorted and alike up
+    /// to a place.
+    fn decided(&mut self, nodes: &[NodeId], from: usize, told: &[(Box<[bool]>, bool)]) -> F {
+        match told {
+            [] => return FALSE,
+            [(_, first), rest @ ..] if rest.iter().all(|(_, good)| good == first) => {
+                return Formulas::constant(*first);
+            }
+            _ => {}
+        }
+        for at in from..nodes.len() {
+            let split = told.partition_point(|(way, _)| !way[at]);
+            if split == 0 || split == told.len() {
+                // Where only one truth is possible, it need not be said.
+                continue;
+            }
+            let without = self.decided(nodes, at + 1, &told[..split]);
+            let with = self.decided(nodes, at + 1, &told[split..]);
+            if without == with {
+                return with;
+            }
+            let child = self.formulas.child(nodes[at]);
+            let other = self.formulas.not(child);
+            let (with, without) =
+                (self.formulas.both(child, with), self.formulas.both(other, without));
+            return self.formulas.or(vec![with, without]);
+        }
+        FALSE
+    }
+}
+
+/// Whether there is a whole number strictly between two numbers.
+fn has_integer(low: Option<&Decimal>, high: Option<&Decimal>) -> bool {
+    let (Some(low), Some(high)) = (low, high) else { return true };
+    let places = low.places().max(high.places());
+    let unit = crate::json::decimal::power(places);
+    let (low, high) = (low.scaled(places), high.scaled(places));
+    let above: num_bigint::BigInt = num_integer::Integer::div_floor(&low, &unit) + 1u32;
+    above * unit < high
+}

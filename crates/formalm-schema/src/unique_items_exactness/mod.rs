@@ -1,0 +1,332 @@
+//! Where a machine may show a beginning that no member has: items that must be distinct.
+//!
+//! The theory of arrays lists the values of items, and takes those for plenty that it cannot list.
+//! What is shown here to need no more than that is exact; everything else is told.
+
+mod array_constraints;
+mod same_instance;
+
+use std::sync::Arc;
+
+use formalm_automata::Error;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::json::decimal::Decimal;
+use crate::schema_nodes::{Effect, NodeId, Note, Rule, Type};
+use crate::solver::context::Core;
+use crate::solver::{FEW_VALUES, Interval, Listed, MAX_LISTED, PLENTY, Scale};
+
+const MESSAGE: &str = "whether values enough are left for distinct items is not decided";
+
+/// Nodes that say more of the same arrays as another one.
+const MAX_HOLDERS: usize = 64;
+
+/// How nodes speak of the arrays that other ones speak of.
+#[derive(Default)]
+struct Relations {
+    /// By the node those that ask in place whether it holds.
+    holders: FxHashMap<NodeId, Vec<NodeId>>,
+    /// By the node those that hold it in place, or ask for it there.
+    parents: FxHashMap<NodeId, Vec<NodeId>>,
+    /// By the node those that may speak of the same value, though nothing holds both in place.
+    others: FxHashMap<NodeId, Vec<NodeId>>,
+}
+
+impl Core {
+    /// A note for each array of distinct items that is not shown to be exact.
+    pub(crate) fn undecided_items(&mut self) -> Result<Vec<Note>, Error> {
+        let nodes = self.schema.nodes.len() as u32;
+        let unique: Vec<NodeId> = (0..nodes)
+            .map(NodeId)
+            .filter(|&id| {
+                self.schema.node(id).rules.iter().any(|rule| matches!(rule, Rule::Unique))
+            })
+            .collect();
+        let mut notes = Vec::new();
+        if unique.is_empty() {
+            return Ok(notes);
+        }
+        let relations = self.relations(&unique)?;
+        for id in unique {
+            if !self.is_shown_everywhere(id, &relations)? {
+                let place = format!("{}/uniqueItems", self.schema.place(id));
+                let effect = Effect::DeadEnds;
+                notes.push(Note { place, message: MESSAGE.to_owned(), effect });
+            }
+        }
+        notes.sort_by(|one, other| one.place.cmp(&other.place));
+        notes.dedup();
+        Ok(notes)
+    }
+
+    /// Whether the items of a node are shown to be exact, and those of all nodes that say more of
+    /// the same arrays.
+    fn is_shown_everywhere(
+        &mut self,
+        id: NodeId,
+        Relations { holders, parents, others: elsewhere }: &Relations,
+    ) -> Result<bool, Error> {
+        let (mut open, mut seen) = (vec![id], FxHashSet::default());
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let is_shown = seen.len() <= MAX_HOLDERS
+                && (self.soon_shown(|core| core.always_distinct(id))?
+                    || self.soon_shown(|core| core.has_exact_ways(id))?);
+            if !is_shown {
+                return Ok(false);
+            }
+            open.extend(holders.get(&id).into_iter().flatten());
+        }
+        // Values that other nodes speak of too, where these say something of arrays.
+        let mut others: Vec<NodeId> = Vec::new();
+        let mut in_place: Vec<NodeId> = upwards(&[id], parents).into_iter().collect();
+        in_place.sort_unstable();
+        for one in in_place {
+            for &other in elsewhere.get(&one).into_iter().flatten() {
+                let says = self.expand(other, Type::Array)?;
+                if says != TRUE && says != FALSE && !seen.contains(&other) {
+                    others.push(other);
+                }
+            }
+        }
+        others.sort_unstable();
+        others.dedup();
+        if others.is_empty() {
+            return Ok(true);
+        }
+        others.push(id);
+        self.soon_shown(|core| core.are_together_exact(&others))
+    }
+
+    /// Whether something is shown within the limits of a search.
+    fn soon_shown(
+        &mut self,
+        show: impl FnOnce(&mut Core) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        self.steps = 0;
+        match show(self) {
+            Err(Error::Limit { .. }) => {
+                self.answers.abandon();
+                Ok(false)
+            }
+            shown => shown,
+        }
+    }
+
+    /// How nodes speak of the arrays that other ones speak of.
+    fn relations(&mut self, unique: &[NodeId]) -> Result<Relations, Error> {
+        let mut found = Relations::default();
+        for at in 0..self.schema.nodes.len() {
+            let rules = Arc::clone(&self.schema.nodes[at].rules);
+            for rule in rules.iter() {
+                let inside: Vec<NodeId> = match rule {
+                    Rule::All(list) | Rule::Any(list) | Rule::One(list) => list.clone(),
+                    Rule::Not(one) => vec![*one],
+                    Rule::If { condition, then, other } => {
+                        [Some(*condition), *then, *other].into_iter().flatten().collect()
+                    }
+                    // It speaks of objects only.
+                    Rule::SchemaWith(_, one) => {
+                        found.parents.entry(*one).or_default().push(NodeId(at as u32));
+                        continue;
+                    }
+                    _ => continue,
+                };
+                for &one in &inside {
+                    found.parents.entry(one).or_default().push(NodeId(at as u32));
+                }
+                for one in self.of_arrays(&inside)? {
+                    found.holders.entry(one).or_default().push(NodeId(at as u32));
+                }
+            }
+        }
+        let nodes = upwards(unique, &found.parents);
+        found.others = self.together(&nodes);
+        Ok(found)
+    }
+
+    /// Whether listing values is enough for the distinct items of a node.
+    fn always_distinct(&mut self, id: NodeId) -> Result<bool, Error> {
+        let Some(said) = self.said_of_arrays(id)? else { return Ok(false) };
+        if said.has_kinds() {
+            return self.are_kinds_counted(&said);
+        }
+        let items = self.items_by_place(&said.items, said.most)?;
+        self.have_values_enough(&items, said.least)
+    }
+
+    /// Whether listing values is enough for the distinct items of each conjunction that a node is
+    /// made of. Alternatives that exclude each other are no more than that.
+    fn has_exact_ways(&mut self, id: NodeId) -> Result<bool, Error> {
+        let formula = self.expand(id, Type::Array)?;
+        let is_inexact =
+            self.implicants(formula, &mut |_, _| Ok(true), &mut |core, literals| {
+                Ok(!core.is_exact_way(literals)?)
+            })?;
+        Ok(!is_inexact)
+    }
+
+    fn is_exact_way(&mut self, literals: &[F]) -> Result<bool, Error> {
+        let (mut items, mut least, mut most, mut is_unique) = (Vec::new(), 1, None, false);
+        let mut is_plain = true;
+        for &literal in literals {
+            let (form, positive) = match self.formulas.get(literal) {
+                Form::Not(inner) => (self.formulas.get(*inner), false),
+                form => (form, true),
+            };
+            match (form, positive) {
+                (Form::Atom(Atom::Items(ranges, _)), true) => items.push(Arc::clone(ranges)),
+                (Form::Atom(Atom::MoreItems(count)), true) => least = least.max(*count),
+                (Form::Atom(Atom::MoreItems(count)), false) => {
+                    let few = count.saturating_sub(1);
+                    most = Some(most.map_or(few, |most: u64| most.min(few)));
+                }
+                (Form::Atom(Atom::Unique(_)), true) => is_unique = true,
+                (Form::Atom(Atom::Unique(_)), false) => (is_unique, is_plain) = (true, false),
+                _ => is_plain = false,
+            }
+        }
+        if !is_unique || most.is_some_and(|most| most < least) {
+            return Ok(true);
+        }
+        let items = self.items_by_place(&items, most)?;
+        Ok(is_plain && self.have_values_enough(&items, least)?)
+    }
+
+    /// Whether items that differ only by place have values enough to be distinct, however those
+    /// before were chosen. Each comes with the place after its last one.
+    fn have_values_enough(
+        &mut self,
+        items: &[(F, Option<u64>)],
+        least: u64,
+    ) -> Result<bool, Error> {
+        if let [] | [(_, Some(0 | 1))] = items {
+            return Ok(true);
+        }
+        // Of an item with few values, those are kept to after which the others can be distinct.
+        let mut at = 0;
+        while at < items.len() {
+            if !matches!(self.list_values(items[at].0, FEW_VALUES, &[])?, Listed::All(_)) {
+                break;
+            }
+            at += 1;
+        }
+        // Items all alike can take each other's values.
+        if let [(alike, _)] = items[at..]
+            && least <= MAX_LISTED as u64
+            && !matches!(self.list_values(alike, MAX_LISTED, &[])?, Listed::Unknown)
+        {
+            return Ok(true);
+        }
+        for &(item, end) in &items[at..] {
+            // With as many values as there are places so far, one is always left.
+            let are_enough = match end {
+                Some(end) if end <= MAX_LISTED as u64 => {
+                    matches!(self.list_values(item, end as usize, &[])?, Listed::Plenty)
+                }
+                _ => false,
+            };
+            if !are_enough && !self.has_no_end(item)? {
+                return Ok(false);
+            }
+        }
+        Ok(least <= MAX_LISTED as u64 || at == 0 && least <= PLENTY / 2)
+    }
+
+    /// Whether an item is shown to have no end of values.
+    fn has_no_end(&mut self, item: F) -> Result<bool, Error> {
+        for of in [Type::String, Type::Number, Type::Array, Type::Object] {
+            let formula = self.of_type(item, of)?;
+            let endless = match of {
+                Type::Number => self.is_endless_number(formula)?,
+                Type::Array => self.is_endless_array(formula, 0)?,
+                _ => self.is_endless(formula, of, 0)?,
+            };
+            if endless {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether arrays that satisfy a formula are shown to have no end: items of any number, or a
+    /// first item of which there is no end.
+    pub(crate) fn is_endless_array(&mut self, id: F, depth: usize) -> Result<bool, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
+            core.has_endless_items(literals, depth)
+        })
+    }
+
+    fn has_endless_items(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
+        let (mut first, mut alike, mut is_bounded, mut is_unique) = (Vec::new(), 0, false, false);
+        for &part in literals {
+            let (form, positive) = match self.formulas.get(part) {
+                Form::Not(inner) => (self.formulas.get(*inner), false),
+                form => (form, true),
+            };
+            match form.clone() {
+                Form::Atom(Atom::Items(ranges, read)) if positive => {
+                    let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
+                    let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
+                    alike = alike.max(u64::from(last));
+                    first.push(self.ranges_at(&ranges, u64::from(read)));
+                }
+                Form::Atom(Atom::MoreItems(count)) if positive => alike = alike.max(count),
+                Form::Atom(Atom::MoreItems(_)) => is_bounded = true,
+                // The first item may be any that none of the others is.
+                Form::Atom(Atom::Unique(_)) if positive => is_unique = true,
+                _ => return Ok(false),
+            }
+        }
+        let longer = |core: &mut Core, count: u64| {
+            let more = core.formulas.atom(Atom::MoreItems(count));
+            core.array_fits(&[literals, &[more]].concat())
+        };
+        if !is_bounded && !is_unique && alike < MAX_LISTED as u64 && longer(self, alike + 1)? {
+            return Ok(true);
+        }
+        if !longer(self, 1)? {
+            return Ok(false);
+        }
+        let first = self.formulas.and(first);
+        for of in [Type::String, Type::Number, Type::Array, Type::Object] {
+            let item = self.of_type(first, of)?;
+            if self.is_endless(item, of, depth + 1)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether some number beyond all bounds satisfies a formula; multiples come again and again.
+    pub(crate) fn is_endless_number(&mut self, id: F) -> Result<bool, Error> {
+        if id == TRUE || id == FALSE {
+            return Ok(id == TRUE);
+        }
+        let id = self.without_exceptions(id);
+        let above = Decimal::new(Scale::new(&self.atoms(id)).above, 0);
+        let beyond = Interval { low: Some((above, false)), high: None };
+        for within in [beyond.clone(), beyond.mirrored()] {
+            if self.number_within(id, &within)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Nodes and all that hold them in place, or ask for them there.
+fn upwards(nodes: &[NodeId], parents: &FxHashMap<NodeId, Vec<NodeId>>) -> FxHashSet<NodeId> {
+    let mut all: FxHashSet<NodeId> = nodes.iter().copied().collect();
+    let mut open = nodes.to_vec();
+    while let Some(id) = open.pop() {
+        open.extend(parents.get(&id).into_iter().flatten().filter(|&&one| all.insert(one)));
+    }
+    all
+}

@@ -1,0 +1,103 @@
+//! Parts of a schema that no instance ever meets: alternatives that contradict what stands beside
+//! them, and members that cannot be there.
+
+use formalm_automata::Error;
+
+use crate::formula::F;
+use crate::schema_nodes::{Effect, Node, NodeId, Note, Rule, Type};
+use crate::solver::context::Core;
+
+/// Steps of all questions together, as a multiple of those allowed for one.
+const STEPS: u64 = 4;
+
+impl Core {
+    /// A note for each part that is never met, as far as the steps allowed reach; another one says
+    /// so where they do not.
+    pub(crate) fn pruned(&mut self) -> Vec<Note> {
+        let (mut notes, mut taken) = (Vec::new(), 0);
+        for at in 0..self.schema.nodes.len() as u32 {
+            let within = self.parts_of(NodeId(at), &mut taken, &mut notes);
+            if within.is_err() {
+                self.answers.abandon();
+            }
+            if within.is_err() || taken > STEPS * self.limits.steps {
+                let message = format!(
+                    "whether other parts of the schema are ever met was not found out in {taken} steps"
+                );
+                notes.push(Note { place: "#".to_owned(), message, effect: Effect::Exact });
+                break;
+            }
+        }
+        notes.sort_by(|one, other| one.place.cmp(&other.place));
+        notes.dedup();
+        notes
+    }
+
+    fn parts_of(
+        &mut self,
+        id: NodeId,
+        taken: &mut u64,
+        notes: &mut Vec<Note>,
+    ) -> Result<(), Error> {
+        let whole = self.child(id);
+        let rules = self.schema.node(id).rules.clone();
+        if !self.schema.node(id).is_written() || !self.is_met(whole, taken)? {
+            return Ok(());
+        }
+        for rule in rules.iter() {
+            match rule {
+                Rule::Any(list) | Rule::One(list) => {
+                    for &one in list {
+                        let part = self.child(one);
+                        let both = self.formulas.both(whole, part);
+                        let message = "nothing satisfies this alternative and what is beside it";
+                        self.tell_unless_met(both, one, message, taken, notes)?;
+                    }
+                }
+                Rule::Members(members) => {
+                    for (which, node) in members.iter() {
+                        let Some([name]) = which.names.as_deref() else { continue };
+                        let rules = vec![
+                            Rule::Types { types: vec![Type::Object], integer: false },
+                            Rule::Required(vec![*name]),
+                        ];
+                        let with = self.schema.add(Node::made(rules));
+                        let with = self.child(with);
+                        let both = self.formulas.both(whole, with);
+                        let message = "no instance has this member";
+                        self.tell_unless_met(both, *node, message, taken, notes)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_unless_met(
+        &mut self,
+        formula: F,
+        part: NodeId,
+        message: &str,
+        taken: &mut u64,
+        notes: &mut Vec<Note>,
+    ) -> Result<(), Error> {
+        let node = self.schema.node(part);
+        // `false` says so itself.
+        if node.rules.iter().any(|rule| matches!(rule, Rule::Never)) || !node.is_written() {
+            return Ok(());
+        }
+        let place = self.schema.place(part);
+        if !self.is_met(formula, taken)? {
+            notes.push(Note { place, message: message.to_owned(), effect: Effect::Exact });
+        }
+        Ok(())
+    }
+
+    fn is_met(&mut self, formula: F, taken: &mut u64) -> Result<bool, Error> {
+        self.steps = 0;
+        let met = self.some_value(formula);
+        *taken += self.steps;
+        met
+    }
+}
