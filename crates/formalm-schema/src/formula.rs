@@ -65,7 +65,7 @@ pub(crate) enum Atom {
     /// Spelled without a point.
     Whole,
     /// `true`.
-    Truth,
+    IsTrue,
 }
 
 impl Atom {
@@ -96,18 +96,18 @@ pub(crate) enum Form {
 
 /// Which leaves of a formula are replaced.
 #[derive(Clone, Copy)]
-pub(crate) enum Leaves {
+pub(crate) enum ReplacedLeaves {
     All,
     Children,
 }
 
 /// Facts about a formula that follow from those of its parts.
 #[derive(Clone, Copy, Debug)]
-struct Facts {
+struct FormulaFacts {
     /// A child is mentioned.
-    child: bool,
+    has_child: bool,
     /// An atom is.
-    atom: bool,
+    has_atom: bool,
     /// Nodes of the formula written out as a tree; saturates. Far fewer may be distinct.
     size: u32,
     /// Nodes on the longest path.
@@ -116,20 +116,20 @@ struct Facts {
 
 /// Formulas are walked as the graph they are: results are kept by formula, so that each is visited
 /// once. Those whose trees have at most so many nodes are walked without looking anything up.
-const SMALL: u32 = 32;
+const SMALL_TREE_NODES: u32 = 32;
 
 #[derive(Debug)]
 pub(crate) struct Formulas {
     table: Table<Form>,
-    facts: Vec<Facts>,
+    facts: Vec<FormulaFacts>,
     /// Negations of conjunctions and disjunctions, where they were made.
     negated: Map<F, F>,
     /// Bytes of lists.
     list_bytes: usize,
     /// Nodes on the longest path through any formula.
-    deepest: u32,
+    max_depth: u32,
     /// Parts of formulas that were gone through.
-    work: u64,
+    work_done: u64,
 }
 
 impl Default for Formulas {
@@ -139,8 +139,8 @@ impl Default for Formulas {
             facts: Vec::new(),
             negated: Map::default(),
             list_bytes: 0,
-            deepest: 0,
-            work: 0,
+            max_depth: 0,
+            work_done: 0,
         };
         all.intern(Form::False);
         all.intern(Form::True);
@@ -155,17 +155,17 @@ impl Formulas {
 
     /// Whether the formula speaks of the child at hand.
     pub(crate) fn has_child(&self, id: F) -> bool {
-        self.facts[id.0 as usize].child
+        self.facts[id.0 as usize].has_child
     }
 
     /// Whether the formula speaks of what comes after the child.
     pub(crate) fn has_atom(&self, id: F) -> bool {
-        self.facts[id.0 as usize].atom
+        self.facts[id.0 as usize].has_atom
     }
 
     /// Returns `true` if a formula is so small that its parts are not worth remembering.
     pub(crate) fn is_small(&self, id: F) -> bool {
-        self.facts[id.0 as usize].size <= SMALL
+        self.facts[id.0 as usize].size <= SMALL_TREE_NODES
     }
 
     /// Nodes of a formula written out as a tree; saturates.
@@ -174,19 +174,19 @@ impl Formulas {
     }
 
     /// Nodes on the longest path through any formula.
-    pub(crate) fn deepest(&self) -> u32 {
-        self.deepest
+    pub(crate) fn max_depth(&self) -> u32 {
+        self.max_depth
     }
 
     /// Parts of formulas that were gone through so far.
-    pub(crate) fn work(&self) -> u64 {
-        self.work
+    pub(crate) fn work_done(&self) -> u64 {
+        self.work_done
     }
 
     /// Memory in use, in bytes, to a good approximation.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.table.memory_bytes()
-            + self.facts.capacity() * size_of::<Facts>()
+            + self.facts.capacity() * size_of::<FormulaFacts>()
             + self.negated.memory_bytes()
             + self.list_bytes
     }
@@ -196,25 +196,25 @@ impl Formulas {
         if (id as usize) < self.facts.len() {
             return F(id);
         }
-        let leaf = Facts { child: false, atom: false, size: 1, depth: 1 };
+        let leaf = FormulaFacts { has_child: false, has_atom: false, size: 1, depth: 1 };
         let of = |inner: &F| self.facts[inner.0 as usize];
-        let above = |one: Facts, other: Facts| Facts {
-            child: one.child | other.child,
-            atom: one.atom | other.atom,
+        let above = |one: FormulaFacts, other: FormulaFacts| FormulaFacts {
+            has_child: one.has_child | other.has_child,
+            has_atom: one.has_atom | other.has_atom,
             size: one.size.saturating_add(other.size),
             depth: one.depth.max(other.depth + 1),
         };
         let (facts, bytes) = match self.table.get(id) {
             Form::False | Form::True => (leaf, 0),
-            Form::Child(_) => (Facts { child: true, ..leaf }, 0),
-            Form::Atom(atom) => (Facts { atom: true, ..leaf }, atom.list_bytes()),
+            Form::Child(_) => (FormulaFacts { has_child: true, ..leaf }, 0),
+            Form::Atom(atom) => (FormulaFacts { has_atom: true, ..leaf }, atom.list_bytes()),
             Form::Not(inner) => (above(leaf, of(inner)), 0),
             Form::And(list) | Form::Or(list) | Form::One(list) => {
                 let facts = list.iter().fold(leaf, |so_far, inner| above(so_far, of(inner)));
                 (facts, list.len() * size_of::<F>())
             }
         };
-        self.deepest = self.deepest.max(facts.depth);
+        self.max_depth = self.max_depth.max(facts.depth);
         self.list_bytes += bytes;
         self.facts.push(facts);
         F(id)
@@ -229,7 +229,7 @@ impl Formulas {
     }
 
     /// The formula of an atom that was mentioned before.
-    pub(crate) fn known_atom(&self, atom: &Atom) -> Option<F> {
+    pub(crate) fn find_atom(&self, atom: &Atom) -> Option<F> {
         self.table.find(&Form::Atom(atom.clone())).map(F)
     }
 
@@ -257,11 +257,11 @@ impl Formulas {
     }
 
     pub(crate) fn and(&mut self, list: Vec<F>) -> F {
-        self.join(list, TRUE)
+        self.flatten_connective(list, TRUE)
     }
 
     pub(crate) fn or(&mut self, list: Vec<F>) -> F {
-        self.join(list, FALSE)
+        self.flatten_connective(list, FALSE)
     }
 
     pub(crate) fn both(&mut self, left: F, right: F) -> F {
@@ -269,7 +269,7 @@ impl Formulas {
     }
 
     /// A conjunction (`unit` is [`TRUE`]) or a disjunction (`unit` is [`FALSE`]).
-    fn join(&mut self, list: Vec<F>, unit: F) -> F {
+    fn flatten_connective(&mut self, list: Vec<F>, unit: F) -> F {
         let zero = if unit == TRUE { FALSE } else { TRUE };
         let mut flat: Vec<F> = Vec::with_capacity(list.len());
         for one in list {
@@ -281,7 +281,7 @@ impl Formulas {
                 _ => flat.push(one),
             }
         }
-        self.work += flat.len() as u64;
+        self.work_done += flat.len() as u64;
         flat.sort_unstable();
         flat.dedup();
         for &one in &flat {
@@ -343,16 +343,16 @@ impl Formulas {
 
     /// The formula with every leaf replaced. Parts without children are kept as they are if
     /// only these are replaced.
-    pub(crate) fn replace<X>(
+    pub(crate) fn replace_leaves<X>(
         &mut self,
         id: F,
-        which: Leaves,
+        which: ReplacedLeaves,
         seen: &mut Map<F, F>,
         leaf: &mut impl FnMut(&mut Formulas, F) -> Result<F, X>,
     ) -> Result<F, X> {
         let has_any = match which {
-            Leaves::All => id != FALSE && id != TRUE,
-            Leaves::Children => self.has_child(id),
+            ReplacedLeaves::All => id != FALSE && id != TRUE,
+            ReplacedLeaves::Children => self.has_child(id),
         };
         if !has_any {
             return Ok(id);
@@ -364,17 +364,17 @@ impl Formulas {
             Form::False | Form::True => return Ok(id),
             Form::Child(_) | Form::Atom(_) => return leaf(self, id),
             &Form::Not(inner) => {
-                let inner = self.replace(inner, which, seen, leaf)?;
+                let inner = self.replace_leaves(inner, which, seen, leaf)?;
                 return Ok(self.not(inner));
             }
             Form::And(list) => (Arc::clone(list), Some(FALSE)),
             Form::Or(list) => (Arc::clone(list), Some(TRUE)),
             Form::One(list) => (Arc::clone(list), None),
         };
-        self.work += list.len() as u64;
+        self.work_done += list.len() as u64;
         let mut new = Vec::with_capacity(list.len());
         for &one in list.iter() {
-            let one = self.replace(one, which, seen, leaf)?;
+            let one = self.replace_leaves(one, which, seen, leaf)?;
             if Some(one) == decides {
                 seen.insert(id, one);
                 return Ok(one);
@@ -396,13 +396,17 @@ impl Formulas {
         if asked.is_empty() || !self.has_child(id) {
             return id;
         }
-        let replaced: Result<F, std::convert::Infallible> =
-            self.replace(id, Leaves::Children, &mut Map::default(), &mut |all, leaf| {
+        let replaced: Result<F, std::convert::Infallible> = self.replace_leaves(
+            id,
+            ReplacedLeaves::Children,
+            &mut Map::default(),
+            &mut |all, leaf| {
                 Ok(match all.get(leaf) {
                     Form::Child(node) => asked.binary_search(node).map_or(leaf, |at| answers[at]),
                     _ => leaf,
                 })
-            });
+            },
+        );
         match replaced {
             Ok(new) => new,
         }
@@ -432,10 +436,10 @@ impl Formulas {
 
     /// The truth of a formula by the truths of its atoms; what is said of children counts as false.
     pub(crate) fn holds(&self, id: F, atom: &mut impl FnMut(&Atom) -> bool) -> bool {
-        self.holds_within(id, atom, &mut Map::default())
+        self.evaluate_memoized(id, atom, &mut Map::default())
     }
 
-    fn holds_within(
+    fn evaluate_memoized(
         &self,
         id: F,
         atom: &mut impl FnMut(&Atom) -> bool,
@@ -445,7 +449,7 @@ impl Formulas {
         if !is_small && let Some(&known) = known.get(&id) {
             return known;
         }
-        let mut holds = |one: F| self.holds_within(one, atom, known);
+        let mut holds = |one: F| self.evaluate_memoized(one, atom, known);
         let truth = match self.get(id) {
             Form::False | Form::Child(_) => false,
             Form::True => true,
@@ -509,7 +513,7 @@ impl Formulas {
     }
 
     /// How many formulas one is made of.
-    pub(crate) fn parts(&self, id: F) -> usize {
+    pub(crate) fn part_count(&self, id: F) -> usize {
         match self.get(id) {
             Form::And(list) | Form::Or(list) | Form::One(list) => list.len(),
             _ => 1,

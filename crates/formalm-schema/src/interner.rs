@@ -14,13 +14,13 @@ use rustc_hash::FxBuildHasher;
 pub(crate) const ROOM: usize = 512;
 
 /// So many entries are looked through one by one.
-const FEW: usize = 8;
+const LINEAR_SCAN_MAX: usize = 8;
 
 /// With so many entries, room that is not in use is worth sparing.
-const MANY: usize = 1024;
+const SLOW_GROWTH_MIN: usize = 1024;
 
 /// Slots of the smallest table that has more.
-const LEAST: usize = 32;
+const MIN_SLOTS: usize = 32;
 
 /// No entry is here; those that are, are numbered from one on.
 const EMPTY: u64 = 0;
@@ -28,13 +28,13 @@ const EMPTY: u64 = 0;
 /// Numbers of entries by their hashes: open addressing, at most three of four slots in use. None is
 /// in use while entries are few.
 #[derive(Debug, Default)]
-struct Slots {
+struct HashSlots {
     /// The hash above, the number and one below.
     slots: Vec<u64>,
     used: usize,
 }
 
-impl Slots {
+impl HashSlots {
     /// The number of an entry with a hash for which `is_it`.
     #[inline]
     fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
@@ -64,7 +64,7 @@ impl Slots {
 
     #[cold]
     fn grow(&mut self) {
-        let larger = vec![EMPTY; (self.slots.len() * 2).max(LEAST)];
+        let larger = vec![EMPTY; (self.slots.len() * 2).max(MIN_SLOTS)];
         let slots = std::mem::replace(&mut self.slots, larger);
         for slot in slots {
             if slot != EMPTY {
@@ -128,7 +128,7 @@ fn hash_of<T: Hash + ?Sized>(entry: &T) -> u32 {
 #[inline]
 fn find<T>(
     list: &[T],
-    slots: &Slots,
+    slots: &HashSlots,
     hash: impl FnOnce() -> u32,
     mut is_it: impl FnMut(&T) -> bool,
 ) -> Option<u32> {
@@ -140,8 +140,8 @@ fn find<T>(
 
 /// Notes where the last entry of a list is.
 #[inline]
-fn note_last<T>(list: &[T], slots: &mut Slots, hash: impl Fn(&T) -> u32) {
-    if list.len() <= FEW && slots.used == 0 {
+fn index_last<T>(list: &[T], slots: &mut HashSlots, hash: impl Fn(&T) -> u32) {
+    if list.len() <= LINEAR_SCAN_MAX && slots.used == 0 {
         return;
     }
     for (at, entry) in list.iter().enumerate().skip(slots.used) {
@@ -152,7 +152,7 @@ fn note_last<T>(list: &[T], slots: &mut Slots, hash: impl Fn(&T) -> u32) {
 /// Adds an entry to a list; one of many grows by a quarter rather than to twice its size.
 #[inline]
 fn push<T>(list: &mut Vec<T>, entry: T) {
-    if list.len() == list.capacity() && list.len() >= MANY {
+    if list.len() == list.capacity() && list.len() >= SLOW_GROWTH_MIN {
         list.reserve_exact(list.len() / 4);
     }
     list.push(entry);
@@ -162,12 +162,12 @@ fn push<T>(list: &mut Vec<T>, entry: T) {
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     list: Vec<T>,
-    slots: Slots,
+    slots: HashSlots,
 }
 
 impl<T> Default for Table<T> {
     fn default() -> Table<T> {
-        Table { list: Vec::new(), slots: Slots::default() }
+        Table { list: Vec::new(), slots: HashSlots::default() }
     }
 }
 
@@ -194,7 +194,7 @@ impl<T: Eq + Hash> Table<T> {
     fn add(&mut self, entry: T) -> u32 {
         let id = self.list.len() as u32;
         push(&mut self.list, entry);
-        note_last(&self.list, &mut self.slots, hash_of);
+        index_last(&self.list, &mut self.slots, hash_of);
         id
     }
 
@@ -249,12 +249,12 @@ impl<T: Eq + Hash> Table<T> {
 #[derive(Debug)]
 pub(crate) struct Map<K, V> {
     list: Vec<(K, V)>,
-    slots: Slots,
+    slots: HashSlots,
 }
 
 impl<K, V> Default for Map<K, V> {
     fn default() -> Map<K, V> {
-        Map { list: Vec::new(), slots: Slots::default() }
+        Map { list: Vec::new(), slots: HashSlots::default() }
     }
 }
 
@@ -297,7 +297,7 @@ impl<K: Eq + Hash, V> Map<K, V> {
     pub(crate) fn insert_new(&mut self, key: K, value: V) {
         debug_assert!(self.find(&key).is_none(), "the key has no value");
         push(&mut self.list, (key, value));
-        note_last(&self.list, &mut self.slots, |one| hash_of(&one.0));
+        index_last(&self.list, &mut self.slots, |one| hash_of(&one.0));
     }
 
     /// The value of a key, which is this one if it has none yet.

@@ -7,8 +7,8 @@ use formalm_automata::Error;
 use crate::json::document::Document;
 use crate::machine::{SchemaAutomaton, SchemaSource};
 use crate::options::{Limits, Options};
-use crate::schema_nodes::{Node, Note, Rule, Schema};
-use crate::schema_reader::{self, read_beside};
+use crate::schema_nodes::{Note, Rule, Schema, SchemaNode};
+use crate::schema_reader::{self, read_additional};
 
 /// A schema with the schemas that it may refer to, by URI, and how it is read.
 pub type Described<'a> = (&'a Document, &'a [(String, Document)], Options);
@@ -44,11 +44,11 @@ pub(crate) fn read(sides: &[Side; 2]) -> Result<Schema, Error> {
     let [(left, resources, options), (right, others, other_options)] = sides;
     let mut schema = schema_reader::read(left, resources, *options)?;
     let wanted = schema.root;
-    schema = read_beside(schema, right, others, *other_options)?;
+    schema = read_additional(schema, right, others, *other_options)?;
     let others = schema.root.map(Rule::Not).into_iter().collect();
-    let not = schema.add(Node::made(others));
+    let not = schema.add_node(SchemaNode::synthetic(others));
     let both = wanted.into_iter().chain([not]).collect();
-    let root = schema.add(Node::made(vec![Rule::All(both)]));
+    let root = schema.add_node(SchemaNode::synthetic(vec![Rule::All(both)]));
     schema.root = Some(root);
     Ok(schema)
 }

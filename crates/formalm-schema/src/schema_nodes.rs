@@ -45,25 +45,25 @@ pub(crate) enum Rule {
         integer: bool,
     },
     /// Draft 4 takes `1.0` for no integer.
-    WholeText,
-    Values(Vec<ValueId>),
-    Least(Decimal),
-    Above(Decimal),
-    Most(Decimal),
-    Below(Decimal),
-    Multiple(Decimal),
-    Text(RegexId),
+    IntegerSpelling,
+    Enum(Vec<ValueId>),
+    Minimum(Decimal),
+    ExclusiveMinimum(Decimal),
+    Maximum(Decimal),
+    ExclusiveMaximum(Decimal),
+    MultipleOf(Decimal),
+    StringLanguage(RegexId),
     Members(Arc<[(Which, NodeId)]>),
     Required(Vec<NameId>),
-    MinMembers(u64),
-    MaxMembers(u64),
-    Names(NodeId),
+    MinProperties(u64),
+    MaxProperties(u64),
+    PropertyNames(NodeId),
     Items(Arc<[(u32, u32, NodeId)]>),
     Contains {
         node: NodeId,
         min: u64,
         max: Option<u64>,
-        marks: bool,
+        marks_evaluated: bool,
     },
     MinItems(u64),
     MaxItems(u64),
@@ -77,79 +77,79 @@ pub(crate) enum Rule {
         then: Option<NodeId>,
         other: Option<NodeId>,
     },
-    NamesWith(NameId, Vec<NameId>),
+    DependentRequired(NameId, Vec<NameId>),
     SchemaWith(NameId, NodeId),
-    RestOfMembers(NodeId),
-    RestOfItems(NodeId),
+    UnevaluatedProperties(NodeId),
+    UnevaluatedItems(NodeId),
 }
 
 /// Where a node stands. Its JSON pointer is only written when somebody asks for it.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Spot {
+pub(crate) enum NodeLocation {
     /// Nowhere: it was made for other nodes.
     #[default]
     Nowhere,
     /// At a reference, or the root.
     Pointer(Box<str>),
     /// In a part of another node.
-    Within(NodeId, &'static str, Part),
+    Within(NodeId, &'static str, KeywordPart),
 }
 
 /// A part of a keyword's value.
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
+pub(crate) enum KeywordPart {
     Whole,
     Item(usize),
     Name(NameId),
     Text(Box<str>),
 }
 
-impl Part {
+impl KeywordPart {
     /// The part as a JSON pointer has it, before what is special there is escaped.
     pub(crate) fn text(&self, names: &Names) -> Option<String> {
         match self {
-            Part::Whole => None,
-            Part::Item(number) => Some(number.to_string()),
-            Part::Name(name) => Some(names.get(*name).to_owned()),
-            Part::Text(text) => Some(text.to_string()),
+            KeywordPart::Whole => None,
+            KeywordPart::Item(number) => Some(number.to_string()),
+            KeywordPart::Name(name) => Some(names.get(*name).to_owned()),
+            KeywordPart::Text(text) => Some(text.to_string()),
         }
     }
 }
 
 /// A node: what it says and where it stands.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Node {
+pub(crate) struct SchemaNode {
     pub(crate) rules: Arc<[Rule]>,
-    pub(crate) place: Spot,
+    pub(crate) location: NodeLocation,
 }
 
-impl Node {
+impl SchemaNode {
     /// A node that stands nowhere.
-    pub(crate) fn made(rules: Vec<Rule>) -> Node {
-        Node { rules: rules.into(), place: Spot::Nowhere }
+    pub(crate) fn synthetic(rules: Vec<Rule>) -> SchemaNode {
+        SchemaNode { rules: rules.into(), location: NodeLocation::Nowhere }
     }
 
     /// Whether it stands somewhere in the schema.
-    pub(crate) fn is_written(&self) -> bool {
-        !matches!(self.place, Spot::Nowhere)
+    pub(crate) fn has_location(&self) -> bool {
+        !matches!(self.location, NodeLocation::Nowhere)
     }
 }
 
 /// Everything read from a schema.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<SchemaNode>,
     pub(crate) root: Option<NodeId>,
     /// For each node that was read one that says the same, which may be itself.
-    pub(crate) same: Vec<NodeId>,
+    pub(crate) representatives: Vec<NodeId>,
     pub(crate) names: Names,
     pub(crate) values: Values,
     pub(crate) regexes: Vec<Expression>,
     pub(crate) regex_ids: FxHashMap<String, RegexId>,
     /// Of each regex what it is, unless it is a list of texts.
-    pub(crate) regex_keys: Vec<Option<String>>,
+    pub(crate) regex_descriptions: Vec<Option<String>>,
     /// Regexes that are searched for, so that every text is the beginning of a member.
-    pub(crate) open_regexes: FxHashSet<RegexId>,
+    pub(crate) extensible_regexes: FxHashSet<RegexId>,
     /// Regexes of a few texts: which, sorted.
     pub(crate) listed: FxHashMap<RegexId, Arc<[String]>>,
     pub(crate) notes: Vec<Note>,
@@ -158,7 +158,7 @@ pub(crate) struct Schema {
     /// Bytes of the lists of those.
     pub(crate) value_bytes: usize,
     /// Nodes made for alternatives.
-    pub(crate) any_nodes: FxHashMap<Vec<NodeId>, NodeId>,
+    pub(crate) any_of_nodes: FxHashMap<Vec<NodeId>, NodeId>,
 }
 
 /// Something the user should know about a place of the schema.
@@ -195,10 +195,10 @@ impl Effect {
 }
 
 /// What keys of regexes begin with that list texts.
-const LISTED: char = 't';
+const ENUM_KEY_PREFIX: char = 't';
 
 impl Schema {
-    pub(crate) fn node(&self, id: NodeId) -> &Node {
+    pub(crate) fn node(&self, id: NodeId) -> &SchemaNode {
         &self.nodes[id.0 as usize]
     }
 
@@ -206,10 +206,10 @@ impl Schema {
     pub(crate) fn place(&self, id: NodeId) -> String {
         let (mut parts, mut at): (Vec<String>, NodeId) = (Vec::new(), id);
         let mut pointer = loop {
-            match &self.node(at).place {
-                Spot::Nowhere => break String::new(),
-                Spot::Pointer(text) => break text.to_string(),
-                Spot::Within(above, keyword, part) => {
+            match &self.node(at).location {
+                NodeLocation::Nowhere => break String::new(),
+                NodeLocation::Pointer(text) => break text.to_string(),
+                NodeLocation::Within(above, keyword, part) => {
                     parts.extend(part.text(&self.names));
                     parts.push((*keyword).to_owned());
                     at = *above;
@@ -217,39 +217,43 @@ impl Schema {
             }
         };
         for part in parts.iter().rev() {
-            push_part(&mut pointer, part);
+            push_pointer_token(&mut pointer, part);
         }
         pointer
     }
 
     /// The node that stands for all that say the same.
-    pub(crate) fn same(&self, id: NodeId) -> NodeId {
-        self.same.get(id.0 as usize).copied().unwrap_or(id)
+    pub(crate) fn representative(&self, id: NodeId) -> NodeId {
+        self.representatives.get(id.0 as usize).copied().unwrap_or(id)
     }
 
-    pub(crate) fn add(&mut self, node: Node) -> NodeId {
+    pub(crate) fn add_node(&mut self, node: SchemaNode) -> NodeId {
         self.nodes.push(node);
         NodeId((self.nodes.len() - 1) as u32)
     }
 
-    pub(crate) fn regex(&mut self, key: String, make: impl FnOnce() -> Expression) -> RegexId {
+    pub(crate) fn intern_regex(
+        &mut self,
+        key: String,
+        make: impl FnOnce() -> Expression,
+    ) -> RegexId {
         if let Some(&id) = self.regex_ids.get(&key) {
             return id;
         }
         let id = RegexId(self.regexes.len() as u32);
         self.regexes.push(make());
-        self.regex_keys.push((!key.starts_with(LISTED)).then(|| key.clone()));
+        self.regex_descriptions.push((!key.starts_with(ENUM_KEY_PREFIX)).then(|| key.clone()));
         self.regex_ids.insert(key, id);
         id
     }
 
     /// The regex of all texts.
-    pub(crate) fn all_texts(&mut self) -> RegexId {
-        self.regex("*".to_owned(), crate::solver::context::anything)
+    pub(crate) fn any_string_regex(&mut self) -> RegexId {
+        self.intern_regex("*".to_owned(), crate::solver::context::any_string)
     }
 
     /// Whether a regex is the one of all texts.
-    pub(crate) fn takes_all(&self, regex: RegexId) -> bool {
+    pub(crate) fn is_any_string(&self, regex: RegexId) -> bool {
         self.regex_ids.get("*") == Some(&regex)
     }
 
@@ -257,7 +261,7 @@ impl Schema {
     pub(crate) fn texts(&mut self, mut texts: Vec<String>) -> RegexId {
         texts.sort_unstable();
         texts.dedup();
-        let mut key = String::from(LISTED);
+        let mut key = String::from(ENUM_KEY_PREFIX);
         for text in &texts {
             // The length tells where the text ends.
             let _ = write!(key, "{}:{text}", text.len());
@@ -266,7 +270,7 @@ impl Schema {
             return id;
         }
         let bytes = texts.iter().map(|text| text.clone().into_bytes()).collect();
-        let id = self.regex(key, || Expression::texts(bytes));
+        let id = self.intern_regex(key, || Expression::texts(bytes));
         self.listed.insert(id, texts.into());
         id
     }
@@ -278,25 +282,25 @@ impl Schema {
         }
         // The list is in the rule and in the key.
         self.value_bytes += 2 * size_of_val(values);
-        let rules = vec![Rule::Values(values.to_vec())];
-        let id = self.add(Node::made(rules));
+        let rules = vec![Rule::Enum(values.to_vec())];
+        let id = self.add_node(SchemaNode::synthetic(rules));
         self.value_nodes.insert(values.to_vec(), id);
         id
     }
 
     /// The node that satisfies one of these at least.
-    pub(crate) fn node_of_any(&mut self, nodes: Vec<NodeId>) -> NodeId {
-        if let Some(&id) = self.any_nodes.get(&nodes) {
+    pub(crate) fn any_of_node(&mut self, nodes: Vec<NodeId>) -> NodeId {
+        if let Some(&id) = self.any_of_nodes.get(&nodes) {
             return id;
         }
-        let id = self.add(Node::made(vec![Rule::Any(nodes.clone())]));
-        self.any_nodes.insert(nodes, id);
+        let id = self.add_node(SchemaNode::synthetic(vec![Rule::Any(nodes.clone())]));
+        self.any_of_nodes.insert(nodes, id);
         id
     }
 }
 
 /// Adds a part to a JSON pointer.
-pub(crate) fn push_part(pointer: &mut String, part: &str) {
+pub(crate) fn push_pointer_token(pointer: &mut String, part: &str) {
     pointer.push('/');
     if part.bytes().any(|byte| matches!(byte, b'~' | b'/')) {
         pointer.push_str(&part.replace('~', "~0").replace('/', "~1"));

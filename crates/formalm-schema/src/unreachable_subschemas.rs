@@ -4,11 +4,11 @@
 use formalm_automata::Error;
 
 use crate::formula::F;
-use crate::schema_nodes::{Effect, Node, NodeId, Note, Rule, Type};
+use crate::schema_nodes::{Effect, NodeId, Note, Rule, SchemaNode, Type};
 use crate::solver::context::Core;
 
 /// Steps of all questions together, as a multiple of those allowed for one.
-const STEPS: u64 = 4;
+const STEP_MULTIPLE: u64 = 4;
 
 impl Core {
     /// A note for each part that is never met, as far as the steps allowed reach; another one says
@@ -16,11 +16,11 @@ impl Core {
     pub(crate) fn pruned(&mut self) -> Vec<Note> {
         let (mut notes, mut taken) = (Vec::new(), 0);
         for at in 0..self.schema.nodes.len() as u32 {
-            let within = self.parts_of(NodeId(at), &mut taken, &mut notes);
+            let within = self.check_node(NodeId(at), &mut taken, &mut notes);
             if within.is_err() {
                 self.answers.abandon();
             }
-            if within.is_err() || taken > STEPS * self.limits.steps {
+            if within.is_err() || taken > STEP_MULTIPLE * self.limits.steps {
                 let message = format!(
                     "whether other parts of the schema are ever met was not found out in {taken} steps"
                 );
@@ -33,7 +33,7 @@ impl Core {
         notes
     }
 
-    fn parts_of(
+    fn check_node(
         &mut self,
         id: NodeId,
         taken: &mut u64,
@@ -41,7 +41,7 @@ impl Core {
     ) -> Result<(), Error> {
         let whole = self.child(id);
         let rules = self.schema.node(id).rules.clone();
-        if !self.schema.node(id).is_written() || !self.is_met(whole, taken)? {
+        if !self.schema.node(id).has_location() || !self.is_satisfiable(whole, taken)? {
             return Ok(());
         }
         for rule in rules.iter() {
@@ -51,7 +51,7 @@ impl Core {
                         let part = self.child(one);
                         let both = self.formulas.both(whole, part);
                         let message = "nothing satisfies this alternative and what is beside it";
-                        self.tell_unless_met(both, one, message, taken, notes)?;
+                        self.note_if_unreachable(both, one, message, taken, notes)?;
                     }
                 }
                 Rule::Members(members) => {
@@ -61,11 +61,11 @@ impl Core {
                             Rule::Types { types: vec![Type::Object], integer: false },
                             Rule::Required(vec![*name]),
                         ];
-                        let with = self.schema.add(Node::made(rules));
+                        let with = self.schema.add_node(SchemaNode::synthetic(rules));
                         let with = self.child(with);
                         let both = self.formulas.both(whole, with);
                         let message = "no instance has this member";
-                        self.tell_unless_met(both, *node, message, taken, notes)?;
+                        self.note_if_unreachable(both, *node, message, taken, notes)?;
                     }
                 }
                 _ => {}
@@ -74,7 +74,7 @@ impl Core {
         Ok(())
     }
 
-    fn tell_unless_met(
+    fn note_if_unreachable(
         &mut self,
         formula: F,
         part: NodeId,
@@ -84,17 +84,17 @@ impl Core {
     ) -> Result<(), Error> {
         let node = self.schema.node(part);
         // `false` says so itself.
-        if node.rules.iter().any(|rule| matches!(rule, Rule::Never)) || !node.is_written() {
+        if node.rules.iter().any(|rule| matches!(rule, Rule::Never)) || !node.has_location() {
             return Ok(());
         }
         let place = self.schema.place(part);
-        if !self.is_met(formula, taken)? {
+        if !self.is_satisfiable(formula, taken)? {
             notes.push(Note { place, message: message.to_owned(), effect: Effect::Exact });
         }
         Ok(())
     }
 
-    fn is_met(&mut self, formula: F, taken: &mut u64) -> Result<bool, Error> {
+    fn is_satisfiable(&mut self, formula: F, taken: &mut u64) -> Result<bool, Error> {
         self.steps = 0;
         let met = self.some_value(formula);
         *taken += self.steps;

@@ -17,54 +17,59 @@ use crate::schema_nodes::{NodeId, Rule, Type};
 use crate::solver::context::Core;
 
 /// Names beside those owed that may tell alternatives apart, if a value has them.
-const MAX_NAMES: usize = 3;
+const MAX_SPLIT_NAMES: usize = 3;
 
 /// Conditions and what follows from each.
-struct Chain {
+struct ConditionChain {
     conditions: Vec<F>,
-    then: Vec<F>,
+    consequences: Vec<F>,
     /// What follows if no condition holds.
-    last: F,
+    otherwise: F,
     /// Whether only the first condition that holds counts.
-    is_first: bool,
+    first_match_only: bool,
 }
 
-impl Default for Chain {
-    fn default() -> Chain {
-        Chain { conditions: Vec::new(), then: Vec::new(), last: TRUE, is_first: false }
+impl Default for ConditionChain {
+    fn default() -> ConditionChain {
+        ConditionChain {
+            conditions: Vec::new(),
+            consequences: Vec::new(),
+            otherwise: TRUE,
+            first_match_only: false,
+        }
     }
 }
 
-impl Chain {
+impl ConditionChain {
     fn push(&mut self, condition: F, then: F) {
         self.conditions.push(condition);
-        self.then.push(then);
+        self.consequences.push(then);
     }
 }
 
 /// Statements of a node, by what can be done with them.
 #[derive(Default)]
-struct Statements {
+struct SortedRules {
     plain: Vec<F>,
-    ones: Vec<Vec<F>>,
+    exactly_one: Vec<Vec<F>>,
     /// Conditions, each with what follows.
     conditionals: Vec<(F, F)>,
-    chains: Vec<Chain>,
+    chains: Vec<ConditionChain>,
 }
 
 impl Core {
     /// All that rules say of a value of a type.
-    pub(crate) fn rules(&mut self, rules: &[Rule], of: Type) -> Result<F, Error> {
-        let mut said = Statements::default();
+    pub(crate) fn expand_rules(&mut self, rules: &[Rule], of: Type) -> Result<F, Error> {
+        let mut said = SortedRules::default();
         self.sort_rules(rules, of, &mut said, &mut FxHashSet::default())?;
-        let context = self.context(&said.plain);
+        let context = self.property_context(&said.plain);
         let mut all = said.plain;
-        for list in said.ones {
+        for list in said.exactly_one {
             all.push(self.exactly_one(list, context, of)?);
         }
-        let families = families(&self.formulas, said.conditionals);
+        let families = group_by_names(&self.formulas, said.conditionals);
         for chain in said.chains.iter().chain(&families) {
-            all.push(self.follows(chain, context, of)?);
+            all.push(self.conditional_formula(chain, context, of)?);
         }
         Ok(self.formulas.and(all))
     }
@@ -73,12 +78,12 @@ impl Core {
         &mut self,
         rules: &[Rule],
         of: Type,
-        said: &mut Statements,
+        said: &mut SortedRules,
         seen: &mut FxHashSet<NodeId>,
     ) -> Result<(), Error> {
         for rule in rules {
             match rule {
-                Rule::One(nodes) => said.ones.push(self.expand_all(nodes, of)?),
+                Rule::One(nodes) => said.exactly_one.push(self.expand_all(nodes, of)?),
                 Rule::All(nodes) => {
                     for &node in nodes {
                         let within = self.schema.node(node).rules.clone();
@@ -96,7 +101,7 @@ impl Core {
                     }
                 }
                 Rule::If { .. } => self.sort_conditional(rule, of, said)?,
-                _ => said.plain.push(self.rule(rule, rules, of)?),
+                _ => said.plain.push(self.expand_rule(rule, rules, of)?),
             }
         }
         Ok(())
@@ -107,9 +112,9 @@ impl Core {
         &mut self,
         rule: &Rule,
         of: Type,
-        said: &mut Statements,
+        said: &mut SortedRules,
     ) -> Result<(), Error> {
-        let mut chain = Chain { is_first: true, ..Chain::default() };
+        let mut chain = ConditionChain { first_match_only: true, ..ConditionChain::default() };
         let mut next = Some(rule.clone());
         while let Some(Rule::If { condition, then, other }) = next.take() {
             let condition = self.expand(condition, of)?;
@@ -118,18 +123,20 @@ impl Core {
             let Some(other) = other else { break };
             match &self.schema.node(other).rules[..] {
                 [only @ Rule::If { .. }] => next = Some(only.clone()),
-                _ => chain.last = self.expand(other, of)?,
+                _ => chain.otherwise = self.expand(other, of)?,
             }
         }
         match chain.conditions[..] {
-            [condition] if chain.last == TRUE => said.conditionals.push((condition, chain.then[0])),
+            [condition] if chain.otherwise == TRUE => {
+                said.conditionals.push((condition, chain.consequences[0]))
+            }
             _ => said.chains.push(chain),
         }
         Ok(())
     }
 
     /// Members and names that statements ask for in any case.
-    fn context(&mut self, plain: &[F]) -> F {
+    fn property_context(&mut self, plain: &[F]) -> F {
         let all = self.formulas.and(plain.to_vec());
         let mut kept = self.formulas.conjuncts(all);
         kept.retain(|&part| {
@@ -148,29 +155,34 @@ impl Core {
             }
             Ok(core.formulas.or(ways))
         };
-        self.told_apart(&list, context, of, &build)
+        self.split_exclusive(&list, context, of, &build)
     }
 
     /// What follows from conditions.
-    fn follows(&mut self, chain: &Chain, context: F, of: Type) -> Result<F, Error> {
+    fn conditional_formula(
+        &mut self,
+        chain: &ConditionChain,
+        context: F,
+        of: Type,
+    ) -> Result<F, Error> {
         let build = |core: &mut Core, conditions: &[F], groups: &[Vec<usize>]| {
             let all: Vec<usize> = (0..conditions.len()).collect();
             if groups.len() < 2 {
-                return Ok(core.as_written(chain, conditions, &all, chain.last));
+                return Ok(core.chain_as_written(chain, conditions, &all, chain.otherwise));
             }
             let mut ways = Vec::with_capacity(groups.len() + 1);
             for group in groups {
                 let some = group.iter().map(|&at| conditions[at]).collect();
                 let some = core.formulas.or(some);
                 let follows = match group[..] {
-                    [at] => chain.then[at],
+                    [at] => chain.consequences[at],
                     // The first one that holds and all that hold are among these.
-                    _ => core.as_written(chain, conditions, group, TRUE),
+                    _ => core.chain_as_written(chain, conditions, group, TRUE),
                 };
                 ways.push(core.formulas.both(some, follows));
             }
-            if !core.covers(conditions, context)? {
-                let mut fails = vec![chain.last];
+            if !core.conditions_cover(conditions, context)? {
+                let mut fails = vec![chain.otherwise];
                 for &one in conditions {
                     fails.push(core.formulas.not(one));
                 }
@@ -178,15 +190,21 @@ impl Core {
             }
             Ok(core.formulas.or(ways))
         };
-        self.told_apart(&chain.conditions, context, of, &build)
+        self.split_exclusive(&chain.conditions, context, of, &build)
     }
 
-    fn as_written(&mut self, chain: &Chain, conditions: &[F], of: &[usize], last: F) -> F {
+    fn chain_as_written(
+        &mut self,
+        chain: &ConditionChain,
+        conditions: &[F],
+        of: &[usize],
+        last: F,
+    ) -> F {
         let mut all = last;
         for &at in of.iter().rev() {
             let fails = self.formulas.not(conditions[at]);
-            let then = self.formulas.or(vec![fails, chain.then[at]]);
-            if chain.is_first {
+            let then = self.formulas.or(vec![fails, chain.consequences[at]]);
+            if chain.first_match_only {
                 all = self.formulas.or(vec![conditions[at], all]);
             }
             all = self.formulas.both(then, all);
@@ -196,7 +214,7 @@ impl Core {
 
     /// Builds a statement over alternatives from groups of them that exclude each other; where they
     /// do so only beside a member that may be missing, from both cases.
-    fn told_apart(
+    fn split_exclusive(
         &mut self,
         list: &[F],
         context: F,
@@ -204,27 +222,28 @@ impl Core {
         build: &impl Fn(&mut Core, &[F], &[Vec<usize>]) -> Result<F, Error>,
     ) -> Result<F, Error> {
         let whole = [(0..list.len()).collect()];
-        if list.len() < 2 || self.tells_apart {
+        if list.len() < 2 || self.comparing_alternatives {
             return build(self, list, &whole);
         }
-        let groups = self.groups_beside(list, context, of)?;
+        let groups = self.exclusive_groups(list, context, of)?;
         if of != Type::Object {
             return build(self, list, &groups);
         }
         let owed = self.required_names(context);
         if groups.len() > 1 {
-            let list = self.without_owed(list, &owed);
+            let list = self.drop_required(list, &owed);
             return build(self, &list, &groups);
         }
-        for name in self.names_of_all(list) {
+        for name in self.shared_names(list) {
             let there = self.owed(vec![name]);
             let beside = self.formulas.both(context, there);
-            let groups = self.groups_beside(list, beside, of)?;
+            let groups = self.exclusive_groups(list, beside, of)?;
             if groups.len() > 1 {
                 let absent = self.formulas.not(there);
-                let with = self.without_owed(list, &[&owed[..], &[name]].concat());
+                let with = self.drop_required(list, &[&owed[..], &[name]].concat());
                 let with = build(self, &with, &groups)?;
-                let without: Vec<F> = list.iter().map(|&one| self.if_absent(one, name)).collect();
+                let without: Vec<F> =
+                    list.iter().map(|&one| self.assume_absent(one, name)).collect();
                 let without = build(self, &without, &whole)?;
                 let with = self.formulas.both(there, with);
                 let without = self.formulas.both(absent, without);
@@ -234,14 +253,14 @@ impl Core {
         build(self, list, &whole)
     }
 
-    fn groups_beside(
+    fn exclusive_groups(
         &mut self,
         list: &[F],
         context: F,
         of: Type,
     ) -> Result<Vec<Vec<usize>>, Error> {
         let beside: Vec<F> = list.iter().map(|&one| self.formulas.both(one, context)).collect();
-        self.groups_apart(&beside, of)
+        self.disjoint_groups(&beside, of)
     }
 
     pub(crate) fn required_names(&self, context: F) -> Vec<NameId> {
@@ -255,7 +274,7 @@ impl Core {
     }
 
     /// A few names of whose members all alternatives speak.
-    fn names_of_all(&self, list: &[F]) -> Vec<NameId> {
+    fn shared_names(&self, list: &[F]) -> Vec<NameId> {
         let mut shared: Option<Vec<NameId>> = None;
         for &one in list {
             let mut names = Vec::new();
@@ -272,15 +291,15 @@ impl Core {
             }
         }
         let mut shared = shared.unwrap_or_default();
-        shared.truncate(MAX_NAMES);
+        shared.truncate(MAX_SPLIT_NAMES);
         shared
     }
 
     /// Formulas beside which some names are owed.
-    fn without_owed(&mut self, list: &[F], owed: &[NameId]) -> Vec<F> {
+    fn drop_required(&mut self, list: &[F], owed: &[NameId]) -> Vec<F> {
         let mut known = Map::default();
         let mut with = |id: F| {
-            self.atoms_replaced(id, &mut known, &|core, atom| match atom {
+            self.map_atoms(id, &mut known, &|core, atom| match atom {
                 Atom::Owed(names) => {
                     core.owed(names.iter().copied().filter(|one| !owed.contains(one)).collect())
                 }
@@ -291,8 +310,8 @@ impl Core {
     }
 
     /// What a formula says where a member is missing.
-    pub(crate) fn if_absent(&mut self, id: F, name: NameId) -> F {
-        self.atoms_replaced(id, &mut Map::default(), &|core, atom| match atom {
+    pub(crate) fn assume_absent(&mut self, id: F, name: NameId) -> F {
+        self.map_atoms(id, &mut Map::default(), &|core, atom| match atom {
             Atom::Owed(names) if names.contains(&name) => FALSE,
             Atom::Members(rules) => {
                 let rules = rules.iter().filter_map(|(which, node)| {
@@ -307,7 +326,7 @@ impl Core {
         })
     }
 
-    fn atoms_replaced(
+    fn map_atoms(
         &mut self,
         id: F,
         known: &mut Map<F, F>,
@@ -317,7 +336,7 @@ impl Core {
             return known;
         }
         let mut all = |core: &mut Core, list: &[F]| -> Vec<F> {
-            list.iter().map(|&one| core.atoms_replaced(one, known, new)).collect()
+            list.iter().map(|&one| core.map_atoms(one, known, new)).collect()
         };
         let replaced = match self.formulas.get(id).clone() {
             Form::Atom(atom) => new(self, atom),
@@ -345,8 +364,8 @@ impl Core {
 }
 
 /// Conditionals that speak of the same members.
-fn families(formulas: &Formulas, all: Vec<(F, F)>) -> Vec<Chain> {
-    let mut families: BTreeMap<Vec<NameId>, Chain> = BTreeMap::new();
+fn group_by_names(formulas: &Formulas, all: Vec<(F, F)>) -> Vec<ConditionChain> {
+    let mut families: BTreeMap<Vec<NameId>, ConditionChain> = BTreeMap::new();
     for (condition, then) in all {
         let mut names = Vec::new();
         for part in formulas.conjuncts(condition) {

@@ -14,28 +14,28 @@ use crate::schema_nodes::{NodeId, Rule, Type};
 use crate::solver::context::Core;
 
 /// Nodes that are expanded within each other. Each takes up to a kilobyte of stack.
-const MAX_EXPANDING: u64 = 500;
+const MAX_EXPANSION_DEPTH: u64 = 500;
 
 impl Core {
     /// What a value of a type has to be to satisfy a node.
     pub(crate) fn expand(&mut self, node: NodeId, of: Type) -> Result<F, Error> {
-        let node = self.schema.same(node);
-        let key = (node, of, self.tells_apart);
+        let node = self.schema.representative(node);
+        let key = (node, of, self.comparing_alternatives);
         if let Some(&known) = self.expanded.get(&key) {
             return Ok(known);
         }
         let rules = Arc::clone(&self.schema.node(node).rules);
-        if rules.iter().any(|rule| rule.excludes(of)) {
+        if rules.iter().any(|rule| rule.excludes_type(of)) {
             return Ok(FALSE);
         }
-        if self.expanding >= MAX_EXPANDING {
-            let (needed, allowed) = (MAX_EXPANDING + 1, MAX_EXPANDING);
+        if self.expansion_depth >= MAX_EXPANSION_DEPTH {
+            let (needed, allowed) = (MAX_EXPANSION_DEPTH + 1, MAX_EXPANSION_DEPTH);
             return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
         }
-        self.check_formulas()?;
-        self.expanding += 1;
-        let formula = self.rules(&rules, of);
-        self.expanding -= 1;
+        self.check_formula_limits()?;
+        self.expansion_depth += 1;
+        let formula = self.expand_rules(&rules, of);
+        self.expansion_depth -= 1;
         let formula = formula?;
         self.expanded.insert(key, formula);
         Ok(formula)
@@ -46,7 +46,12 @@ impl Core {
     }
 
     /// What a rule says of a value of a type; `oneOf` and `if` are [`Core::rules`]' own.
-    pub(crate) fn rule(&mut self, rule: &Rule, siblings: &[Rule], of: Type) -> Result<F, Error> {
+    pub(crate) fn expand_rule(
+        &mut self,
+        rule: &Rule,
+        siblings: &[Rule],
+        of: Type,
+    ) -> Result<F, Error> {
         Ok(match rule {
             Rule::Never => FALSE,
             Rule::Types { types, integer } => match of {
@@ -56,7 +61,7 @@ impl Core {
                 }
                 _ => FALSE,
             },
-            Rule::Values(values) => self.one_of(values, of),
+            Rule::Enum(values) => self.any_of_values(values, of),
             Rule::Any(nodes) => {
                 let list = self.expand_all(nodes, of)?;
                 self.formulas.or(list)
@@ -68,8 +73,8 @@ impl Core {
             _ => match of {
                 Type::Number => self.number_rule(rule),
                 Type::String => match rule {
-                    Rule::Text(regex) if self.schema.takes_all(*regex) => TRUE,
-                    Rule::Text(regex) => self.formulas.atom(Atom::In(*regex)),
+                    Rule::StringLanguage(regex) if self.schema.is_any_string(*regex) => TRUE,
+                    Rule::StringLanguage(regex) => self.formulas.atom(Atom::In(*regex)),
                     _ => TRUE,
                 },
                 Type::Array => self.array_rule(rule, siblings)?,
@@ -81,12 +86,12 @@ impl Core {
 
     fn number_rule(&mut self, rule: &Rule) -> F {
         let (atom, negative) = match rule {
-            Rule::WholeText => (Atom::Whole, false),
-            Rule::Least(bound) => (Atom::Least(bound.clone()), false),
-            Rule::Above(bound) => (Atom::Above(bound.clone()), false),
-            Rule::Most(bound) => (Atom::Above(bound.clone()), true),
-            Rule::Below(bound) => (Atom::Least(bound.clone()), true),
-            Rule::Multiple(unit) => (Atom::Multiple(unit.clone()), false),
+            Rule::IntegerSpelling => (Atom::Whole, false),
+            Rule::Minimum(bound) => (Atom::Least(bound.clone()), false),
+            Rule::ExclusiveMinimum(bound) => (Atom::Above(bound.clone()), false),
+            Rule::Maximum(bound) => (Atom::Above(bound.clone()), true),
+            Rule::ExclusiveMaximum(bound) => (Atom::Least(bound.clone()), true),
+            Rule::MultipleOf(unit) => (Atom::Multiple(unit.clone()), false),
             _ => return TRUE,
         };
         let atom = self.formulas.atom(atom);
@@ -109,7 +114,7 @@ impl Core {
                 self.formulas.not(many)
             }
             Rule::Unique => self.formulas.atom(Atom::Unique([].into())),
-            Rule::RestOfItems(node) => self.rest_of_items(*node, siblings)?,
+            Rule::UnevaluatedItems(node) => self.unevaluated_items(*node, siblings)?,
             _ => TRUE,
         })
     }
@@ -118,16 +123,16 @@ impl Core {
         Ok(match rule {
             Rule::Members(list) => self.formulas.atom(Atom::Members(list.clone())),
             Rule::Required(names) => self.owed(names.clone()),
-            &Rule::MinMembers(min) => self.at_least(Atom::MoreMembers(min), min),
-            &Rule::MaxMembers(max) => {
+            &Rule::MinProperties(min) => self.at_least(Atom::MoreMembers(min), min),
+            &Rule::MaxProperties(max) => {
                 let many = self.formulas.atom(Atom::MoreMembers(max + 1));
                 self.formulas.not(many)
             }
-            Rule::Names(node) => match self.expand(*node, Type::String)? {
+            Rule::PropertyNames(node) => match self.expand(*node, Type::String)? {
                 TRUE => TRUE,
                 names => self.formulas.atom(Atom::NamesIn(names)),
             },
-            Rule::NamesWith(name, names) => {
+            Rule::DependentRequired(name, names) => {
                 let there = self.owed(vec![*name]);
                 let (absent, owed) = (self.formulas.not(there), self.owed(names.clone()));
                 self.formulas.or(vec![absent, owed])
@@ -137,7 +142,7 @@ impl Core {
                 let (absent, holds) = (self.formulas.not(there), self.expand(*node, Type::Object)?);
                 self.formulas.or(vec![absent, holds])
             }
-            Rule::RestOfMembers(node) => self.rest_of_members(*node, siblings)?,
+            Rule::UnevaluatedProperties(node) => self.unevaluated_properties(*node, siblings)?,
             _ => TRUE,
         })
     }
@@ -154,17 +159,17 @@ impl Core {
     }
 
     /// The value equals one of these.
-    fn one_of(&mut self, values: &[ValueId], of: Type) -> F {
+    fn any_of_values(&mut self, values: &[ValueId], of: Type) -> F {
         let (mut list, mut texts) = (Vec::new(), Vec::new());
         for &id in values {
             let value = self.schema.values.get(id);
-            if value.of() != of {
+            if value.json_type() != of {
                 continue;
             }
             match (value.clone(), of) {
                 (Value::Null, Type::Null) => return TRUE,
                 (Value::Bool(truth), Type::Bool) => {
-                    let atom = self.formulas.atom(Atom::Truth);
+                    let atom = self.formulas.atom(Atom::IsTrue);
                     list.push(if truth { atom } else { self.formulas.not(atom) });
                 }
                 (Value::Number(number), Type::Number) => {
@@ -201,7 +206,7 @@ impl Core {
         let mut rules = Vec::with_capacity(members.len());
         for &(name, value) in members {
             let node = self.schema.node_of_values(&[value]);
-            rules.push((Which::one(name), node));
+            rules.push((Which::only(name), node));
         }
         let count = members.len() as u64;
         let large = self.formulas.atom(Atom::MoreMembers(count + 1));
@@ -216,7 +221,7 @@ impl Core {
 
 impl Rule {
     /// Whether no value of a type satisfies it, as far as that is plain.
-    fn excludes(&self, of: Type) -> bool {
+    fn excludes_type(&self, of: Type) -> bool {
         match self {
             Rule::Never => true,
             Rule::Types { types, integer } => {
@@ -229,7 +234,7 @@ impl Rule {
 
 impl Which {
     /// One name.
-    pub(crate) fn one(name: NameId) -> Which {
+    pub(crate) fn only(name: NameId) -> Which {
         let names = Some([name].into());
         Which { names, others: [].into(), found: [].into(), missing: [].into() }
     }

@@ -11,18 +11,18 @@ use crate::schema_nodes::{NodeId, RegexId, Rule, Type};
 use crate::solver::context::Core;
 
 /// Patterns, or `contains`, that one such keyword may have to tell apart.
-const MAX_APART: usize = 8;
+const MAX_DISTINGUISHED: usize = 8;
 
 /// Items covered on a condition.
 #[derive(Default)]
-struct CoveredItems {
+struct EvaluatedItems {
     ranges: Vec<(F, u32, u32)>,
     contains: Vec<(F, NodeId)>,
 }
 
-fn check_apart(count: usize) -> Result<(), Error> {
-    if count > MAX_APART {
-        let (needed, allowed) = (1 << count.min(63), 1 << MAX_APART);
+fn check_distinguished(count: usize) -> Result<(), Error> {
+    if count > MAX_DISTINGUISHED {
+        let (needed, allowed) = (1 << count.min(63), 1 << MAX_DISTINGUISHED);
         return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
     }
     Ok(())
@@ -30,7 +30,7 @@ fn check_apart(count: usize) -> Result<(), Error> {
 
 impl Core {
     /// Subschemas applied in place, each with the condition on which it counts.
-    fn in_place(
+    fn conditional_subschemas(
         &mut self,
         rules: &[Rule],
         condition: F,
@@ -65,7 +65,7 @@ impl Core {
         Ok(parts)
     }
 
-    fn covered_members(
+    fn collect_evaluated_properties(
         &mut self,
         rules: &[Rule],
         condition: F,
@@ -78,23 +78,35 @@ impl Core {
                 Rule::Members(list) => {
                     covered.extend(list.iter().map(|(which, _)| (condition, which.clone())));
                 }
-                Rule::RestOfMembers(_) if nested => covered.push((condition, Which::every())),
+                Rule::UnevaluatedProperties(_) if nested => {
+                    covered.push((condition, Which::every()))
+                }
                 _ => {}
             }
         }
-        for (condition, node) in self.in_place(rules, condition, Type::Object)? {
+        for (condition, node) in self.conditional_subschemas(rules, condition, Type::Object)? {
             if seen.insert((condition, node)) {
                 self.step()?;
                 let rules = self.schema.node(node).rules.clone();
-                self.covered_members(&rules, condition, true, covered, seen)?;
+                self.collect_evaluated_properties(&rules, condition, true, covered, seen)?;
             }
         }
         Ok(())
     }
 
-    pub(crate) fn rest_of_members(&mut self, rest: NodeId, rules: &[Rule]) -> Result<F, Error> {
+    pub(crate) fn unevaluated_properties(
+        &mut self,
+        rest: NodeId,
+        rules: &[Rule],
+    ) -> Result<F, Error> {
         let mut covered = Vec::new();
-        self.covered_members(rules, TRUE, false, &mut covered, &mut FxHashSet::default())?;
+        self.collect_evaluated_properties(
+            rules,
+            TRUE,
+            false,
+            &mut covered,
+            &mut FxHashSet::default(),
+        )?;
         let (mut names, mut regexes): (Vec<_>, Vec<RegexId>) = (Vec::new(), Vec::new());
         for (_, which) in &covered {
             names.extend(which.names.iter().flatten());
@@ -105,16 +117,16 @@ impl Core {
         names.dedup();
         regexes.sort_unstable();
         regexes.dedup();
-        check_apart(regexes.len())?;
+        check_distinguished(regexes.len())?;
         let mut all = Vec::new();
         for &name in &names {
             let mut conditions = Vec::new();
             for (condition, which) in &covered {
-                if self.speaks_of(which, name)? {
+                if self.selects_name(which, name)? {
                     conditions.push(*condition);
                 }
             }
-            all.push(self.unless(conditions, (Which::one(name), rest)));
+            all.push(self.rule_unless(conditions, (Which::only(name), rest)));
         }
         for bits in 0..1usize << regexes.len() {
             let (found, missing): (Vec<_>, Vec<_>) =
@@ -128,22 +140,22 @@ impl Core {
             });
             let conditions = conditions.map(|&(condition, _)| condition).collect();
             let which = Which { names: None, others: names.clone().into(), found, missing };
-            all.push(self.unless(conditions, (which, rest)));
+            all.push(self.rule_unless(conditions, (which, rest)));
         }
         Ok(self.formulas.and(all))
     }
 
-    fn unless(&mut self, mut conditions: Vec<F>, rule: (Which, NodeId)) -> F {
+    fn rule_unless(&mut self, mut conditions: Vec<F>, rule: (Which, NodeId)) -> F {
         conditions.push(self.formulas.atom(Atom::Members([rule].into())));
         self.formulas.or(conditions)
     }
 
-    fn covered_items(
+    fn collect_evaluated_items(
         &mut self,
         rules: &[Rule],
         condition: F,
         nested: bool,
-        covered: &mut CoveredItems,
+        covered: &mut EvaluatedItems,
         seen: &mut FxHashSet<(F, NodeId)>,
     ) -> Result<(), Error> {
         for rule in rules {
@@ -151,27 +163,29 @@ impl Core {
                 Rule::Items(list) => {
                     covered.ranges.extend(list.iter().map(|&(from, to, _)| (condition, from, to)));
                 }
-                Rule::RestOfItems(_) if nested => covered.ranges.push((condition, 0, u32::MAX)),
-                Rule::Contains { node, marks: true, .. } => {
+                Rule::UnevaluatedItems(_) if nested => {
+                    covered.ranges.push((condition, 0, u32::MAX))
+                }
+                Rule::Contains { node, marks_evaluated: true, .. } => {
                     covered.contains.push((condition, *node));
                 }
                 _ => {}
             }
         }
-        for (condition, node) in self.in_place(rules, condition, Type::Array)? {
+        for (condition, node) in self.conditional_subschemas(rules, condition, Type::Array)? {
             if seen.insert((condition, node)) {
                 self.step()?;
                 let rules = self.schema.node(node).rules.clone();
-                self.covered_items(&rules, condition, true, covered, seen)?;
+                self.collect_evaluated_items(&rules, condition, true, covered, seen)?;
             }
         }
         Ok(())
     }
 
-    pub(crate) fn rest_of_items(&mut self, rest: NodeId, rules: &[Rule]) -> Result<F, Error> {
-        let mut covered = CoveredItems::default();
-        self.covered_items(rules, TRUE, false, &mut covered, &mut FxHashSet::default())?;
-        check_apart(covered.contains.len())?;
+    pub(crate) fn unevaluated_items(&mut self, rest: NodeId, rules: &[Rule]) -> Result<F, Error> {
+        let mut covered = EvaluatedItems::default();
+        self.collect_evaluated_items(rules, TRUE, false, &mut covered, &mut FxHashSet::default())?;
+        check_distinguished(covered.contains.len())?;
         let mut edges = vec![0, u32::MAX];
         for &(_, from, to) in &covered.ranges {
             edges.extend([from, to]);
@@ -188,7 +202,7 @@ impl Core {
                 let chosen: Vec<_> = chosen.map(|at| covered.contains[at]).collect();
                 let mut nodes = vec![rest];
                 nodes.extend(chosen.iter().map(|&(_, node)| node));
-                let node = if nodes.len() == 1 { rest } else { self.schema.node_of_any(nodes) };
+                let node = if nodes.len() == 1 { rest } else { self.schema.any_of_node(nodes) };
                 let mut needs: Vec<F> = chosen.iter().map(|&(condition, _)| condition).collect();
                 needs.push(self.formulas.atom(Atom::Items([(from, to, node)].into(), 0)));
                 ways.push(self.formulas.and(needs));

@@ -10,7 +10,7 @@ use num_traits::{Signed, ToPrimitive, Zero};
 pub(crate) const MAX_DIGITS: usize = 2_000;
 
 /// Places behind the point of numbers that are compared in integers of the processor.
-const SMALL_PLACES: i64 = 9;
+const SMALL_FRACTION_DIGITS: i64 = 9;
 
 /// Powers of ten: with 19 digits before them they stay within an `i128`.
 const SMALL_POWERS: [i128; 19] = {
@@ -108,7 +108,7 @@ impl Decimal {
     }
 
     /// Digits after the point.
-    pub(crate) fn places(&self) -> u32 {
+    pub(crate) fn fraction_digits(&self) -> u32 {
         u32::try_from(-self.exponent).unwrap_or(0)
     }
 
@@ -123,18 +123,18 @@ impl Decimal {
 
     /// The same, if it fits.
     pub(crate) fn units(&self, places: u32) -> Option<i128> {
-        self.small(i64::from(places)).or_else(|| self.scaled(places).to_i128())
+        self.small_units(i64::from(places)).or_else(|| self.scaled(places).to_i128())
     }
 
     /// The number in units of `10^-places`, if it is of everyday size.
-    fn small(&self, places: i64) -> Option<i128> {
+    fn small_units(&self, places: i64) -> Option<i128> {
         let digits = self.digits.to_i64()?;
         let shift = usize::try_from(self.exponent + places).ok()?;
         SMALL_POWERS.get(shift).map(|&power| i128::from(digits) * power)
     }
 
     /// The binary logarithm, but for less than 2; none of zero, and of exponents out of the ordinary.
-    fn size(&self) -> Option<i64> {
+    fn approx_log2(&self) -> Option<i64> {
         /// How many bits a digit is worth, in millionths.
         const BITS_MILLIONTHS: i64 = 3_321_928;
         if self.is_zero() || self.exponent.unsigned_abs() > 100_000 {
@@ -146,23 +146,25 @@ impl Decimal {
 
     /// Whether the number is a whole multiple of `unit`, which is not zero.
     pub(crate) fn is_multiple_of(&self, unit: &Decimal) -> bool {
-        let places = self.places().max(unit.places());
+        let places = self.fraction_digits().max(unit.fraction_digits());
         (self.scaled(places) % unit.scaled(places)).is_zero()
     }
 }
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
-        if let (Some(one), Some(two)) = (self.small(SMALL_PLACES), other.small(SMALL_PLACES)) {
+        if let (Some(one), Some(two)) =
+            (self.small_units(SMALL_FRACTION_DIGITS), other.small_units(SMALL_FRACTION_DIGITS))
+        {
             return one.cmp(&two);
         }
-        if let (Some(one), Some(two)) = (self.size(), other.size())
+        if let (Some(one), Some(two)) = (self.approx_log2(), other.approx_log2())
             && (self.is_negative() == other.is_negative())
             && one.abs_diff(two) > 2
         {
             return if self.is_negative() { two.cmp(&one) } else { one.cmp(&two) };
         }
-        let places = self.places().max(other.places());
+        let places = self.fraction_digits().max(other.fraction_digits());
         self.scaled(places).cmp(&other.scaled(places))
     }
 }
@@ -236,7 +238,7 @@ mod tests {
             .collect();
         for one in &all {
             for other in &all {
-                let places = one.places().max(other.places());
+                let places = one.fraction_digits().max(other.fraction_digits());
                 let exact = one.scaled(places).cmp(&other.scaled(places));
                 assert_eq!(one.cmp(other), exact, "{one:?} {other:?}");
                 assert_eq!(one.negated().cmp(&other.negated()), exact.reverse());

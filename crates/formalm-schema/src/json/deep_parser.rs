@@ -3,13 +3,13 @@
 use serde_json::{Map, Value as Json};
 
 /// An array or an object that has not ended; the object with the name whose value comes next.
-enum Open {
+enum PartialContainer {
     Array(Vec<Json>),
     Object(Map<String, Json>, String),
 }
 
 /// How many arrays and objects stand within each other at most, whether the text is JSON or not.
-pub(crate) fn nesting(text: &str) -> u64 {
+pub(crate) fn max_nesting(text: &str) -> u64 {
     let (mut depth, mut most) = (0u64, 0);
     let (mut quoted, mut escaped) = (false, false);
     for byte in text.bytes() {
@@ -29,25 +29,25 @@ pub(crate) fn nesting(text: &str) -> u64 {
 }
 
 /// The value of a text, or the byte where it stops being JSON.
-pub(crate) fn read(text: &str) -> Result<Json, usize> {
-    let mut open: Vec<Open> = Vec::new();
+pub(crate) fn parse(text: &str) -> Result<Json, usize> {
+    let mut open: Vec<PartialContainer> = Vec::new();
     let mut at = 0;
     loop {
-        at = behind_blanks(text, at);
-        let mut value = match byte(text, at) {
+        at = skip_whitespace(text, at);
+        let mut value = match byte_at(text, at) {
             Some(b'[') => {
-                at = behind_blanks(text, at + 1);
-                if byte(text, at) != Some(b']') {
-                    open.push(Open::Array(Vec::new()));
+                at = skip_whitespace(text, at + 1);
+                if byte_at(text, at) != Some(b']') {
+                    open.push(PartialContainer::Array(Vec::new()));
                     continue;
                 }
                 at += 1;
                 Json::Array(Vec::new())
             }
             Some(b'{') => {
-                at = behind_blanks(text, at + 1);
-                if byte(text, at) != Some(b'}') {
-                    open.push(Open::Object(Map::new(), name(text, &mut at)?));
+                at = skip_whitespace(text, at + 1);
+                if byte_at(text, at) != Some(b'}') {
+                    open.push(PartialContainer::Object(Map::new(), property_name(text, &mut at)?));
                     continue;
                 }
                 at += 1;
@@ -56,25 +56,25 @@ pub(crate) fn read(text: &str) -> Result<Json, usize> {
             _ => scalar(text, &mut at)?,
         };
         loop {
-            at = behind_blanks(text, at);
+            at = skip_whitespace(text, at);
             let Some(last) = open.pop() else {
                 return if at == text.len() { Ok(value) } else { Err(at) };
             };
-            let next = byte(text, at).ok_or(at)?;
+            let next = byte_at(text, at).ok_or(at)?;
             at += 1;
             match (last, next) {
-                (Open::Array(mut items), b',' | b']') => {
+                (PartialContainer::Array(mut items), b',' | b']') => {
                     items.push(value);
                     if next == b',' {
-                        open.push(Open::Array(items));
+                        open.push(PartialContainer::Array(items));
                         break;
                     }
                     value = Json::Array(items);
                 }
-                (Open::Object(mut members, before), b',' | b'}') => {
+                (PartialContainer::Object(mut members, before), b',' | b'}') => {
                     members.insert(before, value);
                     if next == b',' {
-                        open.push(Open::Object(members, name(text, &mut at)?));
+                        open.push(PartialContainer::Object(members, property_name(text, &mut at)?));
                         break;
                     }
                     value = Json::Object(members);
@@ -86,12 +86,12 @@ pub(crate) fn read(text: &str) -> Result<Json, usize> {
 }
 
 /// The name of a member; the place is moved behind its colon.
-fn name(text: &str, at: &mut usize) -> Result<String, usize> {
-    *at = behind_blanks(text, *at);
+fn property_name(text: &str, at: &mut usize) -> Result<String, usize> {
+    *at = skip_whitespace(text, *at);
     let start = *at;
     let Json::String(name) = scalar(text, at)? else { return Err(start) };
-    *at = behind_blanks(text, *at);
-    if byte(text, *at) != Some(b':') {
+    *at = skip_whitespace(text, *at);
+    if byte_at(text, *at) != Some(b':') {
         return Err(*at);
     }
     *at += 1;
@@ -118,11 +118,11 @@ fn scalar(text: &str, at: &mut usize) -> Result<Json, usize> {
     serde_json::from_str(&text[start..*at]).map_err(|_| start)
 }
 
-fn byte(text: &str, at: usize) -> Option<u8> {
+fn byte_at(text: &str, at: usize) -> Option<u8> {
     text.as_bytes().get(at).copied()
 }
 
-fn behind_blanks(text: &str, at: usize) -> usize {
+fn skip_whitespace(text: &str, at: usize) -> usize {
     let rest = &text.as_bytes()[at..];
     at + rest.iter().take_while(|byte| b" \t\r\n".contains(byte)).count()
 }
@@ -132,20 +132,20 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value as Json;
 
-    use super::{nesting, read};
+    use super::{max_nesting, parse};
 
     #[test]
     fn depths_are_counted_outside_of_strings() {
         let cases = [("1", 0), ("[]", 1), (r#"{"[\"[":[{}],"a":[]}"#, 3), ("]]][", 1)];
         for (text, depth) in cases {
-            assert_eq!(nesting(text), depth, "{text}");
+            assert_eq!(max_nesting(text), depth, "{text}");
         }
     }
 
     #[test]
     fn what_is_no_json_is_refused_where_it_ends() {
         for (text, at) in [("", 0), ("[1,]", 3), ("[1}", 2), (r#"{"a" 1}"#, 5), ("[] 1", 3)] {
-            assert_eq!(read(text), Err(at), "{text}");
+            assert_eq!(parse(text), Err(at), "{text}");
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
         ) {
             let text = pieces.concat();
             let usual: Option<Json> = serde_json::from_str(&text).ok();
-            prop_assert_eq!(read(&text).ok(), usual, "{}", text);
+            prop_assert_eq!(parse(&text).ok(), usual, "{}", text);
         }
     }
 }

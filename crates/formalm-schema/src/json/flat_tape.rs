@@ -5,25 +5,25 @@
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use crate::json::json_view::{Shape, Source};
+use crate::json::json_view::{JsonShape, JsonView};
 
 /// Arrays and objects within each other.
-const MAX_NESTING: usize = 100;
+const MAX_TAPE_NESTING: usize = 100;
 
 /// Members of an object up to which names are compared one by one.
-const FEW: usize = 16;
+const FEW_PROPERTIES: usize = 16;
 
 /// A part of the texts, or of the entries.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct TextSpan {
     start: u32,
     end: u32,
 }
 
-const NOWHERE: Span = Span { start: 0, end: 0 };
+const EMPTY_SPAN: TextSpan = TextSpan { start: 0, end: 0 };
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum EntryKind {
     Null,
     Bool(bool),
     Number,
@@ -34,142 +34,143 @@ enum Kind {
 
 /// A value: what it is, the name that it has in an object, its text or its parts.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    kind: Kind,
-    name: Span,
-    content: Span,
+struct TapeEntry {
+    kind: EntryKind,
+    name: TextSpan,
+    content: TextSpan,
 }
 
 /// A parsed text.
 #[derive(Clone, Debug)]
-pub(crate) struct Tree {
+pub(crate) struct JsonTape {
     /// The text that was parsed, and behind it the strings in which something was escaped.
-    texts: String,
-    length: usize,
+    strings: String,
+    source_len: usize,
     /// The parts of a value are next to each other; the root is the last.
-    entries: Vec<Entry>,
+    entries: Vec<TapeEntry>,
 }
 
 /// A value of a tree.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Element<'r> {
-    tree: &'r Tree,
+pub(crate) struct TapeValue<'r> {
+    tape: &'r JsonTape,
     at: u32,
 }
 
-impl Tree {
+impl JsonTape {
     /// The table of a text; `None` if it is better read by the usual reader, or no JSON.
-    pub(crate) fn read(text: &str) -> Option<Tree> {
+    pub(crate) fn read(text: &str) -> Option<JsonTape> {
         if text.len() > u32::MAX as usize / 4 {
             return None;
         }
         let mut texts = String::with_capacity(text.len() + 32);
         texts.push_str(text);
         let entries = Vec::with_capacity(text.len() / 16 + 4);
-        let tree = Tree { texts, length: text.len(), entries };
-        Parser { text: text.as_bytes(), at: 0, tree, waiting: Vec::new() }.whole()
+        let tree = JsonTape { strings: texts, source_len: text.len(), entries };
+        TapeParser { text: text.as_bytes(), at: 0, tree, waiting: Vec::new() }.parse()
     }
 
     /// The text that was parsed.
     pub(crate) fn source(&self) -> &str {
-        &self.texts[..self.length]
+        &self.strings[..self.source_len]
     }
 
-    pub(crate) fn root(&self) -> Element<'_> {
-        Element { tree: self, at: (self.entries.len() - 1) as u32 }
+    pub(crate) fn root(&self) -> TapeValue<'_> {
+        TapeValue { tape: self, at: (self.entries.len() - 1) as u32 }
     }
 
-    fn text(&self, span: Span) -> &str {
-        &self.texts[span.start as usize..span.end as usize]
-    }
-}
-
-impl<'r> Element<'r> {
-    fn entry(self) -> &'r Entry {
-        &self.tree.entries[self.at as usize]
+    fn string(&self, span: TextSpan) -> &str {
+        &self.strings[span.start as usize..span.end as usize]
     }
 }
 
-impl<'r> Source<'r> for Element<'r> {
-    fn shape(self) -> Shape<'r> {
+impl<'r> TapeValue<'r> {
+    fn entry(self) -> &'r TapeEntry {
+        &self.tape.entries[self.at as usize]
+    }
+}
+
+impl<'r> JsonView<'r> for TapeValue<'r> {
+    fn shape(self) -> JsonShape<'r> {
         let entry = self.entry();
         match entry.kind {
-            Kind::Null => Shape::Null,
-            Kind::Bool(truth) => Shape::Bool(truth),
-            Kind::Number => Shape::Number(self.tree.text(entry.content)),
-            Kind::Text => Shape::Text(self.tree.text(entry.content)),
-            Kind::Array => Shape::Array,
-            Kind::Object => Shape::Object,
+            EntryKind::Null => JsonShape::Null,
+            EntryKind::Bool(truth) => JsonShape::Bool(truth),
+            EntryKind::Number => JsonShape::Number(self.tape.string(entry.content)),
+            EntryKind::Text => JsonShape::String(self.tape.string(entry.content)),
+            EntryKind::Array => JsonShape::Array,
+            EntryKind::Object => JsonShape::Object,
         }
     }
 
-    fn parts(self) -> impl Iterator<Item = (&'r str, Self)> {
-        let Element { tree, .. } = self;
+    fn children(self) -> impl Iterator<Item = (&'r str, Self)> {
+        let TapeValue { tape: tree, .. } = self;
         let entry = self.entry();
         let span = match entry.kind {
-            Kind::Array | Kind::Object => entry.content,
-            _ => NOWHERE,
+            EntryKind::Array | EntryKind::Object => entry.content,
+            _ => EMPTY_SPAN,
         };
-        (span.start..span.end)
-            .map(move |at| (tree.text(tree.entries[at as usize].name), Element { tree, at }))
+        (span.start..span.end).map(move |at| {
+            (tree.string(tree.entries[at as usize].name), TapeValue { tape: tree, at })
+        })
     }
 
-    fn number(self) -> usize {
+    fn address(self) -> usize {
         self.at as usize
     }
 
-    fn value(self) -> Option<&'r Json> {
+    fn as_serde(self) -> Option<&'r Json> {
         None
     }
 
-    fn of_value(_: &'r Json) -> Option<Self> {
+    fn from_serde(_: &'r Json) -> Option<Self> {
         None
     }
 }
 
 /// An array or object that has not ended.
-struct Open {
-    name: Span,
+struct OpenContainer {
+    name: TextSpan,
     is_object: bool,
     /// The first of its parts among those that wait.
     first: usize,
 }
 
-struct Parser<'t> {
+struct TapeParser<'t> {
     text: &'t [u8],
     at: usize,
-    tree: Tree,
+    tree: JsonTape,
     /// Values whose array or object has not ended.
-    waiting: Vec<Entry>,
+    waiting: Vec<TapeEntry>,
 }
 
-impl Parser<'_> {
-    fn whole(mut self) -> Option<Tree> {
-        let mut open: Vec<Open> = Vec::new();
-        let mut name = NOWHERE;
+impl TapeParser<'_> {
+    fn parse(mut self) -> Option<JsonTape> {
+        let mut open: Vec<OpenContainer> = Vec::new();
+        let mut name = EMPTY_SPAN;
         loop {
-            self.blanks();
+            self.skip_whitespace();
             let byte = *self.text.get(self.at)?;
             if byte == b'{' || byte == b'[' {
                 self.at += 1;
-                self.blanks();
+                self.skip_whitespace();
                 let is_object = byte == b'{';
                 let first = self.waiting.len();
-                if open.len() >= MAX_NESTING {
+                if open.len() >= MAX_TAPE_NESTING {
                     return None;
                 }
-                open.push(Open { name, is_object, first });
+                open.push(OpenContainer { name, is_object, first });
                 if *self.text.get(self.at)? != if is_object { b'}' } else { b']' } {
-                    name = if is_object { self.name()? } else { NOWHERE };
+                    name = if is_object { self.property_name()? } else { EMPTY_SPAN };
                     continue;
                 }
             } else {
                 let (kind, content) = self.scalar(byte)?;
-                self.waiting.push(Entry { kind, name, content });
+                self.waiting.push(TapeEntry { kind, name, content });
             }
             // Ends of arrays and objects, up to a comma or the end of all.
             loop {
-                self.blanks();
+                self.skip_whitespace();
                 let Some(last) = open.last() else {
                     if self.at < self.text.len() {
                         return None;
@@ -181,39 +182,39 @@ impl Parser<'_> {
                 self.at += 1;
                 let is_object = last.is_object;
                 if byte == b',' {
-                    self.blanks();
-                    name = if is_object { self.name()? } else { NOWHERE };
+                    self.skip_whitespace();
+                    name = if is_object { self.property_name()? } else { EMPTY_SPAN };
                     break;
                 }
                 if byte != if is_object { b'}' } else { b']' } {
                     return None;
                 }
-                let Open { name, first, .. } = open.pop()?;
+                let OpenContainer { name, first, .. } = open.pop()?;
                 if is_object {
-                    self.last_of_each_name(first);
+                    self.drop_duplicate_names(first);
                 }
                 let start = self.tree.entries.len() as u32;
                 self.tree.entries.extend(self.waiting.drain(first..));
-                let content = Span { start, end: self.tree.entries.len() as u32 };
-                let kind = if is_object { Kind::Object } else { Kind::Array };
-                self.waiting.push(Entry { kind, name, content });
+                let content = TextSpan { start, end: self.tree.entries.len() as u32 };
+                let kind = if is_object { EntryKind::Object } else { EntryKind::Array };
+                self.waiting.push(TapeEntry { kind, name, content });
             }
         }
     }
 
-    fn blanks(&mut self) {
+    fn skip_whitespace(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.text.get(self.at) {
             self.at += 1;
         }
     }
 
     /// The name of a member, with its colon.
-    fn name(&mut self) -> Option<Span> {
+    fn property_name(&mut self) -> Option<TextSpan> {
         if *self.text.get(self.at)? != b'"' {
             return None;
         }
         let name = self.string()?;
-        self.blanks();
+        self.skip_whitespace();
         if *self.text.get(self.at)? != b':' {
             return None;
         }
@@ -221,21 +222,21 @@ impl Parser<'_> {
         Some(name)
     }
 
-    fn scalar(&mut self, first: u8) -> Option<(Kind, Span)> {
-        let (word, kind): (&[u8], Kind) = match first {
-            b'"' => return Some((Kind::Text, self.string()?)),
-            b't' => (b"true", Kind::Bool(true)),
-            b'f' => (b"false", Kind::Bool(false)),
-            b'n' => (b"null", Kind::Null),
-            _ => return Some((Kind::Number, self.digits()?)),
+    fn scalar(&mut self, first: u8) -> Option<(EntryKind, TextSpan)> {
+        let (word, kind): (&[u8], EntryKind) = match first {
+            b'"' => return Some((EntryKind::Text, self.string()?)),
+            b't' => (b"true", EntryKind::Bool(true)),
+            b'f' => (b"false", EntryKind::Bool(false)),
+            b'n' => (b"null", EntryKind::Null),
+            _ => return Some((EntryKind::Number, self.number_literal()?)),
         };
         self.text[self.at..].starts_with(word).then(|| {
             self.at += word.len();
-            (kind, NOWHERE)
+            (kind, EMPTY_SPAN)
         })
     }
 
-    fn string(&mut self) -> Option<Span> {
+    fn string(&mut self) -> Option<TextSpan> {
         let start = self.at + 1;
         let mut at = start;
         let mut escaped = false;
@@ -249,37 +250,37 @@ impl Parser<'_> {
         }
         self.at = at + 1;
         if !escaped {
-            return Some(Span { start: start as u32, end: at as u32 });
+            return Some(TextSpan { start: start as u32, end: at as u32 });
         }
         // What escapes mean is for the usual reader to say.
-        let quoted = self.tree.texts.get(start - 1..=at)?;
+        let quoted = self.tree.strings.get(start - 1..=at)?;
         let decoded: String = serde_json::from_str(quoted).ok()?;
-        let start = self.tree.texts.len();
-        self.tree.texts.push_str(&decoded);
-        Some(Span { start: start as u32, end: self.tree.texts.len() as u32 })
+        let start = self.tree.strings.len();
+        self.tree.strings.push_str(&decoded);
+        Some(TextSpan { start: start as u32, end: self.tree.strings.len() as u32 })
     }
 
-    fn digits(&mut self) -> Option<Span> {
+    fn number_literal(&mut self) -> Option<TextSpan> {
         let start = self.at;
         self.at += usize::from(self.text.get(self.at) == Some(&b'-'));
         if self.text.get(self.at) == Some(&b'0') {
             self.at += 1;
         } else {
-            self.some_digits()?;
+            self.one_or_more_digits()?;
         }
         if self.text.get(self.at) == Some(&b'.') {
             self.at += 1;
-            self.some_digits()?;
+            self.one_or_more_digits()?;
         }
         if let Some(b'e' | b'E') = self.text.get(self.at) {
             self.at += 1;
             self.at += usize::from(matches!(self.text.get(self.at), Some(b'+' | b'-')));
-            self.some_digits()?;
+            self.one_or_more_digits()?;
         }
-        Some(Span { start: start as u32, end: self.at as u32 })
+        Some(TextSpan { start: start as u32, end: self.at as u32 })
     }
 
-    fn some_digits(&mut self) -> Option<()> {
+    fn one_or_more_digits(&mut self) -> Option<()> {
         let rest = &self.text[self.at.min(self.text.len())..];
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += count;
@@ -287,18 +288,18 @@ impl Parser<'_> {
     }
 
     /// Of members with one name the last counts, in the place of the first.
-    fn last_of_each_name(&mut self, first: usize) {
+    fn drop_duplicate_names(&mut self, first: usize) {
         let members = &self.waiting[first..];
-        let text = |span: Span| self.tree.text(span);
-        if members.len() <= FEW {
-            let alike = |one: &Entry, other: &Entry| text(one.name) == text(other.name);
+        let text = |span: TextSpan| self.tree.string(span);
+        if members.len() <= FEW_PROPERTIES {
+            let alike = |one: &TapeEntry, other: &TapeEntry| text(one.name) == text(other.name);
             let mut pairs = members.iter().enumerate();
             if pairs.all(|(at, one)| !members[..at].iter().any(|other| alike(one, other))) {
                 return;
             }
         }
         let mut places: FxHashMap<&str, usize> = FxHashMap::default();
-        let mut kept: Vec<Entry> = Vec::with_capacity(members.len());
+        let mut kept: Vec<TapeEntry> = Vec::with_capacity(members.len());
         for member in members {
             let at = *places.entry(text(member.name)).or_insert(kept.len());
             if at < kept.len() {
@@ -317,18 +318,18 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Map, Value as Json};
 
-    use super::{Element, Tree};
-    use crate::json::json_view::{Shape, Source};
+    use super::{JsonTape, TapeValue};
+    use crate::json::json_view::{JsonShape, JsonView};
 
-    fn json(part: Element<'_>) -> Json {
+    fn json(part: TapeValue<'_>) -> Json {
         match part.shape() {
-            Shape::Null => Json::Null,
-            Shape::Bool(truth) => Json::Bool(truth),
-            Shape::Number(text) => serde_json::from_str(text).expect("a number"),
-            Shape::Text(text) => Json::String(text.to_owned()),
-            Shape::Array => part.parts().map(|(_, one)| json(one)).collect(),
-            Shape::Object => {
-                let members = part.parts().map(|(name, one)| (name.to_owned(), json(one)));
+            JsonShape::Null => Json::Null,
+            JsonShape::Bool(truth) => Json::Bool(truth),
+            JsonShape::Number(text) => serde_json::from_str(text).expect("a number"),
+            JsonShape::String(text) => Json::String(text.to_owned()),
+            JsonShape::Array => part.children().map(|(_, one)| json(one)).collect(),
+            JsonShape::Object => {
+                let members = part.children().map(|(name, one)| (name.to_owned(), json(one)));
                 let all: Vec<(String, Json)> = members.collect();
                 let count = all.len();
                 let map: Map<String, Json> = all.into_iter().collect();
@@ -347,7 +348,7 @@ mod tests {
         let members: Vec<String> = (0..60).map(|at| format!("\"{}\":{at}", at % 40)).collect();
         let text = format!("{{{}}}", members.join(","));
         let usual: Json = serde_json::from_str(&text).expect("an object");
-        let tree = Tree::read(&text).expect("a tree");
+        let tree = JsonTape::read(&text).expect("a tree");
         assert_eq!(order(&json(tree.root())), order(&usual));
         assert_eq!(tree.source(), text);
     }
@@ -355,7 +356,7 @@ mod tests {
     #[test]
     fn deep_texts_are_left_to_others() {
         let text = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-        assert!(Tree::read(&text(100)).is_some() && Tree::read(&text(101)).is_none());
+        assert!(JsonTape::read(&text(100)).is_some() && JsonTape::read(&text(101)).is_none());
     }
 
     proptest! {
@@ -376,7 +377,7 @@ mod tests {
         ) {
             let text = pieces.concat();
             let usual: Option<Json> = serde_json::from_str(&text).ok();
-            let tree = Tree::read(&text);
+            let tree = JsonTape::read(&text);
             let read = tree.as_ref().map(|tree| json(tree.root()));
             prop_assert_eq!(read.as_ref().map(order), usual.as_ref().map(order), "{}", text);
         }

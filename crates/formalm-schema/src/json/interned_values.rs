@@ -2,7 +2,7 @@
 
 use crate::interner::Table;
 use crate::json::decimal::Decimal;
-use crate::json::json_view::{Shape, Source};
+use crate::json::json_view::{JsonShape, JsonView};
 use crate::json::property_names::{NameId, Names};
 use crate::schema_nodes::Type;
 
@@ -23,7 +23,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    pub(crate) fn of(&self) -> Type {
+    pub(crate) fn json_type(&self) -> Type {
         match self {
             Value::Null => Type::Null,
             Value::Bool(_) => Type::Bool,
@@ -52,20 +52,24 @@ impl Values {
     }
 
     /// The id of a parsed value; `None` if a number in it has too many digits.
-    pub(crate) fn read<'r>(&mut self, json: impl Source<'r>, names: &mut Names) -> Option<ValueId> {
+    pub(crate) fn read<'r>(
+        &mut self,
+        json: impl JsonView<'r>,
+        names: &mut Names,
+    ) -> Option<ValueId> {
         let value = match json.shape() {
-            Shape::Null => Value::Null,
-            Shape::Bool(truth) => Value::Bool(truth),
-            Shape::Number(number) => Value::Number(Decimal::parse(number)?),
-            Shape::Text(text) => Value::String(text.to_owned()),
-            Shape::Array => {
+            JsonShape::Null => Value::Null,
+            JsonShape::Bool(truth) => Value::Bool(truth),
+            JsonShape::Number(number) => Value::Number(Decimal::parse(number)?),
+            JsonShape::String(text) => Value::String(text.to_owned()),
+            JsonShape::Array => {
                 let items: Option<Vec<_>> =
-                    json.parts().map(|(_, item)| self.read(item, names)).collect();
+                    json.children().map(|(_, item)| self.read(item, names)).collect();
                 Value::Array(items?.into())
             }
-            Shape::Object => {
+            JsonShape::Object => {
                 let mut list = Vec::new();
-                for (name, member) in json.parts() {
+                for (name, member) in json.children() {
                     list.push((names.intern(name), self.read(member, names)?));
                 }
                 list.sort_unstable();

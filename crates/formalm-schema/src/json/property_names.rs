@@ -11,12 +11,12 @@ pub(crate) struct NameId(pub(crate) u32);
 pub(crate) const PLACEHOLDER: NameId = NameId(0);
 
 /// The bit of names that stand for all names with the same tests.
-const TESTED: u32 = 1 << 31;
+const TEST_CLASS_BIT: u32 = 1 << 31;
 
 impl NameId {
     /// Returns `true` if the name stands for others and has no text of its own.
     pub(crate) fn has_no_text(self) -> bool {
-        self == PLACEHOLDER || self.0 & TESTED != 0
+        self == PLACEHOLDER || self.0 & TEST_CLASS_BIT != 0
     }
 }
 
@@ -54,12 +54,12 @@ impl Names {
     /// Returns the name that stands for all names that satisfy these tests and no others. The
     /// tests are sorted.
     pub(crate) fn tested(&mut self, tests: &[F]) -> NameId {
-        NameId(TESTED | self.1.intern_like(tests, || tests.into()))
+        NameId(TEST_CLASS_BIT | self.1.intern_like(tests, || tests.into()))
     }
 
     /// Returns the tests that the names satisfy that this name stands for.
-    pub(crate) fn tests_of(&self, id: NameId) -> Option<&[F]> {
-        (id.0 & TESTED != 0).then(|| &**self.1.get(id.0 & !TESTED))
+    pub(crate) fn tests_of_class(&self, id: NameId) -> Option<&[F]> {
+        (id.0 & TEST_CLASS_BIT != 0).then(|| &**self.1.get(id.0 & !TEST_CLASS_BIT))
     }
 
     pub(crate) fn intern(&mut self, name: &str) -> NameId {

@@ -11,7 +11,7 @@ use crate::schema_nodes::{NodeId, Rule, Schema};
 /// Nodes are read before their parts, so that going backwards meets the parts first. Where a part
 /// was read earlier, because it is referred to, it stands for itself alone: nodes that are told
 /// apart though they say the same cost time and nothing else.
-pub(super) fn alike(schema: &Schema) -> Vec<NodeId> {
+pub(super) fn find_representatives(schema: &Schema) -> Vec<NodeId> {
     let count = schema.nodes.len();
     let mut same: Vec<NodeId> = (0..count as u32).map(NodeId).collect();
     // The last node of each hash, and for each node the one before it.
@@ -35,7 +35,7 @@ pub(super) fn alike(schema: &Schema) -> Vec<NodeId> {
         before[at] = other;
         *known = NodeId(at as u32);
         while let Some(one) = other {
-            if says_the_same(&node.rules, &schema.node(one).rules, &same) {
+            if are_equivalent(&node.rules, &schema.node(one).rules, &same) {
                 same[at] = same[one.0 as usize];
                 break;
             }
@@ -57,7 +57,7 @@ pub(super) fn alike(schema: &Schema) -> Vec<NodeId> {
     same
 }
 
-fn says_the_same(one: &[Rule], other: &[Rule], same: &[NodeId]) -> bool {
+fn are_equivalent(one: &[Rule], other: &[Rule], same: &[NodeId]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.equals(other, same))
 }
 
@@ -73,7 +73,9 @@ impl Rule {
             Rule::Items(list) => list.iter().for_each(|&(from, to, node)| {
                 (from, to, one(node)).hash(hasher);
             }),
-            &Rule::Contains { node, min, max, marks } => (one(node), min, max, marks).hash(hasher),
+            &Rule::Contains { node, min, max, marks_evaluated: marks } => {
+                (one(node), min, max, marks).hash(hasher)
+            }
             Rule::All(nodes) | Rule::Any(nodes) | Rule::One(nodes) => {
                 nodes.iter().for_each(|&node| one(node).hash(hasher));
             }
@@ -81,10 +83,10 @@ impl Rule {
                 (one(condition), then.map(one), other.map(one)).hash(hasher);
             }
             Rule::SchemaWith(name, node) => (name, one(*node)).hash(hasher),
-            &Rule::Names(node)
+            &Rule::PropertyNames(node)
             | &Rule::Not(node)
-            | &Rule::RestOfMembers(node)
-            | &Rule::RestOfItems(node) => one(node).hash(hasher),
+            | &Rule::UnevaluatedProperties(node)
+            | &Rule::UnevaluatedItems(node) => one(node).hash(hasher),
             rule => return rule.hash(hasher),
         }
         std::mem::discriminant(self).hash(hasher);
@@ -112,8 +114,8 @@ impl Rule {
                     })
             }
             (
-                &Rule::Contains { node: left, min, max, marks },
-                &Rule::Contains { node: right, min: least, max: most, marks: also },
+                &Rule::Contains { node: left, min, max, marks_evaluated: marks },
+                &Rule::Contains { node: right, min: least, max: most, marks_evaluated: also },
             ) => one(left) == one(right) && (min, max, marks) == (least, most, also),
             (Rule::All(left), Rule::All(right))
             | (Rule::Any(left), Rule::Any(right))
@@ -129,10 +131,12 @@ impl Rule {
             (Rule::SchemaWith(name, left), Rule::SchemaWith(also, right)) => {
                 name == also && one(*left) == one(*right)
             }
-            (&Rule::Names(left), &Rule::Names(right))
+            (&Rule::PropertyNames(left), &Rule::PropertyNames(right))
             | (&Rule::Not(left), &Rule::Not(right))
-            | (&Rule::RestOfMembers(left), &Rule::RestOfMembers(right))
-            | (&Rule::RestOfItems(left), &Rule::RestOfItems(right)) => one(left) == one(right),
+            | (&Rule::UnevaluatedProperties(left), &Rule::UnevaluatedProperties(right))
+            | (&Rule::UnevaluatedItems(left), &Rule::UnevaluatedItems(right)) => {
+                one(left) == one(right)
+            }
             (left, right) => left == right,
         }
     }

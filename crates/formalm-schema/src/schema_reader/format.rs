@@ -1,21 +1,21 @@
 //! The keyword `format`.
 
 use super::keyword_table::Keyword;
-use super::keyword_values::{Fault, Fields};
-use super::{Place, Reader};
+use super::keyword_values::{KeywordValues, SchemaFault};
+use super::{SchemaReader, SubschemaContext};
 use crate::formats;
-use crate::json::json_view::Source;
+use crate::json::json_view::JsonView;
 use crate::options::Formats;
 use crate::schema_nodes::Rule;
 
-impl<'r, J: Source<'r>> Reader<'r, J> {
-    pub(super) fn format(
+impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
+    pub(super) fn format_rule(
         &mut self,
-        fields: &Fields<J>,
-        at: &Place<'r, J>,
+        fields: &KeywordValues<J>,
+        at: &SubschemaContext<'r, J>,
         rules: &mut Vec<Rule>,
-    ) -> Result<(), Fault> {
-        let Some(name) = fields.get(Keyword::Format).and_then(J::text) else { return Ok(()) };
+    ) -> Result<(), SchemaFault> {
+        let Some(name) = fields.get(Keyword::Format).and_then(J::as_str) else { return Ok(()) };
         let key = format!("f{name}");
         let is_known = formats::NAMES.contains(&name);
         if self.options.formats == Formats::NONE || is_known && !self.options.formats.enforces(name)
@@ -32,13 +32,13 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             self.note(at, &["format"], message);
         }
         if let Some(&id) = self.schema.regex_ids.get(&key) {
-            rules.push(Rule::Text(id));
+            rules.push(Rule::StringLanguage(id));
             return Ok(());
         }
         match formats::format(name) {
             Some(expression) => {
                 let expression = expression?;
-                rules.push(Rule::Text(self.schema.regex(key, || expression)));
+                rules.push(Rule::StringLanguage(self.schema.intern_regex(key, || expression)));
             }
             None => {
                 let message = format!("the format {name:?} is not enforced");

@@ -2,15 +2,15 @@
 
 use referencing::Draft;
 
-use super::ignored_keywords::name;
+use super::ignored_keywords::draft_name;
 use super::keyword_table::Keyword;
-use super::keyword_values::{Fault, Fields};
-use super::resource_registry::draft_of;
-use super::{Place, Reader};
-use crate::json::json_view::Source;
+use super::keyword_values::{KeywordValues, SchemaFault};
+use super::resource_registry::draft_from_uri;
+use super::{SchemaReader, SubschemaContext};
+use crate::json::json_view::JsonView;
 
 /// Keywords that are texts, and the drafts that have them.
-const TEXTS: [(Keyword, Draft, Draft); 4] = {
+const STRING_IDENTIFIERS: [(Keyword, Draft, Draft); 4] = {
     use Draft::{Draft4 as D4, Draft6 as D6, Draft201909 as D19, Draft202012 as D20, Unknown};
     [
         (Keyword::Schema, D4, Unknown),
@@ -20,12 +20,16 @@ const TEXTS: [(Keyword, Draft, Draft); 4] = {
     ]
 };
 
-impl<'r, J: Source<'r>> Reader<'r, J> {
+impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     /// Refuses what names nothing, and tells of a draft that is read as another.
-    pub(super) fn identity(&mut self, fields: &Fields<J>, at: &Place<'r, J>) -> Result<(), Fault> {
-        for (keyword, first, last) in TEXTS {
+    pub(super) fn check_identifiers(
+        &mut self,
+        fields: &KeywordValues<J>,
+        at: &SubschemaContext<'r, J>,
+    ) -> Result<(), SchemaFault> {
+        for (keyword, first, last) in STRING_IDENTIFIERS {
             if first <= at.draft && at.draft <= last {
-                fields.text(keyword)?;
+                fields.string(keyword)?;
             }
         }
         fields.object(Keyword::Definitions)?;
@@ -34,14 +38,14 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             fields.object(Keyword::Vocabulary)?;
         }
         if at.draft == Draft::Draft201909 {
-            fields.truth(Keyword::RecursiveAnchor)?;
+            fields.boolean(Keyword::RecursiveAnchor)?;
         }
-        let Some(uri) = fields.text(Keyword::Schema)? else { return Ok(()) };
+        let Some(uri) = fields.string(Keyword::Schema)? else { return Ok(()) };
         // Of a meta-schema that was passed, the vocabularies are known.
         if Draft::from_schema_uri(uri) == Draft::Unknown && at.draft != Draft::Unknown {
-            let unknown = draft_of(uri) == Draft::Unknown;
+            let unknown = draft_from_uri(uri) == Draft::Unknown;
             let what = if unknown { "names no draft that is known, and " } else { "" };
-            let message = format!("{uri:?} {what}is read as {}", name(at.draft));
+            let message = format!("{uri:?} {what}is read as {}", draft_name(at.draft));
             self.note(at, &["$schema"], message);
         }
         Ok(())

@@ -7,14 +7,14 @@
 use referencing::Draft;
 
 use super::keyword_table::{Keyword, Use};
-use super::keyword_types::forgotten;
-use super::keyword_values::Fields;
-use super::{Place, Reader};
-use crate::json::json_view::{Shape, Source};
-use crate::schema_nodes::Spot;
+use super::keyword_types::missing_properties_hint;
+use super::keyword_values::KeywordValues;
+use super::{SchemaReader, SubschemaContext};
+use crate::json::json_view::{JsonShape, JsonView};
+use crate::schema_nodes::NodeLocation;
 
 /// Whether a keyword is of use to readers of a schema.
-fn is_silent(keyword: &str) -> bool {
+fn is_known_annotation(keyword: &str) -> bool {
     matches!(
         keyword,
         "title"
@@ -35,14 +35,14 @@ fn is_silent(keyword: &str) -> bool {
 }
 
 /// What the value of a keyword that describes must be, if it is not.
-fn misdescribed<'r>(keyword: &str, json: impl Source<'r>) -> Option<&'static str> {
+fn annotation_type_error<'r>(keyword: &str, json: impl JsonView<'r>) -> Option<&'static str> {
     let (fits, wanted) = match keyword {
         "id" | "title" | "description" | "$comment" | "contentEncoding" | "contentMediaType" => {
-            (json.text().is_some(), "a string")
+            (json.as_str().is_some(), "a string")
         }
-        "readOnly" | "writeOnly" | "deprecated" => (json.truth().is_some(), "true or false"),
+        "readOnly" | "writeOnly" | "deprecated" => (json.as_bool().is_some(), "true or false"),
         "examples" => (json.is_array(), "a list"),
-        "contentSchema" => (json.is_object() || json.truth().is_some(), "a schema"),
+        "contentSchema" => (json.is_object() || json.as_bool().is_some(), "a schema"),
         _ => return None,
     };
     (!fits).then_some(wanted)
@@ -50,7 +50,7 @@ fn misdescribed<'r>(keyword: &str, json: impl Source<'r>) -> Option<&'static str
 
 /// What to write instead of keywords that assert something elsewhere (other drafts, OpenAPI, JSON
 /// Type Definition, Ajv, guidance).
-fn instead_of(keyword: &str) -> Option<&'static str> {
+fn replacement_advice(keyword: &str) -> Option<&'static str> {
     Some(match keyword {
         "divisibleBy" => "write multipleOf",
         "disallow" => "write not",
@@ -107,26 +107,37 @@ const WRAPPERS: [&str; 16] = [
 ];
 
 /// How far below an unknown keyword a schema is looked for, and among how many values.
-const DEEPEST: usize = 4;
-const MOST_VALUES: usize = 200;
+const MAX_WRAPPER_DEPTH: usize = 4;
+const MAX_WRAPPER_VALUES: usize = 200;
 
-impl<'r, J: Source<'r>> Reader<'r, J> {
+impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     /// Tells of the keywords of a schema that say nothing.
-    pub(super) fn tell_of_unread(&mut self, fields: &Fields<J>, at: &Place<'r, J>) {
-        let has_reference = fields.get(Keyword::Ref).and_then(J::text).is_some();
+    pub(super) fn note_ignored_keywords(
+        &mut self,
+        fields: &KeywordValues<J>,
+        at: &SubschemaContext<'r, J>,
+    ) {
+        let has_reference = fields.get(Keyword::Ref).and_then(J::as_str).is_some();
         let ignores_siblings = at.is_legacy() && has_reference;
-        for (keyword, json) in fields.schema.parts() {
+        for (keyword, json) in fields.schema.children() {
             let known = Keyword::of(keyword);
             let message = match known.map(|known| (known, known.used())) {
                 Some((Keyword::Ref, _) | (_, Use::Names)) => None,
                 // Schemas for readers of all drafts have both.
-                Some((Keyword::DollarId, _)) if is_same(fields.get(Keyword::Id), json) => None,
+                Some((Keyword::DollarId, _))
+                    if is_same_identifier(fields.get(Keyword::Id), json) =>
+                {
+                    None
+                }
                 Some(_) if ignores_siblings => {
-                    Some(format!("beside $ref {} reads no {keyword}", name(at.draft)))
+                    Some(format!("beside $ref {} reads no {keyword}", draft_name(at.draft)))
                 }
                 Some((known, Use::Says(first, last))) => {
                     if at.draft == Draft::Unknown || first <= at.draft && at.draft <= last {
-                        match (lacks(fields, known), as_elsewhere(known, json.shape(), at.draft)) {
+                        match (
+                            missing_companion(fields, known),
+                            read_by_other_drafts(known, json.shape(), at.draft),
+                        ) {
                             (Some(other), _) => {
                                 Some(format!("{keyword} says nothing without {other}"))
                             }
@@ -134,35 +145,41 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
                             (None, None) => None,
                         }
                     } else {
-                        Some(format!("{keyword} says nothing in {}", name(at.draft)))
+                        Some(format!("{keyword} says nothing in {}", draft_name(at.draft)))
                     }
                 }
-                None => unknown(keyword, json.shape()),
+                None => misspelling_note(keyword, json.shape()),
             };
             if let Some(message) = message {
                 self.note(at, &[keyword], message);
             } else if known.is_some_and(|known| known != Keyword::Id) {
                 // It says something.
-            } else if let Some(wanted) = misdescribed(keyword, json) {
-                let hint = forgotten(json, fields.schema);
+            } else if let Some(wanted) = annotation_type_error(keyword, json) {
+                let hint = missing_properties_hint(json, fields.schema);
                 let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
                 let message = format!("{keyword} must be {wanted}, and is ignored{hint}");
                 self.note(at, &[keyword], message);
-            } else if known.is_none() && !is_silent(keyword) {
-                self.tell_of_wrapped(keyword, json, fields, at);
+            } else if known.is_none() && !is_known_annotation(keyword) {
+                self.note_wrapped_schema(keyword, json, fields, at);
             }
         }
     }
 
     /// Tells of a schema that is the value of an unknown keyword.
-    fn tell_of_wrapped(&mut self, keyword: &str, json: J, fields: &Fields<J>, at: &Place<'r, J>) {
+    fn note_wrapped_schema(
+        &mut self,
+        keyword: &str,
+        json: J,
+        fields: &KeywordValues<J>,
+        at: &SubschemaContext<'r, J>,
+    ) {
         if !json.is_object() && !json.is_array() {
             return;
         }
-        let found = wrapped(json);
+        let found = find_wrapped_schema(json);
         let is_wrapper = WRAPPERS.contains(&keyword) && json.is_object();
         let Some(steps) = found.or_else(|| is_wrapper.then(Vec::new)) else { return };
-        let hint = forgotten(json, fields.schema).filter(|_| !is_wrapper);
+        let hint = missing_properties_hint(json, fields.schema).filter(|_| !is_wrapper);
         let parts: Vec<&str> =
             std::iter::once(keyword).chain(steps.iter().map(String::as_str)).collect();
         let meant = match hint {
@@ -171,19 +188,19 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
                 format!("if the schema at {} is meant, pass it alone", self.pointer(at, &parts))
             }
         };
-        self.wrappers.push(self.schema.notes.len());
+        self.wrapper_notes.push(self.schema.notes.len());
         self.note(at, &[keyword], format!("{keyword} is no keyword, and is ignored: {meant}"));
     }
 
     /// Takes back what was said of unknown keywords that references lead into, such as the
     /// `components` of OpenAPI.
-    pub(super) fn forget_wrappers(&mut self) {
-        if self.wrappers.is_empty() {
+    pub(super) fn drop_referenced_wrappers(&mut self) {
+        if self.wrapper_notes.is_empty() {
             return;
         }
         let mut targets: Vec<&str> = Vec::new();
         for node in &self.schema.nodes {
-            if let Spot::Pointer(pointer) = &node.place {
+            if let NodeLocation::Pointer(pointer) = &node.location {
                 targets.push(pointer);
             }
         }
@@ -197,19 +214,19 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         };
         let notes = &self.schema.notes;
         let dropped: Vec<usize> =
-            self.wrappers.iter().copied().filter(|&at| leads_into(&notes[at].place)).collect();
+            self.wrapper_notes.iter().copied().filter(|&at| leads_into(&notes[at].place)).collect();
         for at in dropped.into_iter().rev() {
             self.schema.notes.remove(at);
         }
-        self.wrappers.clear();
+        self.wrapper_notes.clear();
     }
 }
 
 /// The steps to the first schema in a value, the value itself included.
-pub(super) fn wrapped<'r, J: Source<'r>>(json: J) -> Option<Vec<String>> {
+pub(super) fn find_wrapped_schema<'r, J: JsonView<'r>>(json: J) -> Option<Vec<String>> {
     let mut level: Vec<(Vec<String>, J)> = vec![(Vec::new(), json)];
-    let mut left = MOST_VALUES;
-    for _ in 0..DEEPEST {
+    let mut left = MAX_WRAPPER_VALUES;
+    for _ in 0..MAX_WRAPPER_DEPTH {
         let mut below = Vec::new();
         for (steps, json) in level {
             left = left.checked_sub(1)?;
@@ -217,7 +234,7 @@ pub(super) fn wrapped<'r, J: Source<'r>>(json: J) -> Option<Vec<String>> {
                 return Some(steps);
             }
             let is_list = json.is_array();
-            for (index, (name, value)) in json.parts().enumerate().take(left) {
+            for (index, (name, value)) in json.children().enumerate().take(left) {
                 if value.is_object() || value.is_array() {
                     let step = if is_list { index.to_string() } else { name.to_owned() };
                     below.push(([&steps[..], &[step]].concat(), value));
@@ -230,28 +247,28 @@ pub(super) fn wrapped<'r, J: Source<'r>>(json: J) -> Option<Vec<String>> {
 }
 
 /// Whether a value can hardly be anything but a schema.
-fn is_evidently_schema<'r>(json: impl Source<'r>) -> bool {
+fn is_evidently_schema<'r>(json: impl JsonView<'r>) -> bool {
     let types = ["null", "boolean", "string", "number", "integer", "array", "object"];
-    json.parts().any(|(name, value)| match name {
-        "type" => value.text().is_some_and(|text| types.contains(&text)),
+    json.children().any(|(name, value)| match name {
+        "type" => value.as_str().is_some_and(|text| types.contains(&text)),
         "properties" | "patternProperties" | "$defs" => value.is_object(),
         "anyOf" | "allOf" | "oneOf" => value.is_array(),
-        "$ref" => value.text().is_some(),
+        "$ref" => value.as_str().is_some(),
         _ => false,
     }) && json.is_object()
 }
 
 /// Whether an identifier of one draft is that of another.
-fn is_same<'r, J: Source<'r>>(one: Option<J>, other: J) -> bool {
-    one.is_some_and(|one| match (one.value(), other.value()) {
+fn is_same_identifier<'r, J: JsonView<'r>>(one: Option<J>, other: J) -> bool {
+    one.is_some_and(|one| match (one.as_serde(), other.as_serde()) {
         (Some(one), Some(other)) => one == other,
-        _ => one.text().is_some() && one.text() == other.text(),
+        _ => one.as_str().is_some() && one.as_str() == other.as_str(),
     })
 }
 
 /// What a keyword needs beside it.
-pub(super) fn lacks<'r, J: Source<'r>>(
-    fields: &Fields<J>,
+pub(super) fn missing_companion<'r, J: JsonView<'r>>(
+    fields: &KeywordValues<J>,
     keyword: Keyword,
 ) -> Option<&'static str> {
     let other = match keyword {
@@ -261,10 +278,10 @@ pub(super) fn lacks<'r, J: Source<'r>>(
         Keyword::Then | Keyword::Else => Keyword::If,
         Keyword::MinContains | Keyword::MaxContains => Keyword::Contains,
         // A truth value only adds to the bound.
-        Keyword::ExclusiveMinimum if fields.get(keyword).and_then(J::truth).is_some() => {
+        Keyword::ExclusiveMinimum if fields.get(keyword).and_then(J::as_bool).is_some() => {
             Keyword::Minimum
         }
-        Keyword::ExclusiveMaximum if fields.get(keyword).and_then(J::truth).is_some() => {
+        Keyword::ExclusiveMaximum if fields.get(keyword).and_then(J::as_bool).is_some() => {
             Keyword::Maximum
         }
         _ => return None,
@@ -273,36 +290,40 @@ pub(super) fn lacks<'r, J: Source<'r>>(
 }
 
 /// The drafts by whose rule a keyword is read, if its value has a type of other drafts.
-fn as_elsewhere(keyword: Keyword, shape: Shape<'_>, draft: Draft) -> Option<&'static str> {
+fn read_by_other_drafts(
+    keyword: Keyword,
+    shape: JsonShape<'_>,
+    draft: Draft,
+) -> Option<&'static str> {
     if !matches!(keyword, Keyword::ExclusiveMinimum | Keyword::ExclusiveMaximum) {
         return None;
     }
     match shape {
-        Shape::Bool(_) if draft != Draft::Draft4 => Some("draft 4"),
-        Shape::Number(_) if draft == Draft::Draft4 => Some("drafts from 6 on"),
+        JsonShape::Bool(_) if draft != Draft::Draft4 => Some("draft 4"),
+        JsonShape::Number(_) if draft == Draft::Draft4 => Some("drafts from 6 on"),
         _ => None,
     }
 }
 
 /// What an unknown keyword may have meant; nothing is said of others, which are annotations.
-fn unknown(keyword: &str, shape: Shape<'_>) -> Option<String> {
-    if keyword.len() < 4 || is_silent(keyword) {
+fn misspelling_note(keyword: &str, shape: JsonShape<'_>) -> Option<String> {
+    if keyword.len() < 4 || is_known_annotation(keyword) {
         return None;
     }
-    if let Some(instead) = instead_of(keyword) {
-        let asserts = shape != Shape::Bool(false);
+    if let Some(instead) = replacement_advice(keyword) {
+        let asserts = shape != JsonShape::Bool(false);
         return asserts.then(|| format!("{keyword} is no keyword of JSON Schema: {instead}"));
     }
-    let sorts = sorts(keyword);
+    let sorts = letter_set(keyword);
     let length = keyword.chars().count();
-    let near = WORDS.iter().filter(|(word, others)| {
-        may_be_near(sorts, *others) && word.len().abs_diff(length) <= FARTHEST
+    let near = MEANT_KEYWORDS.iter().filter(|(word, others)| {
+        may_be_similar(sorts, *others) && word.len().abs_diff(length) <= MAX_EDITS
     });
     let near = near.map(|word| word.0);
     let lower = keyword.to_ascii_lowercase();
-    let near = near.filter_map(|known| Some((distance(&lower, known)?, known)));
+    let near = near.filter_map(|known| Some((edit_distance(&lower, known)?, known)));
     let (far, meant) = near.min()?;
-    let most = if meant.len() < 6 { 1 } else { FARTHEST };
+    let most = if meant.len() < 6 { 1 } else { MAX_EDITS };
     if far > most {
         return None;
     }
@@ -310,16 +331,16 @@ fn unknown(keyword: &str, shape: Shape<'_>) -> Option<String> {
 }
 
 /// Changes between a keyword and what may have been meant.
-const FARTHEST: usize = 2;
+const MAX_EDITS: usize = 2;
 
 /// The keywords that may be meant, with their sorts of letters.
-const WORDS: [(&str, u32); MEANT] = {
-    let mut words = [("$defs", sorts("$defs")); MEANT];
+const MEANT_KEYWORDS: [(&str, u32); MEANT_COUNT] = {
+    let mut words = [("$defs", letter_set("$defs")); MEANT_COUNT];
     let (mut at, mut to) = (0, 1);
     while at < Keyword::ALL.len() {
         if matches!(Keyword::ALL[at].used(), Use::Says(..)) {
             let name = Keyword::ALL[at].name();
-            words[to] = (name, sorts(name));
+            words[to] = (name, letter_set(name));
             to += 1;
         }
         at += 1;
@@ -328,7 +349,7 @@ const WORDS: [(&str, u32); MEANT] = {
 };
 
 /// Keywords that say something, and one that is often misspelled.
-const MEANT: usize = {
+const MEANT_COUNT: usize = {
     let (mut count, mut at) = (1, 0);
     while at < Keyword::ALL.len() {
         count += matches!(Keyword::ALL[at].used(), Use::Says(..)) as usize;
@@ -338,7 +359,7 @@ const MEANT: usize = {
 };
 
 /// The sorts of letters in a word, as bits.
-const fn sorts(word: &str) -> u32 {
+const fn letter_set(word: &str) -> u32 {
     let (word, mut set, mut at) = (word.as_bytes(), 0, 0);
     while at < word.len() {
         set |= 1 << (word[at].to_ascii_lowercase() & 31);
@@ -349,19 +370,19 @@ const fn sorts(word: &str) -> u32 {
 
 /// Whether two words may be as near as what is meant, by their sorts of letters: a change adds one
 /// at most, and takes one away.
-fn may_be_near(one: u32, other: u32) -> bool {
+fn may_be_similar(one: u32, other: u32) -> bool {
     (one ^ other).count_ones() <= 4
 }
 
 /// Letters of the longest keyword, and one more.
-const LETTERS: usize = 24;
+const MAX_KEYWORD_LETTERS: usize = 24;
 
 /// Letters to insert, delete or replace, neighbours swapped counting once; `None` if more than
 /// [`FARTHEST`]. The other word is a keyword, in which cases of letters do not count.
-fn distance(one: &str, other: &str) -> Option<usize> {
+fn edit_distance(one: &str, other: &str) -> Option<usize> {
     let other = other.as_bytes();
     // Bytes, so that rows are moved in registers; words of more letters are not compared.
-    let [mut first, mut above, mut row] = [[0_u8; LETTERS]; 3];
+    let [mut first, mut above, mut row] = [[0_u8; MAX_KEYWORD_LETTERS]; 3];
     for (to, least) in (0..).zip(above.iter_mut()) {
         *least = to;
     }
@@ -379,16 +400,17 @@ fn distance(one: &str, other: &str) -> Option<usize> {
             nearest = nearest.min(least);
         }
         // Two rows that are too far have nothing nearer below them.
-        if usize::from(nearest.min(above.iter().take(other.len() + 1).copied().min()?)) > FARTHEST {
+        if usize::from(nearest.min(above.iter().take(other.len() + 1).copied().min()?)) > MAX_EDITS
+        {
             return None;
         }
         before = Some(c);
         (first, above, row) = (above, row, first);
     }
-    Some(usize::from(above[other.len()])).filter(|&far| far <= FARTHEST)
+    Some(usize::from(above[other.len()])).filter(|&far| far <= MAX_EDITS)
 }
 
-pub(super) fn name(draft: Draft) -> &'static str {
+pub(super) fn draft_name(draft: Draft) -> &'static str {
     match draft {
         Draft::Draft4 => "draft 4",
         Draft::Draft6 => "draft 6",
@@ -401,21 +423,27 @@ pub(super) fn name(draft: Draft) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{LETTERS, WORDS, distance, unknown};
-    use crate::json::json_view::Shape;
+    use super::{MAX_KEYWORD_LETTERS, MEANT_KEYWORDS, edit_distance, misspelling_note};
+    use crate::json::json_view::JsonShape;
 
     #[test]
     fn near_keywords_are_meant() {
-        let meant = |keyword: &str| unknown(keyword, Shape::Null).is_some();
+        let meant = |keyword: &str| misspelling_note(keyword, JsonShape::Null).is_some();
         for keyword in ["minlength", "propertes", "aditionalProperties", "requried", "oneof"] {
             assert!(meant(keyword), "{keyword}");
         }
         for keyword in ["x-order", "name", "url", "enumNames", "tags", "version", "items2go"] {
             assert!(!meant(keyword), "{keyword}");
         }
-        assert_eq!((distance("abcd", "acbd"), distance("abc", "abd")), (Some(1), Some(1)));
-        let longest = WORDS.iter().map(|word| word.0.len()).max();
-        assert!(longest < Some(LETTERS) && WORDS.iter().all(|word| word.0.is_ascii()));
+        assert_eq!(
+            (edit_distance("abcd", "acbd"), edit_distance("abc", "abd")),
+            (Some(1), Some(1))
+        );
+        let longest = MEANT_KEYWORDS.iter().map(|word| word.0.len()).max();
+        assert!(
+            longest < Some(MAX_KEYWORD_LETTERS)
+                && MEANT_KEYWORDS.iter().all(|word| word.0.is_ascii())
+        );
     }
 
     /// The same as it is defined: a change, and what is left of both.
@@ -437,7 +465,7 @@ mod tests {
         #[test]
         fn distances_are_least_changes(one in "[abc]{0,6}", other in "[abc]{0,6}") {
             let least = least_changes(one.as_bytes(), other.as_bytes());
-            proptest::prop_assert_eq!(distance(&one, &other), Some(least).filter(|&far| far <= 2));
+            proptest::prop_assert_eq!(edit_distance(&one, &other), Some(least).filter(|&far| far <= 2));
         }
     }
 }

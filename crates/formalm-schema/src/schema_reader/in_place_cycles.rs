@@ -6,12 +6,12 @@ use super::refuse;
 use crate::schema_nodes::{NodeId, Rule, Schema};
 
 /// Schemas applied to one value within each other: their formulas are made by recursion.
-const MAX_DEPTH: u64 = 200;
+const MAX_IN_PLACE_DEPTH: u64 = 200;
 
 /// Refuses schemas that say of a value that it is what they say it is, and those that apply too
 /// many to it within each other.
-pub(super) fn in_place(schema: &Schema) -> Result<(), Error> {
-    if schema.nodes.iter().all(|node| applied(&node.rules).is_empty()) {
+pub(super) fn check_in_place(schema: &Schema) -> Result<(), Error> {
+    if schema.nodes.iter().all(|node| in_place_subschemas(&node.rules).is_empty()) {
         return Ok(());
     }
     // 0: unseen, 1: on the way, 2: done.
@@ -26,13 +26,13 @@ pub(super) fn in_place(schema: &Schema) -> Result<(), Error> {
                 match marks[id.0 as usize] {
                     0 => {
                         marks[id.0 as usize] = 1;
-                        path.push((id, applied(&schema.node(id).rules)));
+                        path.push((id, in_place_subschemas(&schema.node(id).rules)));
                     }
                     1 => {
                         let message = "a schema refers to itself without going into the value";
                         return Err(refuse(&schema.place(id), message, None));
                     }
-                    _ => deepen(&mut depths, &path, id)?,
+                    _ => raise_depth(&mut depths, &path, id)?,
                 }
             }
             let Some((id, rest)) = path.last_mut() else { break };
@@ -42,7 +42,7 @@ pub(super) fn in_place(schema: &Schema) -> Result<(), Error> {
                     let id = *id;
                     marks[id.0 as usize] = 2;
                     path.pop();
-                    deepen(&mut depths, &path, id)?;
+                    raise_depth(&mut depths, &path, id)?;
                 }
             }
         }
@@ -51,11 +51,19 @@ pub(super) fn in_place(schema: &Schema) -> Result<(), Error> {
 }
 
 /// The last node on the way applies one whose depth is known.
-fn deepen(depths: &mut [u64], path: &[(NodeId, Vec<NodeId>)], below: NodeId) -> Result<(), Error> {
+fn raise_depth(
+    depths: &mut [u64],
+    path: &[(NodeId, Vec<NodeId>)],
+    below: NodeId,
+) -> Result<(), Error> {
     let Some((above, _)) = path.last() else { return Ok(()) };
     let needed = depths[below.0 as usize] + 1;
-    if needed > MAX_DEPTH {
-        return Err(Error::Limit { resource: Resource::Nesting, needed, allowed: MAX_DEPTH });
+    if needed > MAX_IN_PLACE_DEPTH {
+        return Err(Error::Limit {
+            resource: Resource::Nesting,
+            needed,
+            allowed: MAX_IN_PLACE_DEPTH,
+        });
     }
     let depth = &mut depths[above.0 as usize];
     *depth = needed.max(*depth);
@@ -63,7 +71,7 @@ fn deepen(depths: &mut [u64], path: &[(NodeId, Vec<NodeId>)], below: NodeId) -> 
 }
 
 /// Nodes applied to the same value.
-fn applied(rules: &[Rule]) -> Vec<NodeId> {
+fn in_place_subschemas(rules: &[Rule]) -> Vec<NodeId> {
     let mut nodes = Vec::new();
     for rule in rules {
         match rule {

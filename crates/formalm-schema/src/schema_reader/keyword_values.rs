@@ -3,43 +3,43 @@
 use formalm_automata::Error;
 use num_traits::ToPrimitive;
 
-use super::Reader;
+use super::SchemaReader;
 use super::keyword_table::Keyword;
 use crate::json::decimal::{Decimal, MAX_DIGITS};
-use crate::json::json_view::{Shape, Source};
+use crate::json::json_view::{JsonShape, JsonView};
 use crate::json::property_names::NameId;
 
 /// Counts beyond are this one.
-const MOST: u64 = u64::MAX / 4;
+const MAX_COUNT: u64 = u64::MAX / 4;
 
 /// What is wrong with a schema: at which part of it, or something larger.
-pub(super) enum Fault {
+pub(super) enum SchemaFault {
     Part { parts: Vec<String>, message: String, hint: Option<String> },
     Other(Error),
 }
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Fault {
-        Fault::Other(error)
+impl From<Error> for SchemaFault {
+    fn from(error: Error) -> SchemaFault {
+        SchemaFault::Other(error)
     }
 }
 
 /// A refusal of a part of the schema at hand.
-pub(super) fn wrong(parts: &[&str], message: impl std::fmt::Display) -> Fault {
+pub(super) fn fault_at(parts: &[&str], message: impl std::fmt::Display) -> SchemaFault {
     let parts = parts.iter().map(|&part| part.to_owned()).collect();
-    Fault::Part { parts, message: message.to_string(), hint: None }
+    SchemaFault::Part { parts, message: message.to_string(), hint: None }
 }
 
 /// The members of a schema by keyword.
-pub(super) struct Fields<J> {
+pub(super) struct KeywordValues<J> {
     pub(super) schema: J,
     values: [Option<J>; Keyword::ALL.len()],
     /// The keywords that are there, as bits.
-    given: u64,
+    present: u64,
 }
 
 /// Keywords as bits.
-pub(super) const fn bits(keywords: &[Keyword]) -> u64 {
+pub(super) const fn keyword_set(keywords: &[Keyword]) -> u64 {
     let (mut bits, mut at) = (0, 0);
     while at < keywords.len() {
         bits |= 1 << keywords[at] as u64;
@@ -48,17 +48,17 @@ pub(super) const fn bits(keywords: &[Keyword]) -> u64 {
     bits
 }
 
-impl<'r, J: Source<'r>> Fields<J> {
+impl<'r, J: JsonView<'r>> KeywordValues<J> {
     #[inline(always)] // It would be copied, all of a kilobyte.
-    pub(super) fn of(schema: J) -> Fields<J> {
+    pub(super) fn of(schema: J) -> KeywordValues<J> {
         let (mut values, mut given) = ([None; Keyword::ALL.len()], 0);
-        for (name, json) in schema.parts() {
+        for (name, json) in schema.children() {
             if let Some(keyword) = Keyword::of(name) {
                 values[keyword as usize] = Some(json);
-                given |= bits(&[keyword]);
+                given |= keyword_set(&[keyword]);
             }
         }
-        Fields { schema, values, given }
+        KeywordValues { schema, values, present: given }
     }
 
     pub(super) fn get(&self, keyword: Keyword) -> Option<J> {
@@ -67,12 +67,12 @@ impl<'r, J: Source<'r>> Fields<J> {
 
     /// Whether one of these is there.
     pub(super) fn has_any(&self, keywords: u64) -> bool {
-        self.given & keywords != 0
+        self.present & keywords != 0
     }
 
     /// Those of these keywords that are there, in the order of [`Keyword::ALL`].
-    pub(super) fn given(&self, keywords: u64) -> impl Iterator<Item = (Keyword, J)> {
-        let mut left = self.given & keywords;
+    pub(super) fn present(&self, keywords: u64) -> impl Iterator<Item = (Keyword, J)> {
+        let mut left = self.present & keywords;
         std::iter::from_fn(move || {
             let at = left.trailing_zeros() as usize;
             left &= left.wrapping_sub(1);
@@ -85,84 +85,84 @@ impl<'r, J: Source<'r>> Fields<J> {
     }
 
     /// The value of a keyword as an exact number.
-    pub(super) fn number(&self, keyword: Keyword) -> Result<Option<Decimal>, Fault> {
+    pub(super) fn number(&self, keyword: Keyword) -> Result<Option<Decimal>, SchemaFault> {
         let name = keyword.name();
         match self.get(keyword).map(J::shape) {
             None => Ok(None),
-            Some(Shape::Number(number)) => match Decimal::parse(number) {
+            Some(JsonShape::Number(number)) => match Decimal::parse(number) {
                 Some(decimal) => Ok(Some(decimal)),
                 None => {
                     let message = format!("a number has more than {MAX_DIGITS} digits");
-                    Err(wrong(&[name], message))
+                    Err(fault_at(&[name], message))
                 }
             },
-            Some(_) => Err(wrong(&[name], format!("{name} is a number"))),
+            Some(_) => Err(fault_at(&[name], format!("{name} is a number"))),
         }
     }
 
     /// The value of a keyword as a count; larger ones than any text can reach are cut.
-    pub(super) fn count(&self, keyword: Keyword) -> Result<Option<u64>, Fault> {
+    pub(super) fn count(&self, keyword: Keyword) -> Result<Option<u64>, SchemaFault> {
         // Most counts are a few digits, for which no large numbers are needed.
-        if let Some(Shape::Number(digits)) = self.get(keyword).map(J::shape)
+        if let Some(JsonShape::Number(digits)) = self.get(keyword).map(J::shape)
             && digits.len() < 19
             && let Ok(count) = digits.parse::<u64>()
         {
-            return Ok(Some(count.min(MOST)));
+            return Ok(Some(count.min(MAX_COUNT)));
         }
         let Some(number) = self.number(keyword)? else { return Ok(None) };
         if !number.is_integer() || number.is_negative() {
             let name = keyword.name();
-            return Err(wrong(&[name], format!("{name} is a whole number and not negative")));
+            return Err(fault_at(&[name], format!("{name} is a whole number and not negative")));
         }
-        Ok(Some(number.scaled(0).to_u64().unwrap_or(u64::MAX).min(MOST)))
+        Ok(Some(number.scaled(0).to_u64().unwrap_or(u64::MAX).min(MAX_COUNT)))
     }
 
-    pub(super) fn list(&self, keyword: Keyword) -> Result<Option<J>, Fault> {
+    pub(super) fn list(&self, keyword: Keyword) -> Result<Option<J>, SchemaFault> {
         match self.get(keyword) {
             Some(json) if !json.is_array() => {
-                Err(wrong(&[keyword.name()], format!("{} is a list", keyword.name())))
+                Err(fault_at(&[keyword.name()], format!("{} is a list", keyword.name())))
             }
             list => Ok(list),
         }
     }
 
-    pub(super) fn object(&self, keyword: Keyword) -> Result<Option<J>, Fault> {
+    pub(super) fn object(&self, keyword: Keyword) -> Result<Option<J>, SchemaFault> {
         match self.get(keyword) {
             Some(json) if !json.is_object() => {
-                Err(wrong(&[keyword.name()], format!("{} is an object", keyword.name())))
+                Err(fault_at(&[keyword.name()], format!("{} is an object", keyword.name())))
             }
             object => Ok(object),
         }
     }
 
-    pub(super) fn text(&self, keyword: Keyword) -> Result<Option<&'r str>, Fault> {
-        match self.get(keyword).map(J::text) {
-            Some(None) => Err(wrong(&[keyword.name()], format!("{} is a text", keyword.name()))),
+    pub(super) fn string(&self, keyword: Keyword) -> Result<Option<&'r str>, SchemaFault> {
+        match self.get(keyword).map(J::as_str) {
+            Some(None) => Err(fault_at(&[keyword.name()], format!("{} is a text", keyword.name()))),
             text => Ok(text.flatten()),
         }
     }
 
-    pub(super) fn truth(&self, keyword: Keyword) -> Result<bool, Fault> {
-        match self.get(keyword).map(J::truth) {
+    pub(super) fn boolean(&self, keyword: Keyword) -> Result<bool, SchemaFault> {
+        match self.get(keyword).map(J::as_bool) {
             Some(None) => {
-                Err(wrong(&[keyword.name()], format!("{} is true or false", keyword.name())))
+                Err(fault_at(&[keyword.name()], format!("{} is true or false", keyword.name())))
             }
             truth => Ok(truth.flatten() == Some(true)),
         }
     }
 }
 
-impl<'r, J: Source<'r>> Reader<'r, J> {
+impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     /// A list of names.
-    pub(super) fn names(
+    pub(super) fn property_names(
         &mut self,
         list: impl Iterator<Item = J>,
         parts: &[&str],
-    ) -> Result<Vec<NameId>, Fault> {
+    ) -> Result<Vec<NameId>, SchemaFault> {
         let mut names = Vec::new();
         for one in list {
-            let Some(name) = one.text() else {
-                return Err(wrong(parts, "names of members are texts"));
+            let Some(name) = one.as_str() else {
+                return Err(fault_at(parts, "names of members are texts"));
             };
             names.push(self.schema.names.intern(name));
         }
@@ -179,11 +179,11 @@ mod tests {
     fn counts_are_whole_numbers_however_they_are_spelled() {
         let count = |number: &str| {
             let document = Document::read(&format!("{{\"minItems\": {number}}}")).unwrap();
-            let root = document.tree.as_ref().unwrap().root();
-            Fields::of(root).count(Keyword::MinItems).ok().flatten()
+            let root = document.tape.as_ref().unwrap().root();
+            KeywordValues::of(root).count(Keyword::MinItems).ok().flatten()
         };
         let long = "123456789012345678901234567890";
-        let (ten, most) = (Some(10), Some(MOST));
+        let (ten, most) = (Some(10), Some(MAX_COUNT));
         let spelled = ["10", "10.0", "1e1", "100E-1", long, "4611686018427387903"];
         assert_eq!(spelled.map(count), [ten, ten, ten, ten, most, most]);
         assert_eq!(["0", "-0"].map(count), [Some(0), Some(0)]);

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::{local_refs, read, read_beside};
+use super::{local_refs, read, read_additional};
 use crate::json::document::Document;
 use crate::options::Options;
 use crate::schema_nodes::{NodeId, Schema};
 
 /// All that was read of a schema, or why it was not.
-fn told(read: Result<Schema, formalm_automata::Error>) -> Result<String, String> {
+fn rendered(read: Result<Schema, formalm_automata::Error>) -> Result<String, String> {
     let schema = read.map_err(|error| error.to_string())?;
     let places: Vec<String> =
         (0..schema.nodes.len() as u32).map(|id| schema.place(NodeId(id))).collect();
@@ -24,16 +24,19 @@ fn agrees(schema: &Json) -> bool {
     let options = Options::default();
     let from_value = Document::from(schema.clone());
     let from_text = Document::read(&schema.to_string()).expect("a text of JSON");
-    let with_registry = told(read_beside(Schema::default(), &from_value, &[], options));
+    let with_registry = rendered(read_additional(Schema::default(), &from_value, &[], options));
     for document in [from_value, from_text] {
-        assert_eq!(told(read(&document, &[], options)), with_registry, "{schema}");
-        assert_eq!(told(read_beside(Schema::default(), &document, &[], options)), with_registry);
+        assert_eq!(rendered(read(&document, &[], options)), with_registry, "{schema}");
+        assert_eq!(
+            rendered(read_additional(Schema::default(), &document, &[], options)),
+            with_registry
+        );
     }
-    local_refs::draft(schema).is_some()
+    local_refs::local_draft(schema).is_some()
 }
 
 #[test]
-fn plain_documents_are_read_as_all_are() {
+fn local_documents_are_read_as_through_the_registry() {
     let four = "http://json-schema.org/draft-04/schema#";
     let cases = [
         (true, json!({"$ref": "#/$defs/a~1b~0c", "$defs": {"a/b~c": {"type": "null"}}})),
@@ -84,7 +87,7 @@ fn plain_documents_are_read_as_all_are() {
 }
 
 #[test]
-fn schemas_of_the_official_suite_are_read_alike() {
+fn official_suite_schemas_are_read_as_through_the_registry() {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/json-schema-test-suite/tests");
     if !folder.is_dir() {

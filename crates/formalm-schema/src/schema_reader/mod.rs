@@ -29,17 +29,19 @@ use serde_json::Value as Json;
 
 use crate::interner::Map;
 use crate::json::document::Document;
-use crate::json::json_view::Source;
+use crate::json::json_view::JsonView;
 use crate::options::Options;
-use crate::schema_nodes::{Effect, Node, NodeId, Note, Part, Rule, Schema, Spot, push_part};
+use crate::schema_nodes::{
+    Effect, KeywordPart, NodeId, NodeLocation, Note, Rule, Schema, SchemaNode, push_pointer_token,
+};
 use keyword_table::Keyword;
-use keyword_types::Unread;
-use keyword_values::{Fault, Fields, wrong};
-use references::Base;
-use resource_registry::{draft_of, registry};
+use keyword_types::UnreadSchema;
+use keyword_values::{KeywordValues, SchemaFault, fault_at};
+use references::ReferenceBase;
+use resource_registry::{build_registry, draft_from_uri};
 
 /// What to do about a reference that leads nowhere.
-const HINT: &str = "pass what a schema refers to as resources, by URI";
+const RESOURCES_HINT: &str = "pass what a schema refers to as resources, by URI";
 
 /// Subschemas in their surroundings; more are refused.
 const MAX_NODES: usize = 500_000;
@@ -55,36 +57,36 @@ pub(crate) fn refuse(place: &str, message: impl std::fmt::Display, hint: Option<
 }
 
 /// A schema that is still to be read, and where it stands.
-struct Pending<'r, J> {
+struct PendingSubschema<'r, J> {
     json: J,
-    at: Place<'r, J>,
+    at: SubschemaContext<'r, J>,
 }
 
 /// The surroundings of a subschema.
 #[derive(Clone)]
-struct Place<'r, J> {
-    base: Base<'r, J>,
+struct SubschemaContext<'r, J> {
+    base: ReferenceBase<'r, J>,
     draft: Draft,
     node: NodeId,
 }
 
 #[derive(PartialEq, Eq, Hash)]
-struct Key {
+struct NodeKey {
     json: usize,
     base: String,
     scope: Vec<String>,
 }
 
-struct Reader<'r, J> {
+struct SchemaReader<'r, J> {
     schema: Schema,
     options: Options,
-    ids: Map<Key, NodeId>,
-    pending: Vec<Pending<'r, J>>,
+    ids: Map<NodeKey, NodeId>,
+    pending: Vec<PendingSubschema<'r, J>>,
     /// Subschemas that were not read when they were met.
-    unread: Vec<Unread<'r, J>>,
+    unread: Vec<UnreadSchema<'r, J>>,
     /// Notes, by index, of keywords that are no mistake if a reference leads into them.
-    wrappers: Vec<usize>,
-    dynamic: bool,
+    wrapper_notes: Vec<usize>,
+    has_dynamic_refs: bool,
 }
 
 /// Reads the text of a schema; `resources` are the schemas that it may refer to, by URI.
@@ -94,45 +96,46 @@ pub(crate) fn read(
     options: Options,
 ) -> Result<Schema, Error> {
     if resources.is_empty() {
-        let read = match &schema.tree {
-            Some(tree) => read_plain(tree.root(), options),
-            None => read_plain(schema.value()?, options),
+        let read = match &schema.tape {
+            Some(tree) => read_local(tree.root(), options),
+            None => read_local(schema.serde_value()?, options),
         };
         if let Some(schema) = read {
             return Ok(schema);
         }
     }
-    read_beside(Schema::default(), schema, resources, options)
+    read_additional(Schema::default(), schema, resources, options)
 }
 
 /// Reads a plain document; `None` if it is not plain, or something is wrong with it.
-fn read_plain<'r>(json: impl Source<'r>, options: Options) -> Option<Schema> {
-    let draft = local_refs::draft(json)?;
-    let mut reader = Reader::new(Schema::default(), options, false);
-    reader.read(json, Base::Document(json), draft).ok()?;
+fn read_local<'r>(json: impl JsonView<'r>, options: Options) -> Option<Schema> {
+    let draft = local_refs::local_draft(json)?;
+    let mut reader = SchemaReader::new(Schema::default(), options, false);
+    reader.read(json, ReferenceBase::Local(json), draft).ok()?;
     Some(reader.schema)
 }
 
 /// The same beside what was read before: nodes are added, and the root is that of this text.
-pub(crate) fn read_beside(
+pub(crate) fn read_additional(
     before: Schema,
     schema: &Document,
     resources: &[(String, Document)],
     options: Options,
 ) -> Result<Schema, Error> {
-    let json = schema.value()?;
+    let json = schema.serde_value()?;
     let others: Result<Vec<(&str, &Json)>, Error> =
-        resources.iter().map(|(uri, one)| Ok((uri.as_str(), one.value()?))).collect();
+        resources.iter().map(|(uri, one)| Ok((uri.as_str(), one.serde_value()?))).collect();
     let others = others?;
-    let (registry, base, draft) = registry(json, &others)?;
-    let base = referencing::uri::from_str(&base).map_err(|error| refuse("", error, Some(HINT)))?;
-    let dynamic = mentions_dynamic(json) || others.iter().any(|(_, one)| mentions_dynamic(one));
-    let mut reader = Reader::new(before, options, dynamic);
-    reader.read(json, Base::Resources(registry.resolver(base)), draft)?;
+    let (registry, base, draft) = build_registry(json, &others)?;
+    let base = referencing::uri::from_str(&base)
+        .map_err(|error| refuse("", error, Some(RESOURCES_HINT)))?;
+    let dynamic = has_dynamic_refs(json) || others.iter().any(|(_, one)| has_dynamic_refs(one));
+    let mut reader = SchemaReader::new(before, options, dynamic);
+    reader.read(json, ReferenceBase::Registry(registry.resolver(base)), draft)?;
     Ok(reader.schema)
 }
 
-fn mentions_dynamic(json: &Json) -> bool {
+fn has_dynamic_refs(json: &Json) -> bool {
     let mut stack = vec![json];
     while let Some(json) = stack.pop() {
         match json {
@@ -154,70 +157,78 @@ fn mentions_dynamic(json: &Json) -> bool {
     false
 }
 
-impl<J> Place<'_, J> {
+impl<J> SubschemaContext<'_, J> {
     fn is_legacy(&self) -> bool {
         matches!(self.draft, Draft::Draft4 | Draft::Draft6 | Draft::Draft7)
     }
 
-    fn before_2020(&self) -> bool {
+    fn is_before_2020(&self) -> bool {
         self.is_legacy() || self.draft == Draft::Draft201909
     }
 }
 
-impl<'r, J: Source<'r>> Reader<'r, J> {
-    fn new(before: Schema, options: Options, dynamic: bool) -> Reader<'r, J> {
+impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
+    fn new(before: Schema, options: Options, dynamic: bool) -> SchemaReader<'r, J> {
         let (ids, pending, unread) = (Map::default(), Vec::new(), Vec::new());
         let wrappers = Vec::new();
-        Reader { schema: before, options, ids, pending, unread, wrappers, dynamic }
+        SchemaReader {
+            schema: before,
+            options,
+            ids,
+            pending,
+            unread,
+            wrapper_notes: wrappers,
+            has_dynamic_refs: dynamic,
+        }
     }
 
-    fn read(&mut self, json: J, base: Base<'r, J>, draft: Draft) -> Result<(), Error> {
-        let spot = Spot::Pointer("#".into());
-        let root = self.enter_here(json, base, draft, spot).map_err(|fault| match fault {
-            Fault::Part { message, hint, .. } => refuse("#", message, hint.as_deref()),
-            Fault::Other(error) => error,
+    fn read(&mut self, json: J, base: ReferenceBase<'r, J>, draft: Draft) -> Result<(), Error> {
+        let spot = NodeLocation::Pointer("#".into());
+        let root = self.schema_node(json, base, draft, spot).map_err(|fault| match fault {
+            SchemaFault::Part { message, hint, .. } => refuse("#", message, hint.as_deref()),
+            SchemaFault::Other(error) => error,
         })?;
         self.schema.root = Some(root);
-        while let Some(Pending { json, at }) = self.pending.pop() {
-            let rules = self.rules(json, &at).map_err(|fault| self.refused(&at, fault))?;
+        while let Some(PendingSubschema { json, at }) = self.pending.pop() {
+            let rules = self.rules_of(json, &at).map_err(|fault| self.locate_fault(&at, fault))?;
             if !rules.is_empty() {
                 self.schema.nodes[at.node.0 as usize].rules = rules.into();
             }
         }
-        self.check_unread()?;
-        self.forget_wrappers();
-        in_place_cycles::in_place(&self.schema)?;
-        self.schema.same = duplicate_nodes::alike(&self.schema);
+        self.check_unread_schemas()?;
+        self.drop_referenced_wrappers();
+        in_place_cycles::check_in_place(&self.schema)?;
+        self.schema.representatives = duplicate_nodes::find_representatives(&self.schema);
         Ok(())
     }
 
-    fn refused(&self, at: &Place<'r, J>, fault: Fault) -> Error {
+    fn locate_fault(&self, at: &SubschemaContext<'r, J>, fault: SchemaFault) -> Error {
         match fault {
-            Fault::Part { parts, message, hint } => {
+            SchemaFault::Part { parts, message, hint } => {
                 let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
                 refuse(&self.pointer(at, &parts), message, hint.as_deref())
             }
-            Fault::Other(error) => error,
+            SchemaFault::Other(error) => error,
         }
     }
 
     /// The JSON pointer of a part of a place.
-    fn pointer(&self, at: &Place<'r, J>, parts: &[&str]) -> String {
+    fn pointer(&self, at: &SubschemaContext<'r, J>, parts: &[&str]) -> String {
         let mut pointer = self.schema.place(at.node);
         for part in parts {
-            push_part(&mut pointer, part);
+            push_pointer_token(&mut pointer, part);
         }
         pointer
     }
 
-    fn note(&mut self, at: &Place<'r, J>, parts: &[&str], message: impl Into<String>) {
-        self.tell(at, parts, message, Effect::Exact);
+    fn note(&mut self, at: &SubschemaContext<'r, J>, parts: &[&str], message: impl Into<String>) {
+        self.note_with_effect(at, parts, message, Effect::Exact);
     }
 
     /// The same of what may not be exact.
-    fn tell(
+    fn note_with_effect(
         &mut self,
-        at: &Place<'r, J>,
+        at: &SubschemaContext<'r, J>,
         parts: &[&str],
         message: impl Into<String>,
         effect: Effect,
@@ -227,95 +238,99 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
     }
 
     /// The node of a part of a schema, which is read later.
-    fn enter(
+    fn subschema_node(
         &mut self,
         json: J,
-        at: &Place<'r, J>,
+        at: &SubschemaContext<'r, J>,
         keyword: Keyword,
-        part: Part,
-    ) -> Result<NodeId, Fault> {
-        let entered = match at.base.below(json, at.draft) {
+        part: KeywordPart,
+    ) -> Result<NodeId, SchemaFault> {
+        let entered = match at.base.in_subschema(json, at.draft) {
             Ok(base) => {
-                let spot = Spot::Within(at.node, keyword.name(), part.clone());
-                self.enter_here(json, base, at.draft, spot)
+                let spot = NodeLocation::Within(at.node, keyword.name(), part.clone());
+                self.schema_node(json, base, at.draft, spot)
             }
-            Err(error) => Err(wrong(&[], error)),
+            Err(error) => Err(fault_at(&[], error)),
         };
         entered.map_err(|fault| match fault {
-            Fault::Part { message, hint, .. } => {
+            SchemaFault::Part { message, hint, .. } => {
                 let part = part.text(&self.schema.names);
                 let parts = [keyword.name().to_owned()].into_iter().chain(part).collect();
-                Fault::Part { parts, message, hint }
+                SchemaFault::Part { parts, message, hint }
             }
             other => other,
         })
     }
 
     /// The same where the base is that of the schema already: at the root, behind a reference.
-    fn enter_here(
+    fn schema_node(
         &mut self,
         json: J,
-        base: Base<'r, J>,
+        base: ReferenceBase<'r, J>,
         mut draft: Draft,
-        spot: Spot,
-    ) -> Result<NodeId, Fault> {
-        if !json.is_object() && json.truth().is_none() {
-            return Err(wrong(&[], "a schema is an object, true or false"));
+        spot: NodeLocation,
+    ) -> Result<NodeId, SchemaFault> {
+        if !json.is_object() && json.as_bool().is_none() {
+            return Err(fault_at(&[], "a schema is an object, true or false"));
         }
-        if matches!(base, Base::Resources(_))
-            && let Some(uri) = json.get("$schema").and_then(J::text)
+        if matches!(base, ReferenceBase::Registry(_))
+            && let Some(uri) = json.get("$schema").and_then(J::as_str)
         {
-            let detected = draft_of(uri);
+            let detected = draft_from_uri(uri);
             if detected != Draft::Unknown {
                 draft = detected;
             }
         }
-        let (uri, scope) = base.names(self.dynamic);
-        let key = Key { json: json.number(), base: uri, scope };
+        let (uri, scope) = base.identity(self.has_dynamic_refs);
+        let key = NodeKey { json: json.address(), base: uri, scope };
         if let Some(&id) = self.ids.get(&key) {
             return Ok(id);
         }
         if self.schema.nodes.len() >= MAX_NODES {
-            return Err(Fault::Other(Error::Limit {
+            return Err(SchemaFault::Other(Error::Limit {
                 resource: Limited::Terms,
                 needed: MAX_NODES as u64 + 1,
                 allowed: MAX_NODES as u64,
             }));
         }
-        let node = self.schema.add(Node { rules: Arc::default(), place: spot });
+        let node = self.schema.add_node(SchemaNode { rules: Arc::default(), location: spot });
         self.ids.insert_new(key, node);
-        self.pending.push(Pending { json, at: Place { base, draft, node } });
+        self.pending.push(PendingSubschema { json, at: SubschemaContext { base, draft, node } });
         Ok(node)
     }
 
-    fn rules(&mut self, json: J, at: &Place<'r, J>) -> Result<Vec<Rule>, Fault> {
+    fn rules_of(
+        &mut self,
+        json: J,
+        at: &SubschemaContext<'r, J>,
+    ) -> Result<Vec<Rule>, SchemaFault> {
         if !json.is_object() {
-            let never = json.truth() == Some(false);
+            let never = json.as_bool() == Some(false);
             return Ok(if never { vec![Rule::Never] } else { Vec::new() });
         }
-        let fields = &Fields::of(json);
-        self.identity(fields, at)?;
-        self.tell_of_unread(fields, at);
+        let fields = &KeywordValues::of(json);
+        self.check_identifiers(fields, at)?;
+        self.note_ignored_keywords(fields, at);
         let mut rules = Vec::with_capacity(4);
-        let hides_siblings = self.references(fields, at, &mut rules)?;
+        let hides_siblings = self.reference_rules(fields, at, &mut rules)?;
         if !hides_siblings {
-            let validates = at.draft != Draft::Unknown || at.base.validates(at.draft, json);
-            self.keywords(fields, at, validates, &mut rules)?;
+            let validates = at.draft != Draft::Unknown || at.base.has_validation(at.draft, json);
+            self.keyword_rules(fields, at, validates, &mut rules)?;
         }
-        self.check_shapes(fields, at, hides_siblings)?;
+        self.check_unapplied_keywords(fields, at, hides_siblings)?;
         Ok(rules)
     }
 
     /// The nodes of a list of subschemas.
-    fn enter_all(
+    fn subschema_nodes(
         &mut self,
         list: J,
         keyword: Keyword,
-        at: &Place<'r, J>,
-    ) -> Result<Vec<NodeId>, Fault> {
+        at: &SubschemaContext<'r, J>,
+    ) -> Result<Vec<NodeId>, SchemaFault> {
         let mut nodes = Vec::new();
-        for (index, (_, json)) in list.parts().enumerate() {
-            nodes.push(self.enter(json, at, keyword, Part::Item(index))?);
+        for (index, (_, json)) in list.children().enumerate() {
+            nodes.push(self.subschema_node(json, at, keyword, KeywordPart::Item(index))?);
         }
         Ok(nodes)
     }

@@ -4,18 +4,18 @@ use formalm_automata::syntax::{Dialect, Flags, Node, Pattern, parse};
 use formalm_automata::{CharSet, Error, Expression};
 
 /// The texts in which a pattern is found.
-pub(crate) struct Search {
+pub(crate) struct PatternLanguage {
     /// `None`: all texts.
-    pub(crate) texts: Option<Expression>,
+    pub(crate) language: Option<Expression>,
     /// Whether every text is the beginning of one of them.
-    pub(crate) open: bool,
+    pub(crate) is_extensible: bool,
     /// Whether it is written in another dialect than JSON Schema's.
-    pub(crate) foreign: bool,
+    pub(crate) is_other_dialect: bool,
 }
 
 /// Where a pattern has to match, by the names that Python's `re` has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
+pub(crate) enum MatchMethod {
     /// Anywhere.
     Search,
     /// From the start of the text.
@@ -24,19 +24,19 @@ pub(crate) enum Method {
     FullMatch,
 }
 
-impl Method {
-    pub(crate) fn named(name: &str) -> Option<Method> {
+impl MatchMethod {
+    pub(crate) fn from_name(name: &str) -> Option<MatchMethod> {
         match name {
-            "search" => Some(Method::Search),
-            "match" => Some(Method::Match),
-            "fullmatch" => Some(Method::FullMatch),
+            "search" => Some(MatchMethod::Search),
+            "match" => Some(MatchMethod::Match),
+            "fullmatch" => Some(MatchMethod::FullMatch),
             _ => None,
         }
     }
 }
 
 /// The texts in which a pattern of JSON Schema is found.
-pub(crate) fn search(source: &str) -> Result<Search, Error> {
+pub(crate) fn search_language(source: &str) -> Result<PatternLanguage, Error> {
     let (pattern, foreign) = match parse(source, Dialect::Ecma, Flags::default()) {
         Ok(pattern) => (pattern, false),
         Err(error) => {
@@ -44,42 +44,46 @@ pub(crate) fn search(source: &str) -> Result<Search, Error> {
             (parse(source, Dialect::Python, flags).map_err(|_| error)?, true)
         }
     };
-    Ok(Search { foreign, ..found_in(pattern) })
+    Ok(PatternLanguage { is_other_dialect: foreign, ..searched(pattern) })
 }
 
 /// The texts that a pattern of any dialect matches.
-pub(crate) fn matched(
+pub(crate) fn match_language(
     source: &str,
     dialect: Dialect,
     flags: Flags,
-    method: Method,
-) -> Result<Search, Error> {
+    method: MatchMethod,
+) -> Result<PatternLanguage, Error> {
     let mut pattern = parse(source, dialect, flags)?;
     match method {
-        Method::Search => {}
-        Method::Match => pattern.root = Node::Concat(vec![Node::TextStart, pattern.root]),
-        Method::FullMatch => {
+        MatchMethod::Search => {}
+        MatchMethod::Match => pattern.root = Node::Concat(vec![Node::TextStart, pattern.root]),
+        MatchMethod::FullMatch => {
             let texts = Some(Expression::pattern(pattern));
-            return Ok(Search { texts, open: false, foreign: false });
+            return Ok(PatternLanguage {
+                language: texts,
+                is_extensible: false,
+                is_other_dialect: false,
+            });
         }
     }
-    Ok(found_in(pattern))
+    Ok(searched(pattern))
 }
 
-fn found_in(pattern: Pattern) -> Search {
-    let pattern = unanchored(pattern);
-    let open = is_open(&pattern.root);
-    let texts = (!takes_all(&pattern.root)).then(|| Expression::pattern(pattern));
-    Search { texts, open, foreign: false }
+fn searched(pattern: Pattern) -> PatternLanguage {
+    let pattern = whole_string_pattern(pattern);
+    let open = is_extensible(&pattern.root);
+    let texts = (!accepts_any(&pattern.root)).then(|| Expression::pattern(pattern));
+    PatternLanguage { language: texts, is_extensible: open, is_other_dialect: false }
 }
 
 /// Any number of any characters.
-pub(crate) fn anything() -> Node {
-    repeated(0, None)
+pub(crate) fn any_string() -> Node {
+    any_chars(0, None)
 }
 
 /// `min` to `max` of any characters.
-pub(crate) fn repeated(min: u32, max: Option<u32>) -> Node {
+pub(crate) fn any_chars(min: u32, max: Option<u32>) -> Node {
     let node = Box::new(Node::Class(CharSet::all()));
     Node::Repeat { node, min, max, lazy: false }
 }
@@ -88,41 +92,41 @@ pub(crate) fn repeated(min: u32, max: Option<u32>) -> Node {
 ///
 /// Anchors at the edges, or at those of alternatives, are what most patterns have; without them no
 /// look-around is left, which keeps the language plain.
-fn unanchored(pattern: Pattern) -> Pattern {
-    Pattern { root: found(pattern.root), ..pattern }
+fn whole_string_pattern(pattern: Pattern) -> Pattern {
+    Pattern { root: pad_unanchored(pattern.root), ..pattern }
 }
 
 /// Whether a node certainly takes every text: any characters, and nothing that has to be there.
-fn takes_all(node: &Node) -> bool {
+fn accepts_any(node: &Node) -> bool {
     let may_be_empty = |node: &Node| matches!(node, Node::Empty | Node::Repeat { min: 0, .. });
     match node {
-        Node::Concat(list) => list.contains(&anything()) && list.iter().all(may_be_empty),
-        Node::Alternation(list) => list.iter().any(takes_all),
-        Node::Group { node, .. } => takes_all(node),
+        Node::Concat(list) => list.contains(&any_string()) && list.iter().all(may_be_empty),
+        Node::Alternation(list) => list.iter().any(accepts_any),
+        Node::Group { node, .. } => accepts_any(node),
         _ => false,
     }
 }
 
 /// Whether every text is certainly the beginning of one in which something is found anywhere.
-fn is_open(node: &Node) -> bool {
+fn is_extensible(node: &Node) -> bool {
     match node {
         Node::Concat(list) => {
-            let around = list.first() == Some(&anything()) && list.last() == Some(&anything());
-            around && list.iter().all(is_somewhere)
+            let around = list.first() == Some(&any_string()) && list.last() == Some(&any_string());
+            around && list.iter().all(certainly_matches)
         }
-        Node::Alternation(list) => list.iter().any(is_open),
-        Node::Group { node, .. } => is_open(node),
+        Node::Alternation(list) => list.iter().any(is_extensible),
+        Node::Group { node, .. } => is_extensible(node),
         _ => false,
     }
 }
 
 /// Whether a node certainly matches some text, wherever it stands.
-fn is_somewhere(node: &Node) -> bool {
+fn certainly_matches(node: &Node) -> bool {
     match node {
         Node::Empty => true,
         Node::Class(set) => *set != CharSet::default(),
-        Node::Concat(list) | Node::Alternation(list) => list.iter().all(is_somewhere),
-        Node::Repeat { node, .. } | Node::Group { node, .. } => is_somewhere(node),
+        Node::Concat(list) | Node::Alternation(list) => list.iter().all(certainly_matches),
+        Node::Repeat { node, .. } | Node::Group { node, .. } => certainly_matches(node),
         _ => false,
     }
 }
@@ -139,13 +143,13 @@ fn has_anchors(node: &Node) -> bool {
 }
 
 /// The texts in which a node is found.
-fn found(node: Node) -> Node {
+fn pad_unanchored(node: Node) -> Node {
     let mut list = match node {
         Node::Alternation(list) if list.iter().any(has_anchors) => {
-            return Node::Alternation(list.into_iter().map(found).collect());
+            return Node::Alternation(list.into_iter().map(pad_unanchored).collect());
         }
         Node::Group { index, node } if has_anchors(&node) => {
-            return Node::Group { index, node: Box::new(found(*node)) };
+            return Node::Group { index, node: Box::new(pad_unanchored(*node)) };
         }
         Node::Concat(list) => list,
         one => vec![one],
@@ -159,10 +163,10 @@ fn found(node: Node) -> Node {
         list.pop();
     }
     if !from_start {
-        list.insert(0, anything());
+        list.insert(0, any_string());
     }
     if !to_end {
-        list.push(anything());
+        list.push(any_string());
     }
     Node::Concat(list)
 }

@@ -4,35 +4,41 @@ use referencing::{Draft, Resolver, Vocabulary};
 use serde_json::Value as Json;
 
 use super::keyword_table::Keyword;
-use super::keyword_values::{Fault, Fields};
-use super::resource_registry::{ROOT, meta_schema, missing};
-use super::{HINT, Place, Reader, local_refs, refuse};
-use crate::json::json_view::Source;
-use crate::schema_nodes::{NodeId, Rule, Spot};
+use super::keyword_values::{KeywordValues, SchemaFault};
+use super::resource_registry::{DEFAULT_BASE, alternate_meta_schema_uri, missing_message};
+use super::{RESOURCES_HINT, SchemaReader, SubschemaContext, local_refs, refuse};
+use crate::json::json_view::JsonView;
+use crate::schema_nodes::{NodeId, NodeLocation, Rule};
 
 /// What the references of a place start from.
 #[derive(Clone)]
-pub(super) enum Base<'r, J> {
+pub(super) enum ReferenceBase<'r, J> {
     /// A plain document, by its root.
-    Document(J),
-    Resources(Resolver<'r>),
+    Local(J),
+    Registry(Resolver<'r>),
 }
 
-impl<'r, J: Source<'r>> Base<'r, J> {
+impl<'r, J: JsonView<'r>> ReferenceBase<'r, J> {
     /// The base of a part.
-    pub(super) fn below(&self, json: J, draft: Draft) -> Result<Base<'r, J>, referencing::Error> {
+    pub(super) fn in_subschema(
+        &self,
+        json: J,
+        draft: Draft,
+    ) -> Result<ReferenceBase<'r, J>, referencing::Error> {
         match self {
-            Base::Document(root) => Ok(Base::Document(*root)),
-            Base::Resources(resolver) => {
-                let json = json.value().unwrap_or(&Json::Null);
-                resolver.in_subresource(draft.create_resource_ref(json)).map(Base::Resources)
+            ReferenceBase::Local(root) => Ok(ReferenceBase::Local(*root)),
+            ReferenceBase::Registry(resolver) => {
+                let json = json.as_serde().unwrap_or(&Json::Null);
+                resolver
+                    .in_subresource(draft.create_resource_ref(json))
+                    .map(ReferenceBase::Registry)
             }
         }
     }
 
     /// The URI of the base and, where it matters, those of the resources entered on the way.
-    pub(super) fn names(&self, dynamic: bool) -> (String, Vec<String>) {
-        let Base::Resources(resolver) = self else { return (String::new(), Vec::new()) };
+    pub(super) fn identity(&self, dynamic: bool) -> (String, Vec<String>) {
+        let ReferenceBase::Registry(resolver) = self else { return (String::new(), Vec::new()) };
         let mut scope: Vec<String> = Vec::new();
         if dynamic {
             for uri in &resolver.dynamic_scope() {
@@ -45,84 +51,89 @@ impl<'r, J: Source<'r>> Base<'r, J> {
     }
 
     /// Whether a schema of a draft of its own has the vocabulary of assertions.
-    pub(super) fn validates(&self, draft: Draft, json: J) -> bool {
+    pub(super) fn has_validation(&self, draft: Draft, json: J) -> bool {
         match self {
-            Base::Document(_) => true,
-            Base::Resources(resolver) => {
-                let json = json.value().unwrap_or(&Json::Null);
+            ReferenceBase::Local(_) => true,
+            ReferenceBase::Registry(resolver) => {
+                let json = json.as_serde().unwrap_or(&Json::Null);
                 resolver.find_vocabularies(draft, json).contains(&Vocabulary::Validation)
             }
         }
     }
 }
 
-impl<'r, J: Source<'r>> Reader<'r, J> {
+impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     /// The rules of a schema's references; whether nothing beside them is read.
-    pub(super) fn references(
+    pub(super) fn reference_rules(
         &mut self,
-        fields: &Fields<J>,
-        at: &Place<'r, J>,
+        fields: &KeywordValues<J>,
+        at: &SubschemaContext<'r, J>,
         rules: &mut Vec<Rule>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, SchemaFault> {
         let reference = fields.get(Keyword::Ref);
-        if let Some(reference) = reference.filter(|one| one.text().is_some() || !at.is_legacy()) {
-            let target = self.reference(reference, Keyword::Ref, at)?;
+        if let Some(reference) = reference.filter(|one| one.as_str().is_some() || !at.is_legacy()) {
+            let target = self.resolve_reference(reference, Keyword::Ref, at)?;
             rules.push(Rule::All(vec![target]));
             if at.is_legacy() {
                 return Ok(true);
             }
         }
         let reference = fields.get(Keyword::DynamicRef);
-        if let Some(reference) = reference.filter(|_| !at.before_2020()) {
-            let target = self.reference(reference, Keyword::DynamicRef, at)?;
+        if let Some(reference) = reference.filter(|_| !at.is_before_2020()) {
+            let target = self.resolve_reference(reference, Keyword::DynamicRef, at)?;
             rules.push(Rule::All(vec![target]));
         }
         if fields.has(Keyword::RecursiveRef)
             && at.draft == Draft::Draft201909
-            && let Base::Resources(resolver) = &at.base
+            && let ReferenceBase::Registry(resolver) = &at.base
         {
             let found = resolver.lookup_recursive_ref();
-            let found = found.map_err(|error| self.nowhere(at, None, error, None))?;
-            rules.push(Rule::All(vec![self.resolved(found, resolver, "$recursiveRef", at)?]));
+            let found = found.map_err(|error| self.unresolved(at, None, error, None))?;
+            rules.push(Rule::All(vec![self.enter_resolved(
+                found,
+                resolver,
+                "$recursiveRef",
+                at,
+            )?]));
         }
         Ok(false)
     }
 
-    fn nowhere(
+    fn unresolved(
         &self,
-        at: &Place<'r, J>,
+        at: &SubschemaContext<'r, J>,
         keyword: Option<Keyword>,
         message: impl std::fmt::Display,
         hint: Option<&str>,
-    ) -> Fault {
+    ) -> SchemaFault {
         let parts: Vec<&str> = keyword.map(Keyword::name).into_iter().collect();
-        Fault::Other(refuse(&self.pointer(at, &parts), message, hint))
+        SchemaFault::Other(refuse(&self.pointer(at, &parts), message, hint))
     }
 
-    fn reference(
+    fn resolve_reference(
         &mut self,
         reference: J,
         keyword: Keyword,
-        at: &Place<'r, J>,
-    ) -> Result<NodeId, Fault> {
-        let Some(text) = reference.text() else {
+        at: &SubschemaContext<'r, J>,
+    ) -> Result<NodeId, SchemaFault> {
+        let Some(text) = reference.as_str() else {
             let message = format!("{} is a text", keyword.name());
-            return Err(self.nowhere(at, Some(keyword), message, None));
+            return Err(self.unresolved(at, Some(keyword), message, None));
         };
         let resolver = match &at.base {
-            Base::Document(root) => {
-                let Some(json) = local_refs::pointed(*root, text) else {
+            ReferenceBase::Local(root) => {
+                let Some(json) = local_refs::resolve_pointer(*root, text) else {
                     let message = format!("{text} leads nowhere");
-                    return Err(self.nowhere(at, Some(keyword), message, None));
+                    return Err(self.unresolved(at, Some(keyword), message, None));
                 };
-                let spot = Spot::Pointer(text.into());
-                return self.enter_referred(json, at.base.clone(), at.draft, spot);
+                let spot = NodeLocation::Pointer(text.into());
+                return self.referenced_node(json, at.base.clone(), at.draft, spot);
             }
-            Base::Resources(resolver) => resolver,
+            ReferenceBase::Registry(resolver) => resolver,
         };
         let (document, fragment) = text.split_once('#').unwrap_or((text, ""));
         let passed = |found: &referencing::Resolved<'_>| !found.contents().is_null();
-        let respelled = meta_schema(document)
+        let respelled = alternate_meta_schema_uri(document)
             .filter(|_| !resolver.lookup(document).as_ref().is_ok_and(passed))
             .map(|uri| format!("{uri}#{fragment}"));
         if let Some(uri) = &respelled {
@@ -134,39 +145,52 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
         };
         let absent = |found: &referencing::Resolved<'_>| found.contents().is_null();
         if !document.is_empty() && resolver.lookup(document).as_ref().is_ok_and(absent) {
-            return Err(self.nowhere(at, Some(keyword), missing(document), Some(HINT)));
+            return Err(self.unresolved(
+                at,
+                Some(keyword),
+                missing_message(document),
+                Some(RESOURCES_HINT),
+            ));
         }
         let found = match resolver.lookup(text) {
             Ok(found) => found,
-            Err(error) => match below_root(text, resolver) {
+            Err(error) => match lookup_from_root(text, resolver) {
                 Some(found) => {
                     let message = format!("{text} is read from the root of the document");
                     self.note(at, &[keyword.name()], message);
                     found
                 }
                 None if matches!(error, referencing::Error::Unretrievable { .. }) => {
-                    return Err(self.nowhere(at, Some(keyword), missing(document), Some(HINT)));
+                    return Err(self.unresolved(
+                        at,
+                        Some(keyword),
+                        missing_message(document),
+                        Some(RESOURCES_HINT),
+                    ));
                 }
-                None => return Err(self.nowhere(at, Some(keyword), error, Some(HINT))),
+                None => {
+                    return Err(self.unresolved(at, Some(keyword), error, Some(RESOURCES_HINT)));
+                }
             },
         };
-        self.resolved(found, resolver, text, at)
+        self.enter_resolved(found, resolver, text, at)
     }
 
-    fn resolved(
+    fn enter_resolved(
         &mut self,
         found: referencing::Resolved<'r>,
         from: &Resolver<'r>,
         text: &str,
-        at: &Place<'r, J>,
-    ) -> Result<NodeId, Fault> {
+        at: &SubschemaContext<'r, J>,
+    ) -> Result<NodeId, SchemaFault> {
         let (json, resolver, draft) = found.into_inner();
-        let Some(json) = J::of_value(json) else {
-            return Err(self.nowhere(at, None, "a schema of another kind", None));
+        let Some(json) = J::from_serde(json) else {
+            return Err(self.unresolved(at, None, "a schema of another kind", None));
         };
         let same = resolver.base_uri() == from.base_uri();
         let draft = if draft == Draft::Unknown || same { at.draft } else { draft };
-        let recursive = text == "$recursiveRef" && resolver.base_uri().as_str().starts_with(ROOT);
+        let recursive =
+            text == "$recursiveRef" && resolver.base_uri().as_str().starts_with(DEFAULT_BASE);
         let pointer = match text {
             "#" => text.to_owned(),
             _ if recursive => "#".to_owned(),
@@ -174,22 +198,27 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
             _ if text.starts_with("#/") => text.to_owned(),
             _ => format!("{text}#"),
         };
-        self.enter_referred(json, Base::Resources(resolver), draft, Spot::Pointer(pointer.into()))
+        self.referenced_node(
+            json,
+            ReferenceBase::Registry(resolver),
+            draft,
+            NodeLocation::Pointer(pointer.into()),
+        )
     }
 
     /// Enters what a reference leads to: what is wrong with it is so there.
-    fn enter_referred(
+    fn referenced_node(
         &mut self,
         json: J,
-        base: Base<'r, J>,
+        base: ReferenceBase<'r, J>,
         draft: Draft,
-        spot: Spot,
-    ) -> Result<NodeId, Fault> {
+        spot: NodeLocation,
+    ) -> Result<NodeId, SchemaFault> {
         let pointer =
-            if let Spot::Pointer(text) = &spot { text.to_string() } else { String::new() };
-        self.enter_here(json, base, draft, spot).map_err(|fault| match fault {
-            Fault::Part { message, hint, .. } => {
-                Fault::Other(refuse(&pointer, message, hint.as_deref()))
+            if let NodeLocation::Pointer(text) = &spot { text.to_string() } else { String::new() };
+        self.schema_node(json, base, draft, spot).map_err(|fault| match fault {
+            SchemaFault::Part { message, hint, .. } => {
+                SchemaFault::Other(refuse(&pointer, message, hint.as_deref()))
             }
             other => other,
         })
@@ -197,7 +226,7 @@ impl<'r, J: Source<'r>> Reader<'r, J> {
 }
 
 /// Pointers below an embedded identifier often mean the whole document.
-fn below_root<'r>(text: &str, resolver: &Resolver<'r>) -> Option<referencing::Resolved<'r>> {
+fn lookup_from_root<'r>(text: &str, resolver: &Resolver<'r>) -> Option<referencing::Resolved<'r>> {
     let fragment = text.strip_prefix('#')?;
-    resolver.lookup(&format!("{ROOT}#{fragment}")).ok()
+    resolver.lookup(&format!("{DEFAULT_BASE}#{fragment}")).ok()
 }

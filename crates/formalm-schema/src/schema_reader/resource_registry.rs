@@ -16,20 +16,20 @@ use referencing::{Draft, Registry, ResourceRef, SPECIFICATIONS, Uri};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use super::{HINT, refuse};
+use super::{RESOURCES_HINT, refuse};
 
 /// The URI of schemas that have none.
-pub(super) const ROOT: &str = "json-schema:///";
+pub(super) const DEFAULT_BASE: &str = "json-schema:///";
 
 /// Puts [`Json::Null`], which is no schema, where nothing was passed, and tells of it.
-struct NoRetrieval(Arc<Mutex<BTreeSet<String>>>);
+struct OfflineRetriever(Arc<Mutex<BTreeSet<String>>>);
 
-impl referencing::Retrieve for NoRetrieval {
+impl referencing::Retrieve for OfflineRetriever {
     fn retrieve(
         &self,
         uri: &referencing::Uri<String>,
     ) -> Result<Json, Box<dyn std::error::Error + Send + Sync>> {
-        if meta_schema(uri.as_str()).is_some() {
+        if alternate_meta_schema_uri(uri.as_str()).is_some() {
             return Ok(Json::Null);
         }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(uri.to_string());
@@ -39,7 +39,7 @@ impl referencing::Retrieve for NoRetrieval {
 
 /// The identifier of the meta-schema that a URI means by another spelling: the other one of `http`
 /// and `https`, or the URI without a version, which names the newest.
-pub(super) fn meta_schema(uri: &str) -> Option<String> {
+pub(super) fn alternate_meta_schema_uri(uri: &str) -> Option<String> {
     let uri = uri.trim_end_matches('#');
     let (scheme, rest) = uri.split_once("://")?;
     let spelled = match (scheme, rest) {
@@ -54,12 +54,12 @@ pub(super) fn meta_schema(uri: &str) -> Option<String> {
 }
 
 /// What is said of a URI that is not there.
-pub(super) fn missing(uri: &str) -> String {
+pub(super) fn missing_message(uri: &str) -> String {
     format!("{uri} is not among the resources passed")
 }
 
 /// All that references may lead to, with the URI and the draft of the schema itself.
-pub(super) fn registry<'r>(
+pub(super) fn build_registry<'r>(
     json: &'r Json,
     resources: &[(&str, &'r Json)],
 ) -> Result<(Registry<'r>, String, Draft), Error> {
@@ -69,8 +69,8 @@ pub(super) fn registry<'r>(
         Some(id) if !id.starts_with('#') => referencing::uri::from_str(id.trim_end_matches('#'))
             .ok()
             .filter(|uri| uri.as_str().contains("://"))
-            .map_or_else(|| ROOT.to_owned(), |uri| uri.as_str().to_owned()),
-        _ => ROOT.to_owned(),
+            .map_or_else(|| DEFAULT_BASE.to_owned(), |uri| uri.as_str().to_owned()),
+        _ => DEFAULT_BASE.to_owned(),
     };
     // The schema itself comes first: what is wrong with it is reported first.
     let mut documents = vec![(base.as_str(), draft.create_resource_ref(json))];
@@ -83,15 +83,15 @@ pub(super) fn registry<'r>(
     }
     check_identifiers(&documents[1..])?;
     let asked = Arc::new(Mutex::new(BTreeSet::new()));
-    let registry = match prepared(&documents, draft, &asked) {
+    let registry = match prepare_registry(&documents, draft, &asked) {
         Ok(registry) => registry,
         Err(error) => {
             // Read one by one, so that the same fault is always the first.
             let alone = documents.iter().find_map(|&one| {
-                let error = prepared(&[one], draft, &Arc::default()).err()?;
-                Some(failed(one, &base, &error))
+                let error = prepare_registry(&[one], draft, &Arc::default()).err()?;
+                Some(registry_error(one, &base, &error))
             });
-            return Err(alone.unwrap_or_else(|| failed(documents[0], &base, &error)));
+            return Err(alone.unwrap_or_else(|| registry_error(documents[0], &base, &error)));
         }
     };
     let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,40 +99,44 @@ pub(super) fn registry<'r>(
     if !asked.is_empty()
         && let Some((place, uri)) = first_missing(json, &base, &asked)
     {
-        return Err(refuse(&place, missing(uri), Some(HINT)));
+        return Err(refuse(&place, missing_message(uri), Some(RESOURCES_HINT)));
     }
     Ok((registry, base, draft))
 }
 
 /// A document with its URI.
-type Document<'r> = (&'r str, ResourceRef<'r>);
+type UriResource<'r> = (&'r str, ResourceRef<'r>);
 
-fn prepared<'r>(
+fn prepare_registry<'r>(
     documents: &[(&str, ResourceRef<'r>)],
     draft: Draft,
     asked: &Arc<Mutex<BTreeSet<String>>>,
 ) -> Result<Registry<'r>, referencing::Error> {
     let none: [(&str, ResourceRef<'r>); 0] = [];
     let builder = SPECIFICATIONS.extend(none)?;
-    let builder = builder.draft(draft).retriever(NoRetrieval(asked.clone()));
+    let builder = builder.draft(draft).retriever(OfflineRetriever(asked.clone()));
     // The schema itself is what its URI names, whatever is passed under it.
     builder.extend(documents.iter().rev().copied())?.prepare()
 }
 
 /// The refusal of a document that the registry does not take.
-fn failed((uri, document): Document<'_>, base: &str, error: &referencing::Error) -> Error {
+fn registry_error(
+    (uri, document): UriResource<'_>,
+    base: &str,
+    error: &referencing::Error,
+) -> Error {
     let message = error.to_string();
-    let place = place_of_reference(document.contents(), &message);
+    let place = pointer_of_quoted_reference(document.contents(), &message);
     let place = if uri == base {
         place.unwrap_or_default()
     } else {
         place.map_or_else(|| uri.to_owned(), |place| format!("{uri}{place}"))
     };
-    refuse(&place, message, Some(HINT))
+    refuse(&place, message, Some(RESOURCES_HINT))
 }
 
 /// Refuses different resources of one identifier.
-fn check_identifiers(resources: &[Document<'_>]) -> Result<(), Error> {
+fn check_identifiers(resources: &[UriResource<'_>]) -> Result<(), Error> {
     let mut known: FxHashMap<String, &Json> = FxHashMap::default();
     for &(uri, resource) in resources {
         let Ok(base) = referencing::uri::from_str(uri.trim_end_matches('#')) else { continue };
@@ -176,7 +180,7 @@ fn check_identifiers(resources: &[Document<'_>]) -> Result<(), Error> {
 
 /// The draft that a meta-schema's URI is read as. Draft 3 is nearest to draft 4; what a draft has
 /// for links, and its name alone, stand for the draft.
-pub(super) fn draft_of(uri: &str) -> Draft {
+pub(super) fn draft_from_uri(uri: &str) -> Draft {
     let exact = Draft::from_schema_uri(uri);
     let path = uri.split_once("://json-schema.org/").map_or("", |(_, path)| path);
     let path = path.trim_end_matches(['#', '/']);
@@ -194,7 +198,7 @@ pub(super) fn draft_of(uri: &str) -> Draft {
 /// The draft of a document, `usual` if it names none; a meta-schema nobody knows leaves the newest.
 fn known_draft(json: &Json, resources: &[(&str, &Json)], usual: Draft) -> Draft {
     let Some(named) = json.get("$schema").and_then(Json::as_str) else { return usual };
-    match draft_of(named) {
+    match draft_from_uri(named) {
         Draft::Unknown => {
             let known = resources
                 .iter()
@@ -206,7 +210,7 @@ fn known_draft(json: &Json, resources: &[(&str, &Json)], usual: Draft) -> Draft 
 }
 
 /// The pointer of the reference whose URI a message quotes.
-fn place_of_reference(json: &Json, message: &str) -> Option<String> {
+fn pointer_of_quoted_reference(json: &Json, message: &str) -> Option<String> {
     let keywords = ["$ref", "$dynamicRef", "$schema", "$id", "id"];
     first_reference(json, &keywords, &mut |text| {
         let uri = text.split('#').next().unwrap_or_default();

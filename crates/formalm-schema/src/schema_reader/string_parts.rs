@@ -14,103 +14,112 @@ use formalm_automata::{Error, Expression};
 use serde_json::Value as Json;
 
 use super::keyword_table::Keyword;
-use super::keyword_values::{Fault, Fields, wrong};
-use super::{Place, Reader};
+use super::keyword_values::{KeywordValues, SchemaFault, fault_at};
+use super::{SchemaReader, SubschemaContext};
 use crate::formats::{self, Bound, ByteCount, Inner, Moments};
 use crate::json::document::Document;
-use crate::json::json_view::{Shape, Source};
+use crate::json::json_view::{JsonShape, JsonView};
 use crate::machine::SchemaAutomaton;
 use crate::options::{Limits, Options};
 use crate::schema_nodes::{Note, Rule};
 
-const NAME: &str = Keyword::TextParts.name();
+const KEYWORD_NAME: &str = Keyword::TextParts.name();
 
 /// Documents within documents.
-const MAX_DEPTH: usize = 8;
+const MAX_DOCUMENT_NESTING: usize = 8;
 
 /// A fault in a part.
-fn bad(message: impl std::fmt::Display) -> Fault {
-    wrong(&[NAME], message)
+fn part_fault(message: impl std::fmt::Display) -> SchemaFault {
+    fault_at(&[KEYWORD_NAME], message)
 }
 
-impl<'r, J: Source<'r>> Reader<'r, J> {
-    pub(super) fn text_parts(
+impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
+    pub(super) fn string_parts_rule(
         &mut self,
-        fields: &Fields<J>,
-        at: &Place<'r, J>,
+        fields: &KeywordValues<J>,
+        at: &SubschemaContext<'r, J>,
         rules: &mut Vec<Rule>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), SchemaFault> {
         let Some(list) = fields.list(Keyword::TextParts)? else { return Ok(()) };
-        let list = json_of(list);
+        let list = to_serde(list);
         let Some(parts) = list.as_array() else { return Ok(()) };
         let has_documents = parts.iter().any(|part| part.get("json").is_some());
         // Documents are written as the text around them is.
         let options = if has_documents { format!("{:?}", self.options) } else { String::new() };
         let key = format!("x{list}{options}");
         if let Some(&id) = self.schema.regex_ids.get(&key) {
-            rules.push(Rule::Text(id));
+            rules.push(Rule::StringLanguage(id));
             return Ok(());
         }
         let mut notes = Vec::new();
-        let parts = parts.iter().map(|part| part_of(part, self.options, &mut notes));
-        let mut expressions: Vec<Expression> = parts.collect::<Result<_, Fault>>()?;
+        let parts = parts.iter().map(|part| part_language(part, self.options, &mut notes));
+        let mut expressions: Vec<Expression> = parts.collect::<Result<_, SchemaFault>>()?;
         let whole = match expressions.len() {
             1 => expressions.remove(0),
             _ => Expression::concat(expressions)?,
         };
         for Note { place, message, effect } in notes {
-            self.tell(at, &[NAME], format!("{message} (within the text, at {place})"), effect);
+            self.note_with_effect(
+                at,
+                &[KEYWORD_NAME],
+                format!("{message} (within the text, at {place})"),
+                effect,
+            );
         }
-        let id = self.schema.regex(key, || whole);
-        rules.push(Rule::Text(id));
+        let id = self.schema.intern_regex(key, || whole);
+        rules.push(Rule::StringLanguage(id));
         Ok(())
     }
 }
 
 /// The texts of a part.
-fn part_of(part: &Json, options: Options, notes: &mut Vec<Note>) -> Result<Expression, Fault> {
-    let Some(members) = part.as_object() else { return Err(bad("a part is an object")) };
+fn part_language(
+    part: &Json,
+    options: Options,
+    notes: &mut Vec<Note>,
+) -> Result<Expression, SchemaFault> {
+    let Some(members) = part.as_object() else { return Err(part_fault("a part is an object")) };
     let mut all = Vec::new();
     for (name, value) in members {
         all.push(match name.as_str() {
-            "pattern" => pattern_of(value)?,
+            "pattern" => pattern_language(value)?,
             "format" => {
                 let format = value.as_str().and_then(formats::format);
-                format.ok_or_else(|| bad(format!("there is no format {value}")))??
+                format.ok_or_else(|| part_fault(format!("there is no format {value}")))??
             }
-            "bytes" => bytes_of(value)?,
-            "moment" => moment_of(value)?,
-            "json" => document_of(value, options, notes)?,
-            _ => return Err(bad(format!("a part has no {name:?}"))),
+            "bytes" => byte_count_language(value)?,
+            "moment" => moment_language(value)?,
+            "json" => document_language(value, options, notes)?,
+            _ => return Err(part_fault(format!("a part has no {name:?}"))),
         });
     }
     match all.len() {
-        0 => Err(bad("a part says nothing")),
+        0 => Err(part_fault("a part says nothing")),
         1 => Ok(all.remove(0)),
         _ => Ok(Expression::intersection(all)?),
     }
 }
 
-fn pattern_of(source: &Json) -> Result<Expression, Fault> {
-    let Some(source) = source.as_str() else { return Err(bad("a pattern is a text")) };
+fn pattern_language(source: &Json) -> Result<Expression, SchemaFault> {
+    let Some(source) = source.as_str() else { return Err(part_fault("a pattern is a text")) };
     let read = parse(source, Dialect::Ecma, Flags::default()).map_err(|error| match error {
         Error::Language { message, hint, .. } => {
             let message = format!("{message} in the pattern {source:?}");
-            Fault::Part { parts: vec![NAME.to_owned()], message, hint }
+            SchemaFault::Part { parts: vec![KEYWORD_NAME.to_owned()], message, hint }
         }
-        other => Fault::Other(other),
+        other => SchemaFault::Other(other),
     })?;
     Ok(Expression::pattern(read))
 }
 
-fn bytes_of(value: &Json) -> Result<Expression, Fault> {
+fn byte_count_language(value: &Json) -> Result<Expression, SchemaFault> {
     let counts: Option<Vec<u64>> = value.as_array().and_then(|list| {
         list.iter().map(|count| count.as_u64().filter(|&count| count < ByteCount::MOST)).collect()
     });
     let (min, max) = match counts.as_deref() {
         Some(&[min]) => (min, None),
         Some(&[min, max]) => (min, Some(max)),
-        _ => return Err(bad("bytes are a list of one count or two")),
+        _ => return Err(part_fault("bytes are a list of one count or two")),
     };
     match ByteCount::new(min as u32, max.map(|max| max as u32)) {
         Some(count) => Ok(Expression::recognized(Arc::new(count))),
@@ -118,7 +127,7 @@ fn bytes_of(value: &Json) -> Result<Expression, Fault> {
     }
 }
 
-fn moment_of(value: &Json) -> Result<Expression, Fault> {
+fn moment_language(value: &Json) -> Result<Expression, SchemaFault> {
     let bound = value.as_array().and_then(|list| match &list[..] {
         [Json::String(name), Json::Bool(has_date), minutes, rest] => Some(Bound {
             is_above: name.starts_with('g'),
@@ -129,7 +138,7 @@ fn moment_of(value: &Json) -> Result<Expression, Fault> {
         }),
         _ => None,
     });
-    let bound = bound.ok_or_else(|| bad("a moment is a bound in UTC"))?;
+    let bound = bound.ok_or_else(|| part_fault("a moment is a bound in UTC"))?;
     match Moments::new(bound) {
         Some(moments) => Ok(Expression::recognized(Arc::new(moments))),
         None => Ok(Expression::union(Vec::new())?),
@@ -137,13 +146,15 @@ fn moment_of(value: &Json) -> Result<Expression, Fault> {
 }
 
 /// The texts that are documents of a schema.
-fn document_of(
+fn document_language(
     schema: &Json,
     options: Options,
     notes: &mut Vec<Note>,
-) -> Result<Expression, Fault> {
-    if depth_of(schema) > MAX_DEPTH {
-        return Err(bad(format!("more than {MAX_DEPTH} documents within each other")));
+) -> Result<Expression, SchemaFault> {
+    if document_nesting(schema) > MAX_DOCUMENT_NESTING {
+        return Err(part_fault(format!(
+            "more than {MAX_DOCUMENT_NESTING} documents within each other"
+        )));
     }
     let document = Document::from(schema.clone());
     let machine = SchemaAutomaton::of(&document, &[], options, Limits::default())?;
@@ -153,7 +164,7 @@ fn document_of(
 }
 
 /// Schemas of documents within each other.
-fn depth_of(schema: &Json) -> usize {
+fn document_nesting(schema: &Json) -> usize {
     let (mut most, mut rest) = (0, vec![(schema, 1)]);
     while let Some((json, depth)) = rest.pop() {
         most = most.max(depth);
@@ -170,15 +181,15 @@ fn depth_of(schema: &Json) -> usize {
 }
 
 /// A value as the usual reader has it.
-fn json_of<'r, J: Source<'r>>(source: J) -> Json {
+fn to_serde<'r, J: JsonView<'r>>(source: J) -> Json {
     match source.shape() {
-        Shape::Null => Json::Null,
-        Shape::Bool(truth) => Json::Bool(truth),
-        Shape::Number(number) => serde_json::from_str(number).unwrap_or(Json::Null),
-        Shape::Text(text) => Json::String(text.to_owned()),
-        Shape::Array => Json::Array(source.parts().map(|part| json_of(part.1)).collect()),
-        Shape::Object => Json::Object(
-            source.parts().map(|(name, part)| (name.to_owned(), json_of(part))).collect(),
+        JsonShape::Null => Json::Null,
+        JsonShape::Bool(truth) => Json::Bool(truth),
+        JsonShape::Number(number) => serde_json::from_str(number).unwrap_or(Json::Null),
+        JsonShape::String(text) => Json::String(text.to_owned()),
+        JsonShape::Array => Json::Array(source.children().map(|part| to_serde(part.1)).collect()),
+        JsonShape::Object => Json::Object(
+            source.children().map(|(name, part)| (name.to_owned(), to_serde(part))).collect(),
         ),
     }
 }

@@ -21,19 +21,19 @@ pub(crate) struct Rest<'a> {
 impl Core {
     /// What a child that satisfies `known` has to satisfy too so that a value of the rest satisfies
     /// a formula without children: false if there is none, and true unless items repeat the child.
-    pub(in crate::solver) fn some_rest(
+    pub(in crate::solver) fn rest_goal(
         &mut self,
         id: F,
         known: F,
         rest: Rest<'_>,
     ) -> Result<F, Error> {
         match rest.of {
-            Type::Object => Ok(Formulas::constant(self.some_object(id, rest.gone)?)),
-            _ => self.some_items(id, known),
+            Type::Object => Ok(Formulas::constant(self.has_object(id, rest.gone)?)),
+            _ => self.current_item_goal(id, known),
         }
     }
 
-    fn literals_fit(&mut self, literals: &[F], known: F, rest: Rest<'_>) -> Result<bool, Error> {
+    fn rest_fits(&mut self, literals: &[F], known: F, rest: Rest<'_>) -> Result<bool, Error> {
         match rest.of {
             Type::Object => self.object_fits(literals, rest.gone),
             _ => {
@@ -44,7 +44,7 @@ impl Core {
         }
     }
 
-    fn literals_may_fit(&mut self, literals: &[F], rest: Rest<'_>) -> Result<bool, Error> {
+    fn rest_may_fit(&mut self, literals: &[F], rest: Rest<'_>) -> Result<bool, Error> {
         match rest.of {
             Type::Object => self.object_may_fit(literals, rest.gone),
             _ => Ok(true),
@@ -56,7 +56,7 @@ impl Core {
     pub(crate) fn project(&mut self, id: F, must: F, rest: Rest<'_>) -> Result<F, Error> {
         let _solving = Solving::begin();
         if !self.formulas.has_child(id) {
-            return self.some_rest(id, must, rest);
+            return self.rest_goal(id, must, rest);
         }
         if !self.formulas.has_atom(id) {
             return Ok(id);
@@ -68,10 +68,10 @@ impl Core {
         let mixed = self.formulas.and(mixed);
         let known = self.formulas.and([&pure[..], &[must]].concat());
         if !self.formulas.has_child(mixed) {
-            pure.push(self.some_rest(mixed, known, rest)?);
+            pure.push(self.rest_goal(mixed, known, rest)?);
             return Ok(self.formulas.and(pure));
         }
-        if let Some((list, beside)) = self.one_choice(mixed) {
+        if let Some((list, beside)) = self.single_disjunction(mixed) {
             let mut ways = Vec::with_capacity(list.len());
             for &one in list.iter() {
                 let all = self.formulas.both(one, beside);
@@ -80,9 +80,9 @@ impl Core {
             pure.push(self.formulas.or(ways));
             return Ok(self.formulas.and(pure));
         }
-        let goal = match self.split_by_truths(mixed, known, rest, false)? {
+        let goal = match self.split_by_vectors(mixed, known, rest, false)? {
             Some(goal) => goal,
-            None => self.split(mixed, known, rest, false)?,
+            None => self.split_by_verdicts(mixed, known, rest, false)?,
         };
         pure.push(goal);
         Ok(self.formulas.and(pure))
@@ -90,7 +90,7 @@ impl Core {
 
     /// The alternatives of a formula that speaks of the child in one place only, and what stands
     /// beside them.
-    fn one_choice(&mut self, id: F) -> Option<(Arc<[F]>, F)> {
+    fn single_disjunction(&mut self, id: F) -> Option<(Arc<[F]>, F)> {
         let mut parts = self.formulas.conjuncts(id);
         let mut mixed = (0..parts.len()).filter(|&at| self.formulas.has_child(parts[at]));
         let (at, None) = (mixed.next()?, mixed.next()) else { return None };
@@ -101,10 +101,16 @@ impl Core {
     /// Chooses truths of the child that some child has together, and asks the rest for each.
     ///
     /// `known` is what the child satisfies already. With `any`, one choice that works is enough.
-    fn split(&mut self, id: F, known: F, rest: Rest<'_>, any: bool) -> Result<F, Error> {
+    fn split_by_verdicts(
+        &mut self,
+        id: F,
+        known: F,
+        rest: Rest<'_>,
+        any: bool,
+    ) -> Result<F, Error> {
         self.step()?;
         if !self.formulas.has_child(id) {
-            let goal = self.some_rest(id, known, rest)?;
+            let goal = self.rest_goal(id, known, rest)?;
             let both = self.formulas.both(known, goal);
             return Ok(if goal == TRUE || self.some_value(both)? { goal } else { FALSE });
         }
@@ -120,7 +126,7 @@ impl Core {
                 continue;
             }
             let smaller = self.formulas.answer(id, &[node], &[truth]);
-            sides[at] = self.split(smaller, both, rest, any)?;
+            sides[at] = self.split_by_verdicts(smaller, both, rest, any)?;
             if any && sides[at] != FALSE {
                 return Ok(TRUE);
             }
@@ -155,7 +161,7 @@ impl Core {
                 return Ok(false);
             }
             let apart = self.formulas.and(apart);
-            let goal = self.some_rest(apart, pure, rest)?;
+            let goal = self.rest_goal(apart, pure, rest)?;
             let child = self.formulas.both(pure, goal);
             return self.some_value(child);
         }
@@ -167,27 +173,27 @@ impl Core {
         };
         let fits = |core: &mut Core, literals: &[F]| {
             let child = child(core, literals);
-            Ok(core.some_value(child)? && core.literals_may_fit(literals, rest)?)
+            Ok(core.some_value(child)? && core.rest_may_fit(literals, rest)?)
         };
         mixed.extend(apart);
         let mixed = self.formulas.and(mixed);
-        let patience = self.answers.patience();
+        let patience = self.answers.implicant_steps();
         let found =
-            self.some_implicant(mixed, patience, &mut { fits }, &mut |core, literals| {
+            self.find_implicant(mixed, patience, &mut { fits }, &mut |core, literals| {
                 if !fits(core, literals)? {
                     return Ok(false);
                 }
                 let atoms = literals.iter().copied().filter(|&one| !core.formulas.has_child(one));
                 let atoms: Vec<F> = atoms.collect();
                 let child = child(core, literals);
-                core.literals_fit(&atoms, child, rest)
+                core.rest_fits(&atoms, child, rest)
             })?;
         match found {
             Some(found) => Ok(found),
             // Ways through the formula are many more than truths of a child.
-            None => match self.split_by_truths(mixed, pure, rest, true)? {
+            None => match self.split_by_vectors(mixed, pure, rest, true)? {
                 Some(found) => Ok(found == TRUE),
-                None => Ok(self.split(mixed, pure, rest, true)? == TRUE),
+                None => Ok(self.split_by_verdicts(mixed, pure, rest, true)? == TRUE),
             },
         }
     }

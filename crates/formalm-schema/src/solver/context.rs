@@ -15,24 +15,24 @@ use crate::json::property_names::NameId;
 use crate::options::{Limits, Options};
 use crate::schema_nodes::{NodeId, RegexId, Rule, Schema, Type};
 use crate::schema_reader::pattern_search;
-use crate::shared_automata::{self, Description};
-use crate::solver::{Answers, LIST_BYTES, Listed, RuleIndex};
+use crate::shared_automata::{self, LanguageDescription};
+use crate::solver::{AnswerCache, LIST_BYTES, Listed, PropertyRuleIndex};
 
 /// Steps of a search between two looks at the deadline: about 0.1 ms.
-const CHECKED: u32 = 64;
+const DEADLINE_INTERVAL: u32 = 64;
 
 /// Formulas of more parts are remembered by what they were made from.
-const MANY_PARTS: usize = 16;
+const MEMOIZED_PARTS: usize = 16;
 
 /// Parts of formulas that are gone through in the time of a step.
-const WORK_IN_A_STEP: u64 = 512;
+const FORMULA_PARTS_PER_STEP: u64 = 512;
 
 /// Formulas within each other. Walks over formulas are recursive; one level takes at most half a
 /// kilobyte of stack, threads have two megabytes.
 const MAX_FORMULA_DEPTH: u64 = 1_000;
 
 /// Alternatives up to which "exactly one" is written with each and the negation of all others.
-const FEW_ALTERNATIVES: usize = 4;
+const PAIRWISE_MAX: usize = 4;
 
 /// A machine that reads texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,14 +40,14 @@ pub(crate) struct TextId(pub(crate) u32);
 
 /// Texts whose machines have more states than are worth keeping.
 #[derive(Debug, Default)]
-struct Unbounded {
-    list: Vec<TextId>,
+struct UnboundedLanguages {
+    languages: Vec<TextId>,
     /// Whether the text is looked ahead of, so that copies of the machines are in use.
-    is_ahead: bool,
+    in_lookahead: bool,
     /// The machines themselves while copies are in use.
-    aside: Vec<(TextId, Arc<Automaton>)>,
+    originals: Vec<(TextId, Arc<Automaton>)>,
     /// Copies that have met nothing new, for the next look ahead.
-    spare: Vec<(TextId, Arc<Automaton>)>,
+    spare_copies: Vec<(TextId, Arc<Automaton>)>,
 }
 
 #[derive(Debug)]
@@ -56,29 +56,29 @@ pub(crate) struct Core {
     pub(crate) formulas: Formulas,
     pub(crate) options: Options,
     pub(crate) limits: Limits,
-    pub(crate) answers: Answers,
+    pub(crate) answers: AnswerCache,
     /// Nodes as formulas; the last key is whether alternatives were left as they are.
     pub(crate) expanded: Map<(NodeId, Type, bool), F>,
     /// The same of formulas over children, where they have many parts.
     typed: Map<(F, Type, bool), F>,
     /// Whether alternatives are being told apart, for which parts are expanded as they are.
-    pub(crate) tells_apart: bool,
+    pub(crate) comparing_alternatives: bool,
     /// Objects and arrays listed by formula, with how many were asked for.
-    pub(crate) listed: Map<F, (usize, Listed)>,
-    texts: Vec<Arc<Automaton>>,
-    text_formulas: Vec<F>,
-    text_ids: Map<F, Option<TextId>>,
-    unbounded: Unbounded,
-    found: Map<(RegexId, NameId), bool>,
-    pub(crate) rule_index: RuleIndex,
+    pub(crate) enumerated: Map<F, (usize, Listed)>,
+    automata: Vec<Arc<Automaton>>,
+    language_formulas: Vec<F>,
+    language_ids: Map<F, Option<TextId>>,
+    unbounded: UnboundedLanguages,
+    name_matches: Map<(RegexId, NameId), bool>,
+    pub(crate) rule_index: PropertyRuleIndex,
     /// States from which every text can go on.
-    pub(crate) open: Map<(TextId, StateId), bool>,
+    pub(crate) always_viable: Map<(TextId, StateId), bool>,
     /// Steps of the search for whether one state is viable.
     pub(crate) steps: u64,
     /// Work on formulas that was counted as steps.
-    worked: u64,
+    counted_work: u64,
     /// Nodes that are being expanded, each within the one before.
-    pub(crate) expanding: u64,
+    pub(crate) expansion_depth: u64,
     ticks: DeadlineTicks,
 }
 
@@ -89,21 +89,21 @@ impl Core {
             formulas: Formulas::default(),
             options,
             limits,
-            answers: Answers::default(),
+            answers: AnswerCache::default(),
             expanded: Map::default(),
             typed: Map::default(),
-            tells_apart: false,
-            listed: Map::default(),
-            texts: Vec::new(),
-            text_formulas: Vec::new(),
-            text_ids: Map::default(),
-            unbounded: Unbounded::default(),
-            found: Map::default(),
-            rule_index: RuleIndex::default(),
-            open: Map::default(),
+            comparing_alternatives: false,
+            enumerated: Map::default(),
+            automata: Vec::new(),
+            language_formulas: Vec::new(),
+            language_ids: Map::default(),
+            unbounded: UnboundedLanguages::default(),
+            name_matches: Map::default(),
+            rule_index: PropertyRuleIndex::default(),
+            always_viable: Map::default(),
             steps: 0,
-            worked: 0,
-            expanding: 0,
+            counted_work: 0,
+            expansion_depth: 0,
             ticks: DeadlineTicks::default(),
         }
     }
@@ -116,11 +116,11 @@ impl Core {
     /// Counts what takes the time of several steps, or of none, and the work on formulas since the
     /// last count.
     pub(crate) fn steps_of(&mut self, count: usize) -> Result<(), Error> {
-        let worked = self.formulas.work() / WORK_IN_A_STEP;
-        self.steps += count as u64 + (worked - self.worked);
-        self.worked = worked;
-        self.ticks.tick(1, CHECKED)?;
-        self.check_formulas()?;
+        let worked = self.formulas.work_done() / FORMULA_PARTS_PER_STEP;
+        self.steps += count as u64 + (worked - self.counted_work);
+        self.counted_work = worked;
+        self.ticks.tick(1, DEADLINE_INTERVAL)?;
+        self.check_formula_limits()?;
         if self.steps > self.limits.steps {
             return Err(Error::Limit {
                 resource: Resource::Steps,
@@ -132,8 +132,8 @@ impl Core {
     }
 
     /// Fails where formulas take too much memory, or are too deep to be walked.
-    pub(crate) fn check_formulas(&self) -> Result<(), Error> {
-        let deepest = self.formulas.deepest();
+    pub(crate) fn check_formula_limits(&self) -> Result<(), Error> {
+        let deepest = self.formulas.max_depth();
         let bytes = (self.formulas.memory_bytes() + self.schema.value_bytes) as u64;
         for (resource, needed, allowed) in [
             (Resource::Nesting, u64::from(deepest), MAX_FORMULA_DEPTH),
@@ -148,54 +148,54 @@ impl Core {
 
     /// The machines of all texts, those that copies are in use of included.
     pub(crate) fn all_texts(&self) -> impl Iterator<Item = &Arc<Automaton>> {
-        let Unbounded { aside, spare, .. } = &self.unbounded;
-        self.texts.iter().chain(aside.iter().chain(spare).map(|(_, machine)| machine))
+        let UnboundedLanguages { originals: aside, spare_copies: spare, .. } = &self.unbounded;
+        self.automata.iter().chain(aside.iter().chain(spare).map(|(_, machine)| machine))
     }
 
     pub(crate) fn text(&self, id: TextId) -> &Arc<Automaton> {
-        &self.texts[id.0 as usize]
+        &self.automata[id.0 as usize]
     }
 
     /// The formula of a machine of texts.
     pub(crate) fn class_formula(&self, id: TextId) -> F {
-        self.text_formulas[id.0 as usize]
+        self.language_formulas[id.0 as usize]
     }
 
     /// The machine of the texts that satisfy a formula; `None` if there are none.
     pub(crate) fn language(&mut self, id: F) -> Result<Option<TextId>, Error> {
-        if let Some(&known) = self.text_ids.get(&id) {
+        if let Some(&known) = self.language_ids.get(&id) {
             return Ok(known);
         }
-        self.check_formulas()?;
+        self.check_formula_limits()?;
         let make = || {
             let expression = self.expression(id, &mut Map::default())?;
             Automaton::of(&expression, TextLimits::default())
         };
         let machine = match (id, self.description(id, &mut Map::default())) {
-            (TRUE, _) => Some(any_text()?),
-            (_, Some(description)) => shared_automata::machine(description, make)?.0,
+            (TRUE, _) => Some(any_string_automaton()?),
+            (_, Some(description)) => shared_automata::shared_automaton(description, make)?.0,
             (_, None) => make()?.map(Arc::new),
         };
-        let text = machine.map(|machine| self.add_text(machine, id));
-        self.text_ids.insert(id, text);
+        let text = machine.map(|machine| self.add_language(machine, id));
+        self.language_ids.insert(id, text);
         Ok(text)
     }
 
     /// The machine of a regex that was made before, if it has members.
     pub(crate) fn known_language(&self, regex: RegexId) -> Option<TextId> {
-        let atom = self.formulas.known_atom(&Atom::In(regex))?;
-        self.text_ids.get(&atom).copied().flatten()
+        let atom = self.formulas.find_atom(&Atom::In(regex))?;
+        self.language_ids.get(&atom).copied().flatten()
     }
 
-    fn add_text(&mut self, machine: Arc<Automaton>, id: F) -> TextId {
-        let text = TextId(self.texts.len() as u32);
+    fn add_language(&mut self, machine: Arc<Automaton>, id: F) -> TextId {
+        let text = TextId(self.automata.len() as u32);
         let is_unbounded = machine.is_unbounded();
-        self.texts.push(machine);
-        self.text_formulas.push(id);
+        self.automata.push(machine);
+        self.language_formulas.push(id);
         if is_unbounded {
-            self.unbounded.list.push(text);
-            if self.unbounded.is_ahead {
-                self.put_aside(text);
+            self.unbounded.languages.push(text);
+            if self.unbounded.in_lookahead {
+                self.swap_in_copy(text);
             }
         }
         text
@@ -204,21 +204,21 @@ impl Core {
     /// Whether a text has more states than are worth keeping: those met ahead of the text are
     /// dropped, and mean nothing afterwards.
     pub(crate) fn is_unbounded(&self, text: TextId) -> bool {
-        self.unbounded.list.contains(&text)
+        self.unbounded.languages.contains(&text)
     }
 
     /// From here on until [`Core::behind`], texts without end are read by copies of their machines.
     pub(crate) fn ahead(&mut self) {
-        self.unbounded.is_ahead = true;
-        for at in 0..self.unbounded.list.len() {
-            self.put_aside(self.unbounded.list[at]);
+        self.unbounded.in_lookahead = true;
+        for at in 0..self.unbounded.languages.len() {
+            self.swap_in_copy(self.unbounded.languages[at]);
         }
     }
 
-    fn put_aside(&mut self, text: TextId) {
-        let machine = &mut self.texts[text.0 as usize];
-        let spare = self.unbounded.spare.iter().position(|one| one.0 == text);
-        let spare = spare.map(|at| self.unbounded.spare.swap_remove(at).1);
+    fn swap_in_copy(&mut self, text: TextId) {
+        let machine = &mut self.automata[text.0 as usize];
+        let spare = self.unbounded.spare_copies.iter().position(|one| one.0 == text);
+        let spare = spare.map(|at| self.unbounded.spare_copies.swap_remove(at).1);
         // With as many states they are the same ones.
         let copy = match spare.filter(|copy| copy.state_count() == machine.state_count()) {
             Some(copy) => Some(copy),
@@ -226,19 +226,19 @@ impl Core {
         };
         if let Some(copy) = copy {
             let kept = std::mem::replace(machine, copy);
-            self.unbounded.aside.push((text, kept));
+            self.unbounded.originals.push((text, kept));
         }
     }
 
     /// Drops the copies; whether there were any.
     pub(crate) fn behind(&mut self) -> bool {
-        self.unbounded.is_ahead = false;
-        let any = !self.unbounded.aside.is_empty();
-        for (text, kept) in self.unbounded.aside.drain(..) {
+        self.unbounded.in_lookahead = false;
+        let any = !self.unbounded.originals.is_empty();
+        for (text, kept) in self.unbounded.originals.drain(..) {
             let count = kept.state_count();
-            let copy = std::mem::replace(&mut self.texts[text.0 as usize], kept);
+            let copy = std::mem::replace(&mut self.automata[text.0 as usize], kept);
             if copy.state_count() == count {
-                self.unbounded.spare.push((text, copy));
+                self.unbounded.spare_copies.push((text, copy));
             }
         }
         any
@@ -253,7 +253,7 @@ impl Core {
             list.iter().map(|&one| self.expression(one, known)).collect()
         };
         let expression = match self.formulas.get(id) {
-            Form::True => anything(),
+            Form::True => any_string(),
             Form::Atom(Atom::In(regex)) => self.schema.regexes[regex.0 as usize].clone(),
             Form::Not(inner) => self.expression(*inner, known)?.complement()?,
             Form::And(list) => Expression::intersection(all(list)?)?,
@@ -267,19 +267,23 @@ impl Core {
 
     /// What tells a formula over texts from others in whatever schema; `None` where it names texts
     /// of its own.
-    fn description(&self, id: F, known: &mut Map<F, Option<Description>>) -> Option<Description> {
+    fn description(
+        &self,
+        id: F,
+        known: &mut Map<F, Option<LanguageDescription>>,
+    ) -> Option<LanguageDescription> {
         if let Some(&known) = known.get(&id) {
             return known;
         }
         let mut all = |mark: &str, list: &[F]| {
             let parts = list.iter().map(|&one| self.description(one, known));
-            let parts: Option<Vec<Description>> = parts.collect();
-            parts.map(|parts| Description::of_parts(mark, parts))
+            let parts: Option<Vec<LanguageDescription>> = parts.collect();
+            parts.map(|parts| LanguageDescription::from_parts(mark, parts))
         };
         let description = match self.formulas.get(id) {
             Form::Atom(Atom::In(regex)) => {
-                let key = self.schema.regex_keys[regex.0 as usize].as_deref();
-                key.map(Description::of_text)
+                let key = self.schema.regex_descriptions[regex.0 as usize].as_deref();
+                key.map(LanguageDescription::from_text)
             }
             Form::Not(inner) => all("not", &[*inner]),
             Form::And(list) => all("and", list),
@@ -304,7 +308,7 @@ impl Core {
 
     /// Returns `true` if a name is in the language of a formula over texts.
     pub(crate) fn is_name_in(&mut self, id: F, name: NameId) -> Result<bool, Error> {
-        if let Some(tests) = self.schema.names.tests_of(name) {
+        if let Some(tests) = self.schema.names.tests_of_class(name) {
             return Ok(tests.contains(&id));
         }
         let text = self.schema.names.get(name).to_owned();
@@ -312,23 +316,27 @@ impl Core {
     }
 
     /// Whether a pattern is found in a name.
-    pub(crate) fn is_found(&mut self, regex: RegexId, name: NameId) -> Result<bool, Error> {
-        if let Some(tests) = self.schema.names.tests_of(name) {
-            let atom = self.formulas.known_atom(&Atom::In(regex));
+    pub(crate) fn pattern_matches_name(
+        &mut self,
+        regex: RegexId,
+        name: NameId,
+    ) -> Result<bool, Error> {
+        if let Some(tests) = self.schema.names.tests_of_class(name) {
+            let atom = self.formulas.find_atom(&Atom::In(regex));
             return Ok(atom.is_some_and(|atom| tests.contains(&atom)));
         }
-        if let Some(&known) = self.found.get(&(regex, name)) {
+        if let Some(&known) = self.name_matches.get(&(regex, name)) {
             return Ok(known);
         }
         let formula = self.formulas.atom(Atom::In(regex));
         let text = self.schema.names.get(name).to_owned();
         let found = self.holds_for_text(formula, &text)?;
-        self.found.insert((regex, name), found);
+        self.name_matches.insert((regex, name), found);
         Ok(found)
     }
 
     /// Whether a rule speaks of a name.
-    pub(crate) fn speaks_of(&mut self, which: &Which, name: NameId) -> Result<bool, Error> {
+    pub(crate) fn selects_name(&mut self, which: &Which, name: NameId) -> Result<bool, Error> {
         let listed = match &which.names {
             Some(names) => names.binary_search(&name).is_ok(),
             None => which.others.binary_search(&name).is_err(),
@@ -337,12 +345,12 @@ impl Core {
             return Ok(false);
         }
         for &regex in &which.found {
-            if !self.is_found(regex, name)? {
+            if !self.pattern_matches_name(regex, name)? {
                 return Ok(false);
             }
         }
         for &regex in &which.missing {
-            if self.is_found(regex, name)? {
+            if self.pattern_matches_name(regex, name)? {
                 return Ok(false);
             }
         }
@@ -356,7 +364,7 @@ impl Core {
             [Rule::Never] => return FALSE,
             _ => {}
         }
-        self.formulas.child(self.schema.same(node))
+        self.formulas.child(self.schema.representative(node))
     }
 
     /// A formula over children as a formula over atoms of one type.
@@ -366,7 +374,7 @@ impl Core {
             Form::Child(node) => return self.expand(node, of),
             _ => {}
         }
-        let key = (id, of, self.tells_apart);
+        let key = (id, of, self.comparing_alternatives);
         if let Some(&known) = self.typed.get(&key) {
             return Ok(known);
         }
@@ -376,7 +384,7 @@ impl Core {
             answers.push(self.expand(node, of)?);
         }
         let typed = self.formulas.answer(id, &nodes, &answers);
-        if self.formulas.parts(typed) > MANY_PARTS {
+        if self.formulas.part_count(typed) > MEMOIZED_PARTS {
             self.typed.insert(key, typed);
         }
         Ok(typed)
@@ -385,19 +393,19 @@ impl Core {
     pub(crate) fn memory_bytes(&self) -> usize {
         // What schemas share is divided among those that have it.
         let own = |text: &Arc<Automaton>| text.memory_bytes() / Arc::strong_count(text);
-        let texts: usize = self.texts.iter().map(own).sum();
+        let texts: usize = self.automata.iter().map(own).sum();
         texts
             + self.formulas.memory_bytes()
             + self.answers.memory_bytes()
             + self.expanded.memory_bytes()
             + self.typed.memory_bytes()
-            + self.listed.memory_bytes()
-            + self.listed.len() * LIST_BYTES
-            + self.texts.capacity() * size_of::<Arc<Automaton>>()
-            + self.text_formulas.capacity() * size_of::<F>()
-            + self.text_ids.memory_bytes()
-            + self.found.memory_bytes()
-            + self.open.memory_bytes()
+            + self.enumerated.memory_bytes()
+            + self.enumerated.len() * LIST_BYTES
+            + self.automata.capacity() * size_of::<Arc<Automaton>>()
+            + self.language_formulas.capacity() * size_of::<F>()
+            + self.language_ids.memory_bytes()
+            + self.name_matches.memory_bytes()
+            + self.always_viable.memory_bytes()
             + self.schema.value_bytes
             + self.schema.nodes.len() * 200
             + self.schema.names.len() * 64
@@ -406,24 +414,24 @@ impl Core {
 }
 
 /// The machine of all texts; one for all schemas of a process.
-pub(crate) fn any_text() -> Result<Arc<Automaton>, Error> {
+pub(crate) fn any_string_automaton() -> Result<Arc<Automaton>, Error> {
     static MACHINE: PerProcess<Arc<Automaton>> = PerProcess::new();
     if let Some(machine) = MACHINE.get() {
         return Ok(Arc::clone(machine));
     }
-    let machine = Arc::new(Automaton::new(&anything(), TextLimits::default())?);
+    let machine = Arc::new(Automaton::new(&any_string(), TextLimits::default())?);
     Ok(Arc::clone(MACHINE.get_or_init(|| machine)))
 }
 
-pub(crate) fn anything() -> Expression {
-    let root = pattern_search::anything();
+pub(crate) fn any_string() -> Expression {
+    let root = pattern_search::any_string();
     Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Ecma })
 }
 
 /// Texts that are members of exactly one of some languages.
 fn exactly_one(list: &[Expression]) -> Result<Expression, Error> {
-    if list.len() > FEW_ALTERNATIVES {
-        let (some, two) = some_and_two(list)?;
+    if list.len() > PAIRWISE_MAX {
+        let (some, two) = at_least_one_and_two(list)?;
         return some.difference(two);
     }
     let mut alone = Vec::with_capacity(list.len());
@@ -438,10 +446,10 @@ fn exactly_one(list: &[Expression]) -> Result<Expression, Error> {
 
 /// Texts that are members of one at least and of two at least, by halves: writing each with the
 /// negation of all others would take the square of the length.
-fn some_and_two(list: &[Expression]) -> Result<(Expression, Expression), Error> {
+fn at_least_one_and_two(list: &[Expression]) -> Result<(Expression, Expression), Error> {
     let [one] = list else {
         let (left, right) = list.split_at(list.len() / 2);
-        let (left, right) = (some_and_two(left)?, some_and_two(right)?);
+        let (left, right) = (at_least_one_and_two(left)?, at_least_one_and_two(right)?);
         let both = Expression::intersection(vec![left.0.clone(), right.0.clone()])?;
         let some = Expression::union(vec![left.0, right.0])?;
         return Ok((some, Expression::union(vec![left.1, right.1, both])?));

@@ -14,7 +14,7 @@ use crate::json::property_names::NameId;
 use crate::schema_nodes::{NodeId, Type};
 use crate::solver::Solving;
 use crate::solver::context::Core;
-use crate::solver::numbers::number_ranges::spans;
+use crate::solver::numbers::number_ranges::number_ranges;
 
 /// Values within values that are looked at.
 const MAX_DEPTH: usize = 4;
@@ -29,13 +29,13 @@ const MAX_QUESTIONS: usize = 40_000;
 type Groups = Vec<Vec<usize>>;
 
 /// Lists that grow together.
-struct Joined {
+struct UnionFind {
     parent: Vec<usize>,
 }
 
-impl Joined {
-    fn new(count: usize) -> Joined {
-        Joined { parent: (0..count).collect() }
+impl UnionFind {
+    fn new(count: usize) -> UnionFind {
+        UnionFind { parent: (0..count).collect() }
     }
 
     fn root(&mut self, mut at: usize) -> usize {
@@ -67,24 +67,24 @@ impl Joined {
 }
 
 /// What a formula says of an object whatever else it says.
-struct Said {
-    owed: Vec<NameId>,
-    members: Vec<Arc<[(Which, NodeId)]>>,
+struct ObjectFacts {
+    required: Vec<NameId>,
+    properties: Vec<Arc<[(Which, NodeId)]>>,
 }
 
 impl Core {
     /// Groups of formulas over atoms of a type: no value satisfies formulas of two groups.
     ///
     /// Nodes are expanded here without looking at their alternatives, so that this ends.
-    pub(crate) fn groups_apart(&mut self, list: &[F], of: Type) -> Result<Groups, Error> {
+    pub(crate) fn disjoint_groups(&mut self, list: &[F], of: Type) -> Result<Groups, Error> {
         let _solving = Solving::begin();
-        if self.tells_apart {
+        if self.comparing_alternatives {
             return Ok(vec![(0..list.len()).collect()]);
         }
-        self.tells_apart = true;
+        self.comparing_alternatives = true;
         let mut left = MAX_QUESTIONS;
         let groups = self.groups_of_type(list, of, 0, &mut left);
-        self.tells_apart = false;
+        self.comparing_alternatives = false;
         groups
     }
 
@@ -95,7 +95,7 @@ impl Core {
         depth: usize,
         left: &mut usize,
     ) -> Result<Groups, Error> {
-        let mut joined = Joined::new(list.len());
+        let mut joined = UnionFind::new(list.len());
         match of {
             Type::Bool => {
                 for truth in [true, false] {
@@ -103,7 +103,7 @@ impl Core {
                     joined.join_all(all.filter(|&at| self.holds_for_bool(list[at], truth)));
                 }
             }
-            Type::String => self.join_texts(list, &mut joined, left)?,
+            Type::String => self.join_strings(list, &mut joined, left)?,
             Type::Number => self.join_numbers(list, &mut joined),
             Type::Object if depth < MAX_DEPTH => return self.groups_of_objects(list, depth, left),
             Type::Array if depth < MAX_DEPTH => return self.groups_of_arrays(list, depth, left),
@@ -119,7 +119,7 @@ impl Core {
         depth: usize,
         left: &mut usize,
     ) -> Result<Groups, Error> {
-        let mut joined = Joined::new(list.len());
+        let mut joined = UnionFind::new(list.len());
         for of in Type::ALL {
             let (mut typed, mut places) = (Vec::new(), Vec::new());
             for (at, &one) in list.iter().enumerate() {
@@ -136,8 +136,13 @@ impl Core {
         Ok(joined.groups())
     }
 
-    fn join_texts(&self, list: &[F], joined: &mut Joined, left: &mut usize) -> Result<(), Error> {
-        let listed: Vec<_> = list.iter().map(|&one| self.lists(one)).collect();
+    fn join_strings(
+        &self,
+        list: &[F],
+        joined: &mut UnionFind,
+        left: &mut usize,
+    ) -> Result<(), Error> {
+        let listed: Vec<_> = list.iter().map(|&one| self.enum_lists(one)).collect();
         let others: Vec<usize> = (0..list.len()).filter(|&at| listed[at].is_none()).collect();
         joined.join_all(others.iter().copied());
         let mut first: BTreeMap<&str, usize> = BTreeMap::new();
@@ -150,7 +155,7 @@ impl Core {
         for (text, at) in first {
             for &one in &others {
                 *left = left.saturating_sub(1);
-                if *left == 0 || self.may_be_text_of(list[one], text)? {
+                if *left == 0 || self.may_be_satisfied_by(list[one], text)? {
                     joined.join(at, other);
                     break;
                 }
@@ -160,18 +165,18 @@ impl Core {
     }
 
     /// Whether a text may satisfy a formula; where that takes a machine, it may.
-    fn may_be_text_of(&self, id: F, text: &str) -> Result<bool, Error> {
+    fn may_be_satisfied_by(&self, id: F, text: &str) -> Result<bool, Error> {
         let mut is_listed = true;
         for atom in self.atoms(id) {
             is_listed &= matches!(atom, Atom::In(regex) if self.schema.listed.contains_key(&regex));
         }
-        Ok(!is_listed || self.is_text_of(id, text)?)
+        Ok(!is_listed || self.string_satisfies(id, text)?)
     }
 
-    fn join_numbers(&self, list: &[F], joined: &mut Joined) {
+    fn join_numbers(&self, list: &[F], joined: &mut UnionFind) {
         let mut all = Vec::new();
         for (at, &one) in list.iter().enumerate() {
-            all.extend(spans(&self.formulas, one).into_iter().map(|span| (span, at)));
+            all.extend(number_ranges(&self.formulas, one).into_iter().map(|span| (span, at)));
         }
         all.sort();
         let mut last = None;
@@ -230,7 +235,7 @@ impl Core {
         depth: usize,
         left: &mut usize,
     ) -> Result<Groups, Error> {
-        let said: Vec<Said> = list.iter().map(|&one| self.said_of_object(one)).collect();
+        let said: Vec<ObjectFacts> = list.iter().map(|&one| self.object_facts(one)).collect();
         let mut open: Groups = vec![(0..list.len()).collect()];
         let mut groups = Groups::new();
         while let Some(group) = open.pop() {
@@ -242,24 +247,24 @@ impl Core {
         Ok(groups)
     }
 
-    fn said_of_object(&self, id: F) -> Said {
-        let mut said = Said { owed: Vec::new(), members: Vec::new() };
+    fn object_facts(&self, id: F) -> ObjectFacts {
+        let mut said = ObjectFacts { required: Vec::new(), properties: Vec::new() };
         for part in self.formulas.conjuncts(id) {
             match self.formulas.get(part) {
-                Form::Atom(Atom::Owed(names)) => said.owed.extend(names.iter()),
-                Form::Atom(Atom::Members(rules)) => said.members.push(rules.clone()),
+                Form::Atom(Atom::Owed(names)) => said.required.extend(names.iter()),
+                Form::Atom(Atom::Members(rules)) => said.properties.push(rules.clone()),
                 _ => {}
             }
         }
-        said.owed.sort_unstable();
-        said.owed.dedup();
+        said.required.sort_unstable();
+        said.required.dedup();
         said
     }
 
     /// Parts of a group that one name tells apart, if some name does.
     fn split_objects(
         &mut self,
-        said: &[Said],
+        said: &[ObjectFacts],
         group: &[usize],
         depth: usize,
         left: &mut usize,
@@ -268,7 +273,7 @@ impl Core {
             return Ok(None);
         }
         let mut counts: BTreeMap<NameId, usize> = BTreeMap::new();
-        for &name in group.iter().flat_map(|&at| &said[at].owed) {
+        for &name in group.iter().flat_map(|&at| &said[at].required) {
             *counts.entry(name).or_default() += 1;
         }
         for (&name, &count) in &counts {
@@ -278,7 +283,7 @@ impl Core {
             *left -= group.len();
             let mut values = Vec::with_capacity(group.len());
             for &at in group {
-                values.push(self.value_said(&said[at], name)?);
+                values.push(self.property_formula(&said[at], name)?);
             }
             let finer = if count == group.len() {
                 self.groups_of_values(&values, depth + 1, left)?
@@ -298,16 +303,16 @@ impl Core {
     /// Those that ask for a name and those that refuse it, if all do one of these.
     fn groups_by_presence(
         &mut self,
-        said: &[Said],
+        said: &[ObjectFacts],
         group: &[usize],
         name: NameId,
         values: &[F],
     ) -> Result<Groups, Error> {
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for (at, &one) in group.iter().enumerate() {
-            if said[one].owed.binary_search(&name).is_ok() {
+            if said[one].required.binary_search(&name).is_ok() {
                 with.push(at);
-            } else if self.is_never(values[at])? {
+            } else if self.has_no_type(values[at])? {
                 without.push(at);
             } else {
                 return Ok(vec![(0..group.len()).collect()]);
@@ -316,7 +321,7 @@ impl Core {
         Ok(vec![with, without])
     }
 
-    fn is_never(&mut self, id: F) -> Result<bool, Error> {
+    fn has_no_type(&mut self, id: F) -> Result<bool, Error> {
         for of in Type::ALL {
             if self.of_type(id, of)? != FALSE {
                 return Ok(false);
@@ -325,9 +330,9 @@ impl Core {
         Ok(true)
     }
 
-    fn value_said(&mut self, said: &Said, name: NameId) -> Result<F, Error> {
-        let mut all = Vec::with_capacity(said.members.len());
-        for rules in &said.members {
+    fn property_formula(&mut self, said: &ObjectFacts, name: NameId) -> Result<F, Error> {
+        let mut all = Vec::with_capacity(said.properties.len());
+        for rules in &said.properties {
             all.push(self.rules_at(rules, name)?);
         }
         Ok(self.formulas.and(all))
@@ -335,16 +340,16 @@ impl Core {
 
     /// Whether one of some conditions certainly holds beside a context: they speak of one member
     /// that it asks for, and list all texts that it allows there.
-    pub(crate) fn covers(&mut self, conditions: &[F], context: F) -> Result<bool, Error> {
+    pub(crate) fn conditions_cover(&mut self, conditions: &[F], context: F) -> Result<bool, Error> {
         let _solving = Solving::begin();
-        let context = self.said_of_object(context);
-        let before = std::mem::replace(&mut self.tells_apart, true);
-        let covers = self.find_covered(conditions, &context);
-        self.tells_apart = before;
+        let context = self.object_facts(context);
+        let before = std::mem::replace(&mut self.comparing_alternatives, true);
+        let covers = self.find_covering(conditions, &context);
+        self.comparing_alternatives = before;
         covers
     }
 
-    fn find_covered(&mut self, conditions: &[F], context: &Said) -> Result<bool, Error> {
+    fn find_covering(&mut self, conditions: &[F], context: &ObjectFacts) -> Result<bool, Error> {
         let Some(&first) = conditions.first() else { return Ok(false) };
         let Form::Atom(Atom::Members(rules)) = self.formulas.get(first).clone() else {
             return Ok(false);
@@ -353,16 +358,16 @@ impl Core {
             return Ok(false);
         };
         let name = *name;
-        if context.owed.binary_search(&name).is_err() {
+        if context.required.binary_search(&name).is_err() {
             return Ok(false);
         }
-        let allowed = self.value_said(context, name)?;
+        let allowed = self.property_formula(context, name)?;
         let mut texts: FxHashSet<String> = FxHashSet::default();
         for of in Type::ALL {
             match (of, self.of_type(allowed, of)?) {
                 (_, FALSE) => {}
                 (Type::String, typed) => {
-                    let Some(lists) = self.lists(typed) else { return Ok(false) };
+                    let Some(lists) = self.enum_lists(typed) else { return Ok(false) };
                     texts.extend(lists.iter().flat_map(|texts| texts.iter().cloned()));
                 }
                 _ => return Ok(false),

@@ -9,10 +9,10 @@ use crate::json::property_names::NameId;
 use crate::machine::Owes;
 use crate::schema_nodes::{NodeId, Type};
 use crate::solver::context::Core;
-use crate::solver::{MAX_LISTED, Rest};
+use crate::solver::{MAX_ENUMERATED, Rest};
 
 /// Containers within containers, and items, that are listed; deeper ones are left undecided.
-const MAX_DEPTH: usize = 24;
+const MAX_ENUMERATION_DEPTH: usize = 24;
 
 /// The values of a formula.
 #[derive(Clone, Debug)]
@@ -26,17 +26,17 @@ pub(crate) enum Listed {
 }
 
 /// The values found so far.
-struct Found {
+struct FoundValues {
     values: Vec<ValueId>,
     enough: usize,
     depth: usize,
 }
 
 /// Why listing stopped before its end.
-type Stopped = Option<Listed>;
+type EarlyStop = Option<Listed>;
 
-impl Found {
-    fn push(&mut self, value: ValueId) -> Stopped {
+impl FoundValues {
+    fn push(&mut self, value: ValueId) -> EarlyStop {
         if !self.values.contains(&value) {
             self.values.push(value);
         }
@@ -46,7 +46,7 @@ impl Found {
 
 impl Core {
     /// The objects or arrays that satisfy a formula over their atoms.
-    pub(in crate::solver) fn list_containers(
+    pub(in crate::solver) fn enumerate_containers(
         &mut self,
         formula: F,
         of: Type,
@@ -56,10 +56,10 @@ impl Core {
         if formula == TRUE {
             return Ok(Listed::Plenty);
         }
-        if depth >= MAX_DEPTH {
+        if depth >= MAX_ENUMERATION_DEPTH {
             return Ok(Listed::Unknown);
         }
-        match self.listed.get(&formula) {
+        match self.enumerated.get(&formula) {
             Some((_, Listed::All(values))) if values.len() < enough => {
                 return Ok(Listed::All(values.clone()));
             }
@@ -67,21 +67,25 @@ impl Core {
             Some((known, Listed::Plenty)) if *known >= enough => return Ok(Listed::Plenty),
             _ => {}
         }
-        let mut found = Found { values: Vec::new(), enough, depth };
+        let mut found = FoundValues { values: Vec::new(), enough, depth };
         let owes = Owes { formulas: [formula].into(), asked: [].into(), goal: TRUE };
         let stopped = match of {
-            Type::Object => self.list_objects(formula, &mut found)?,
-            _ => self.list_arrays(&owes, &mut Vec::new(), &mut found)?,
+            Type::Object => self.enumerate_objects(formula, &mut found)?,
+            _ => self.enumerate_arrays(&owes, &mut Vec::new(), &mut found)?,
         };
         let listed = stopped.unwrap_or(Listed::All(found.values));
         if !matches!(listed, Listed::Unknown) {
-            self.listed.insert(formula, (enough, listed.clone()));
+            self.enumerated.insert(formula, (enough, listed.clone()));
         }
         Ok(listed)
     }
 
-    fn list_objects(&mut self, formula: F, found: &mut Found) -> Result<Stopped, Error> {
-        let (mut names, tests) = self.names_and_tests(formula);
+    fn enumerate_objects(
+        &mut self,
+        formula: F,
+        found: &mut FoundValues,
+    ) -> Result<EarlyStop, Error> {
+        let (mut names, tests) = self.mentioned_names_and_tests(formula);
         for class in self.classes(&tests)? {
             let is_endless = tests.is_empty() || self.has_plenty_texts(class)?;
             loop {
@@ -91,7 +95,7 @@ impl Core {
                 let taken: Vec<&str> = taken.iter().map(String::as_str).collect();
                 let Some(text) = self.fresh_text(class, &taken)? else { break };
                 let name = self.schema.names.intern(&text);
-                let begun = self.begun(formula, name)?;
+                let begun = self.begin_property(formula, name)?;
                 if !self.can_begin(begun, Rest { of: Type::Object, gone: &[] })? {
                     // Names of a class are alike.
                     break;
@@ -100,16 +104,16 @@ impl Core {
                     return Ok(Some(Listed::Plenty));
                 }
                 names.push(name);
-                if names.len() > MAX_LISTED {
+                if names.len() > MAX_ENUMERATED {
                     return Ok(Some(Listed::Unknown));
                 }
             }
         }
-        self.list_members(formula, &names, 0, &mut Vec::new(), found)
+        self.enumerate_properties(formula, &names, 0, &mut Vec::new(), found)
     }
 
     /// Names that a formula mentions, and what tells the others apart.
-    fn names_and_tests(&mut self, formula: F) -> (Vec<NameId>, Vec<F>) {
+    fn mentioned_names_and_tests(&mut self, formula: F) -> (Vec<NameId>, Vec<F>) {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
         for atom in self.atoms(formula) {
             match atom {
@@ -135,11 +139,11 @@ impl Core {
     }
 
     /// What a formula demands of the child whatever comes after it.
-    fn weakened(&mut self, id: F) -> F {
-        self.weakened_within(id, &mut Map::default())
+    fn child_demands(&mut self, id: F) -> F {
+        self.child_demands_memoized(id, &mut Map::default())
     }
 
-    fn weakened_within(&mut self, id: F, known: &mut Map<F, F>) -> F {
+    fn child_demands_memoized(&mut self, id: F, known: &mut Map<F, F>) -> F {
         if !self.formulas.has_atom(id) {
             return id;
         }
@@ -148,11 +152,13 @@ impl Core {
         }
         let weakened = match self.formulas.get(id).clone() {
             Form::And(list) => {
-                let list = list.iter().map(|&one| self.weakened_within(one, known)).collect();
+                let list =
+                    list.iter().map(|&one| self.child_demands_memoized(one, known)).collect();
                 self.formulas.and(list)
             }
             Form::Or(list) => {
-                let list = list.iter().map(|&one| self.weakened_within(one, known)).collect();
+                let list =
+                    list.iter().map(|&one| self.child_demands_memoized(one, known)).collect();
                 self.formulas.or(list)
             }
             _ => TRUE,
@@ -161,20 +167,20 @@ impl Core {
         weakened
     }
 
-    fn begun(&mut self, formula: F, name: NameId) -> Result<Owes, Error> {
+    fn begin_property(&mut self, formula: F, name: NameId) -> Result<Owes, Error> {
         let owes = Owes { formulas: [formula].into(), asked: [].into(), goal: TRUE };
         self.after_name(&owes, name)
     }
 
     /// Objects with members of these names, in their order from a place on.
-    fn list_members(
+    fn enumerate_properties(
         &mut self,
         formula: F,
         names: &[NameId],
         from: usize,
         members: &mut Vec<(NameId, ValueId)>,
-        found: &mut Found,
-    ) -> Result<Stopped, Error> {
+        found: &mut FoundValues,
+    ) -> Result<EarlyStop, Error> {
         self.step()?;
         if self.holds_at_end(formula) {
             let mut sorted = members.clone();
@@ -186,20 +192,20 @@ impl Core {
         }
         for at in from..names.len() {
             let gone = names[..=at].to_vec();
-            let begun = self.begun(formula, names[at])?;
+            let begun = self.begin_property(formula, names[at])?;
             if !self.can_begin(begun.clone(), Rest { of: Type::Object, gone: &gone })? {
                 continue;
             }
             let (container, must, _) = self.part(begun);
             let kept = container.formulas[0];
-            let demanded = self.weakened(kept);
+            let demanded = self.child_demands(kept);
             let must = self.formulas.both(must, demanded);
             // Where not every value will do, all of them have to be known.
-            let enough = if self.formulas.has_child(kept) { MAX_LISTED } else { found.enough };
-            let values = match self.list_depth(must, enough, &[], found.depth + 1)? {
+            let enough = if self.formulas.has_child(kept) { MAX_ENUMERATED } else { found.enough };
+            let values = match self.enumerate_to_depth(must, enough, &[], found.depth + 1)? {
                 Listed::All(values) => values,
                 Listed::Plenty if !self.formulas.has_child(kept) => {
-                    if self.some_object(kept, &gone)? {
+                    if self.has_object(kept, &gone)? {
                         return Ok(Some(Listed::Plenty));
                     }
                     continue;
@@ -208,13 +214,13 @@ impl Core {
             };
             let asked = self.formulas.asked(&[kept]);
             for value in values {
-                let truths = self.truths_of(&asked, value)?;
+                let truths = self.verdicts_of(&asked, value)?;
                 let rest = self.after_child(&container, &asked, &truths, None)?.formulas[0];
-                if rest == FALSE || !self.some_object(rest, &gone)? {
+                if rest == FALSE || !self.has_object(rest, &gone)? {
                     continue;
                 }
                 members.push((names[at], value));
-                let stopped = self.list_members(rest, names, at + 1, members, found)?;
+                let stopped = self.enumerate_properties(rest, names, at + 1, members, found)?;
                 members.pop();
                 if stopped.is_some() {
                     return Ok(stopped);
@@ -224,12 +230,12 @@ impl Core {
         Ok(None)
     }
 
-    fn list_arrays(
+    fn enumerate_arrays(
         &mut self,
         owes: &Owes,
         items: &mut Vec<ValueId>,
-        found: &mut Found,
-    ) -> Result<Stopped, Error> {
+        found: &mut FoundValues,
+    ) -> Result<EarlyStop, Error> {
         self.step()?;
         if self.holds_at_end(owes.formulas[0]) {
             let array = self.schema.values.intern(Value::Array(items.as_slice().into()));
@@ -241,16 +247,16 @@ impl Core {
         if !self.can_begin(begun.clone(), Rest { of: Type::Array, gone: &[] })? {
             return Ok(None);
         }
-        if items.len() >= MAX_DEPTH {
+        if items.len() >= MAX_ENUMERATION_DEPTH {
             return Ok(Some(Listed::Unknown));
         }
         let (container, must, _) = self.part(begun);
         let kept = container.formulas[0];
-        let demanded = self.weakened(kept);
+        let demanded = self.child_demands(kept);
         let must = self.formulas.both(must, demanded);
         let is_free = !self.formulas.has_child(kept) && !self.has_unique(&container);
-        let enough = if is_free { found.enough } else { MAX_LISTED };
-        let values = match self.list_depth(must, enough, &[], found.depth + 1)? {
+        let enough = if is_free { found.enough } else { MAX_ENUMERATED };
+        let values = match self.enumerate_to_depth(must, enough, &[], found.depth + 1)? {
             Listed::All(values) => values,
             // Each of the values makes another array.
             Listed::Plenty if !self.formulas.has_child(kept) => {
@@ -264,13 +270,13 @@ impl Core {
         };
         let asked = self.formulas.asked(&[kept]);
         for value in values {
-            let truths = self.truths_of(&asked, value)?;
+            let truths = self.verdicts_of(&asked, value)?;
             let rest = self.after_child(&container, &asked, &truths, Some(value))?;
             if rest.formulas[0] == FALSE || !self.some_array(rest.formulas[0])? {
                 continue;
             }
             items.push(value);
-            let stopped = self.list_arrays(&rest, items, found)?;
+            let stopped = self.enumerate_arrays(&rest, items, found)?;
             items.pop();
             if stopped.is_some() {
                 return Ok(stopped);
@@ -280,7 +286,7 @@ impl Core {
     }
 
     /// Which of some nodes a value satisfies.
-    fn truths_of(&mut self, asked: &[NodeId], value: ValueId) -> Result<Vec<bool>, Error> {
+    fn verdicts_of(&mut self, asked: &[NodeId], value: ValueId) -> Result<Vec<bool>, Error> {
         let same = self.schema.node_of_values(&[value]);
         let same = self.child(same);
         let mut truths = Vec::with_capacity(asked.len());

@@ -5,27 +5,28 @@ use std::convert::Infallible;
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
-use crate::formula::{F, FALSE, Form, Leaves, TRUE};
+use crate::formula::{F, FALSE, Form, ReplacedLeaves, TRUE};
 use crate::interner::Map;
 use crate::solver::Solving;
 use crate::solver::context::Core;
 
 /// So many formulas are simplified in a step.
-const SIMPLIFIED: usize = 48;
+const SIMPLIFICATIONS_PER_STEP: usize = 48;
 
 /// What is asked of each implicant: `true` ends the search.
-pub(in crate::solver) type Leaf<'a> = dyn FnMut(&mut Core, &[F]) -> Result<bool, Error> + 'a;
+pub(in crate::solver) type ImplicantVisitor<'a> =
+    dyn FnMut(&mut Core, &[F]) -> Result<bool, Error> + 'a;
 
 impl Core {
     /// Hands out implicants until one is taken; whether one was, or `None` if patience ran out.
     ///
     /// `fits` may refuse a conjunction of literals early: nothing that contains it is tried.
-    pub(in crate::solver) fn some_implicant(
+    pub(in crate::solver) fn find_implicant(
         &mut self,
         id: F,
         patience: u64,
-        fits: &mut Leaf<'_>,
-        leaf: &mut Leaf<'_>,
+        fits: &mut ImplicantVisitor<'_>,
+        leaf: &mut ImplicantVisitor<'_>,
     ) -> Result<Option<bool>, Error> {
         let mut left = patience;
         let found = self.branch(FxHashSet::default(), vec![id], &mut left, fits, leaf)?;
@@ -36,8 +37,8 @@ impl Core {
     pub(crate) fn implicants(
         &mut self,
         id: F,
-        fits: &mut Leaf<'_>,
-        leaf: &mut Leaf<'_>,
+        fits: &mut ImplicantVisitor<'_>,
+        leaf: &mut ImplicantVisitor<'_>,
     ) -> Result<bool, Error> {
         let _solving = Solving::begin();
         let mut patience = u64::MAX;
@@ -49,8 +50,8 @@ impl Core {
         mut chosen: FxHashSet<F>,
         mut work: Vec<F>,
         patience: &mut u64,
-        fits: &mut Leaf<'_>,
-        leaf: &mut Leaf<'_>,
+        fits: &mut ImplicantVisitor<'_>,
+        leaf: &mut ImplicantVisitor<'_>,
     ) -> Result<bool, Error> {
         self.step()?;
         *patience = patience.saturating_sub(1);
@@ -80,10 +81,10 @@ impl Core {
             if waiting.is_empty() {
                 break;
             }
-            self.steps_of(waiting.len() / SIMPLIFIED)?;
-            let mut known = self.known(&chosen);
+            self.steps_of(waiting.len() / SIMPLIFICATIONS_PER_STEP)?;
+            let mut known = self.literal_values(&chosen);
             for id in std::mem::take(&mut waiting) {
-                let simpler = self.assume(id, &mut known);
+                let simpler = self.simplify(id, &mut known);
                 let target = if simpler == id { &mut waiting } else { &mut work };
                 target.push(simpler);
             }
@@ -98,7 +99,7 @@ impl Core {
         }
         let smallest = (0..waiting.len()).min_by_key(|&at| self.width(waiting[at])).unwrap_or(0);
         let next = waiting.swap_remove(smallest);
-        for more in self.alternatives(next) {
+        for more in self.disjuncts(next) {
             let mut work = waiting.clone();
             work.extend(more);
             if self.branch(chosen.clone(), work, patience, fits, leaf)? {
@@ -119,7 +120,7 @@ impl Core {
 
     /// Ways to make a disjunction or a statement of exactly one true; those that need nothing
     /// more come first.
-    fn alternatives(&mut self, id: F) -> Vec<Vec<F>> {
+    fn disjuncts(&mut self, id: F) -> Vec<Vec<F>> {
         match self.formulas.get(id).clone() {
             Form::Or(list) => {
                 let mut list = list.to_vec();
@@ -129,11 +130,11 @@ impl Core {
             Form::One(list) => {
                 let mut ways: Vec<usize> = (0..list.len()).collect();
                 ways.sort_by_key(|&at| !self.holds_at_end(list[at]));
-                ways.into_iter().map(|at| self.others_fail(&list, &[at])).collect()
+                ways.into_iter().map(|at| self.only_these_hold(&list, &[at])).collect()
             }
             Form::Not(inner) => {
                 let Form::One(list) = self.formulas.get(inner).clone() else { return Vec::new() };
-                let mut ways = vec![self.others_fail(&list, &[])];
+                let mut ways = vec![self.only_these_hold(&list, &[])];
                 for left in 0..list.len() {
                     for right in left + 1..list.len() {
                         ways.push(vec![list[left], list[right]]);
@@ -145,14 +146,14 @@ impl Core {
         }
     }
 
-    fn others_fail(&mut self, list: &[F], kept: &[usize]) -> Vec<F> {
+    fn only_these_hold(&mut self, list: &[F], kept: &[usize]) -> Vec<F> {
         let each = list.iter().enumerate();
         each.map(|(at, &one)| if kept.contains(&at) { one } else { self.formulas.not(one) })
             .collect()
     }
 
     /// What literals say of formulas.
-    fn known(&mut self, literals: &FxHashSet<F>) -> Map<F, F> {
+    fn literal_values(&mut self, literals: &FxHashSet<F>) -> Map<F, F> {
         let mut known = Map::default();
         let mut literals: Vec<F> = literals.iter().copied().collect();
         literals.sort_unstable();
@@ -164,9 +165,9 @@ impl Core {
     }
 
     /// The formula where that is known; what becomes of its parts is known afterwards.
-    fn assume(&mut self, id: F, known: &mut Map<F, F>) -> F {
+    fn simplify(&mut self, id: F, known: &mut Map<F, F>) -> F {
         let assumed: Result<F, Infallible> =
-            self.formulas.replace(id, Leaves::All, known, &mut |_, leaf| Ok(leaf));
+            self.formulas.replace_leaves(id, ReplacedLeaves::All, known, &mut |_, leaf| Ok(leaf));
         match assumed {
             Ok(formula) => formula,
         }

@@ -26,33 +26,33 @@ use crate::json::property_names::NameId;
 use crate::schema_nodes::Type;
 use crate::solver::context::{Core, TextId};
 
-pub(crate) use arrays::unique_matching::{FEW_VALUES, MAX_LISTED};
+pub(crate) use arrays::unique_matching::{FEW_VALUES, MAX_ENUMERATED};
 pub(crate) use child_goals::Rest;
 pub(crate) use enumerate_values::Listed;
 pub(crate) use numbers::number_cells::Cells;
 pub(crate) use numbers::{Interval, Scale, holds_between, holds_for};
-pub(crate) use objects::property_rule_index::RuleIndex;
+pub(crate) use objects::property_rule_index::PropertyRuleIndex;
 pub(crate) use solver_clock::Solving;
 #[cfg(feature = "solver-clock")]
 pub use solver_clock::solver_time;
 pub(crate) use strings::fresh_string::{PLENTY, fresh_beginning};
 
 /// Nested questions; a deeper one ends in an error.
-const MAX_OPEN: usize = 200;
+const MAX_OPEN_QUERIES: usize = 200;
 
 /// Steps after which looking for an implicant gives way to splitting. A search that succeeds mostly
 /// does so within 50; alternatives within alternatives have millions of implicants.
-const PATIENCE: u64 = 300;
+const IMPLICANT_STEPS: u64 = 300;
 
 /// The same where a property was split on, so that implicants were looked for in vain.
-const LITTLE_PATIENCE: u64 = 24;
+const SPLIT_IMPLICANT_STEPS: u64 = 24;
 
 /// What is known about formulas.
 #[derive(Debug, Default)]
-pub(crate) struct Answers {
+pub(crate) struct AnswerCache {
     /// None where an answer was taken back.
     values: Map<F, Option<bool>>,
-    open: Vec<Open>,
+    open_queries: Vec<OpenQuery>,
     /// Tentative *no*s, in the order found.
     tentative: Vec<F>,
     classes: Map<Vec<F>, Vec<TextId>>,
@@ -66,11 +66,11 @@ pub(crate) struct Answers {
     objects: Map<(F, Vec<NameId>), bool>,
     numbers: Map<F, bool>,
     /// Numbers and texts of formulas that were listed.
-    listed: Map<(F, Type), arrays::unique_matching::Known>,
+    listed: Map<(F, Type), arrays::unique_matching::KnownValues>,
     /// Names of a class that are none of some others.
-    fresh: FxHashMap<(TextId, Vec<NameId>), Option<NameId>>,
+    fresh_names: FxHashMap<(TextId, Vec<NameId>), Option<NameId>>,
     /// Languages of texts that have members enough.
-    plenty: Map<TextId, bool>,
+    has_many: Map<TextId, bool>,
     /// Whether nothing is remembered of values.
     #[cfg(test)]
     pub(crate) forgets: bool,
@@ -80,15 +80,15 @@ pub(crate) struct Answers {
 pub(crate) const LIST_BYTES: usize = 48;
 
 #[derive(Debug)]
-struct Open {
-    question: F,
+struct OpenQuery {
+    formula: F,
     /// Whether a *no* below relies on this question's being open.
-    leaned_on: bool,
+    was_assumed_false: bool,
     /// Tentative *no*s before it.
-    mark: usize,
+    tentative_before: usize,
 }
 
-impl Answers {
+impl AnswerCache {
     /// Memory in use, in bytes. Lists are counted by what most of them have.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.values.memory_bytes()
@@ -100,19 +100,19 @@ impl Answers {
             + self.objects.memory_bytes()
             + self.objects.len() * LIST_BYTES
             + self.numbers.memory_bytes()
-            + self.fresh.capacity() * 48
-            + self.fresh.len() * LIST_BYTES
-            + self.plenty.memory_bytes()
+            + self.fresh_names.capacity() * 48
+            + self.fresh_names.len() * LIST_BYTES
+            + self.has_many.memory_bytes()
     }
 
     /// Steps of the search for an implicant.
-    fn patience(&self) -> u64 {
-        if self.splits > 0 { LITTLE_PATIENCE } else { PATIENCE }
+    fn implicant_steps(&self) -> u64 {
+        if self.splits > 0 { SPLIT_IMPLICANT_STEPS } else { IMPLICANT_STEPS }
     }
 
     /// Forgets what a search that failed left open.
     pub(crate) fn abandon(&mut self) {
-        self.open.clear();
+        self.open_queries.clear();
         self.splits = 0;
         self.duty_steps = None;
         self.objects = Map::default();
@@ -132,17 +132,21 @@ impl Core {
         if let Some(&Some(known)) = self.answers.values.get(&id) {
             return Ok(known);
         }
-        if let Some(open) = self.answers.open.iter_mut().find(|open| open.question == id) {
-            open.leaned_on = true;
+        if let Some(open) = self.answers.open_queries.iter_mut().find(|open| open.formula == id) {
+            open.was_assumed_false = true;
             return Ok(false);
         }
         self.step()?;
-        if self.answers.open.len() >= MAX_OPEN {
-            let (needed, allowed) = (MAX_OPEN as u64 + 1, MAX_OPEN as u64);
+        if self.answers.open_queries.len() >= MAX_OPEN_QUERIES {
+            let (needed, allowed) = (MAX_OPEN_QUERIES as u64 + 1, MAX_OPEN_QUERIES as u64);
             return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
         }
         let mark = self.answers.tentative.len();
-        self.answers.open.push(Open { question: id, leaned_on: false, mark });
+        self.answers.open_queries.push(OpenQuery {
+            formula: id,
+            was_assumed_false: false,
+            tentative_before: mark,
+        });
         let mut found = false;
         for of in Type::ALL {
             let formula = self.of_type(id, of)?;
@@ -151,16 +155,16 @@ impl Core {
                 break;
             }
         }
-        self.answer_question(id, found);
+        self.close_query(id, found);
         Ok(found)
     }
 
-    fn answer_question(&mut self, id: F, found: bool) {
+    fn close_query(&mut self, id: F, found: bool) {
         let answers = &mut self.answers;
-        let Some(open) = answers.open.pop() else { return };
-        if found && open.leaned_on {
+        let Some(open) = answers.open_queries.pop() else { return };
+        if found && open.was_assumed_false {
             answers.objects = Map::default();
-            for wrong in answers.tentative.split_off(open.mark) {
+            for wrong in answers.tentative.split_off(open.tentative_before) {
                 answers.values.insert(wrong, None);
             }
         }
@@ -169,7 +173,7 @@ impl Core {
             return;
         }
         answers.values.insert(id, Some(found));
-        if answers.open.is_empty() {
+        if answers.open_queries.is_empty() {
             answers.tentative.clear();
         } else if !found {
             answers.tentative.push(id);
@@ -185,15 +189,15 @@ impl Core {
         match of {
             Type::Null => Ok(false),
             Type::Bool => Ok([true, false].into_iter().any(|truth| self.holds_for_bool(id, truth))),
-            Type::String => self.some_text(id),
-            Type::Number => self.some_number(id),
+            Type::String => self.has_string(id),
+            Type::Number => self.has_any_number(id),
             Type::Array => self.some_array(id),
-            Type::Object => self.some_object(id, &[]),
+            Type::Object => self.has_object(id, &[]),
         }
     }
 
     pub(crate) fn holds_for_bool(&self, id: F, value: bool) -> bool {
-        self.formulas.holds(id, &mut |atom| matches!(atom, Atom::Truth) && value)
+        self.formulas.holds(id, &mut |atom| matches!(atom, Atom::IsTrue) && value)
     }
 
     /// Whether a formula holds if the object or array ends here.

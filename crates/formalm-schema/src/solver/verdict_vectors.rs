@@ -12,16 +12,20 @@ use crate::solver::context::Core;
 use crate::solver::numbers::number_cells::Cells;
 
 /// Truths that are looked at; more are left to the search.
-const MAX_TRUTHS: usize = 1 << 20;
+const MAX_VERDICTS: usize = 1 << 20;
 
 /// All ways in which values answer some questions, each question's truth in its place.
-type Ways = BTreeSet<Box<[bool]>>;
+type VerdictVectors = BTreeSet<Box<[bool]>>;
 
 impl Core {
     /// The truths of nodes that values have together which satisfy a formula over children; `None`
     /// where finding them takes a search.
-    fn ways_of_values(&mut self, nodes: &[NodeId], known: F) -> Result<Option<Ways>, Error> {
-        let mut ways = Ways::new();
+    fn verdicts_of_values(
+        &mut self,
+        nodes: &[NodeId],
+        known: F,
+    ) -> Result<Option<VerdictVectors>, Error> {
+        let mut ways = VerdictVectors::new();
         for of in Type::ALL {
             let known = self.of_type(known, of)?;
             if known == FALSE {
@@ -37,7 +41,7 @@ impl Core {
                     .some_of_type(known, of)?
                     .then(|| asked.iter().map(|&one| one == TRUE).collect())
                     .into_iter()
-                    .collect::<Ways>(),
+                    .collect::<VerdictVectors>(),
                 Type::Null => [asked.iter().map(|&one| one == TRUE).collect()].into(),
                 Type::Bool => {
                     let truths = [true, false].into_iter();
@@ -48,11 +52,11 @@ impl Core {
                         })
                         .collect()
                 }
-                Type::Number => match self.ways_of_numbers(&asked, known) {
+                Type::Number => match self.verdicts_of_numbers(&asked, known) {
                     Some(ways) => ways,
                     None => return Ok(None),
                 },
-                Type::String => match self.ways_of_texts(&asked, known) {
+                Type::String => match self.verdicts_of_strings(&asked, known) {
                     Some(ways) => ways,
                     None => return Ok(None),
                 },
@@ -63,7 +67,7 @@ impl Core {
         Ok(Some(ways))
     }
 
-    fn ways_of_numbers(&self, asked: &[F], known: F) -> Option<Ways> {
+    fn verdicts_of_numbers(&self, asked: &[F], known: F) -> Option<VerdictVectors> {
         let mut ends = Vec::new();
         let one = Decimal::integer(1);
         for atom in self.atoms_of(&[asked, &[known]].concat()) {
@@ -75,12 +79,12 @@ impl Core {
         }
         ends.sort_unstable();
         ends.dedup();
-        if ends.len().saturating_mul(4 * asked.len()) > MAX_TRUTHS {
+        if ends.len().saturating_mul(4 * asked.len()) > MAX_VERDICTS {
             return None;
         }
-        let mut ways = Ways::new();
+        let mut ways = VerdictVectors::new();
         for integers in [false, true] {
-            let cells = Cells::of(ends.clone(), integers);
+            let cells = Cells::for_integers_or_others(ends.clone(), integers);
             let known = cells.that_satisfy(&self.formulas, &[known], false);
             let columns: Vec<Vec<bool>> = asked
                 .iter()
@@ -105,13 +109,13 @@ impl Core {
         Some(ways)
     }
 
-    fn ways_of_texts(&self, asked: &[F], known: F) -> Option<Ways> {
+    fn verdicts_of_strings(&self, asked: &[F], known: F) -> Option<VerdictVectors> {
         let mut texts: BTreeSet<&str> = BTreeSet::new();
         for atom in self.atoms_of(&[asked, &[known]].concat()) {
             let Atom::In(regex) = atom else { return None };
             texts.extend(self.schema.listed.get(regex)?.iter().map(String::as_str));
         }
-        if texts.len().saturating_mul(asked.len()) > MAX_TRUTHS {
+        if texts.len().saturating_mul(asked.len()) > MAX_VERDICTS {
             return None;
         }
         let texts: Vec<&str> = texts.into_iter().collect();
@@ -125,19 +129,19 @@ impl Core {
     /// then whether for each of some texts, which are sorted and have all of its lists among them.
     pub(crate) fn listed_truths(&self, id: F, texts: &[impl AsRef<str>]) -> Box<[bool]> {
         // Texts that are not listed are alike, and there is no end of them.
-        let mut truths = vec![self.holds_for_listed(id, None); texts.len() + 1];
+        let mut truths = vec![self.holds_for_enum_string(id, None); texts.len() + 1];
         for atom in self.atoms(id) {
             let Atom::In(regex) = atom else { continue };
             for text in self.schema.listed.get(&regex).into_iter().flat_map(|list| list.iter()) {
                 if let Ok(at) = texts.binary_search_by(|one| one.as_ref().cmp(text)) {
-                    truths[at + 1] = self.holds_for_listed(id, Some(text));
+                    truths[at + 1] = self.holds_for_enum_string(id, Some(text));
                 }
             }
         }
         truths.into()
     }
 
-    fn holds_for_listed(&self, id: F, text: Option<&str>) -> bool {
+    fn holds_for_enum_string(&self, id: F, text: Option<&str>) -> bool {
         self.formulas.holds(id, &mut |atom| match (atom, text) {
             (Atom::In(regex), Some(text)) => self
                 .schema
@@ -151,7 +155,7 @@ impl Core {
     /// What [`Core::split`] finds, if the truths of the child are found without a search: the
     /// formula over children with which the rest can be completed, which where any child will do
     /// is no more than true or false.
-    pub(in crate::solver) fn split_by_truths(
+    pub(in crate::solver) fn split_by_vectors(
         &mut self,
         id: F,
         known: F,
@@ -159,17 +163,17 @@ impl Core {
         any: bool,
     ) -> Result<Option<F>, Error> {
         let nodes = self.formulas.asked(&[id]);
-        let Some(ways) = self.ways_of_values(&nodes, known)? else { return Ok(None) };
+        let Some(ways) = self.verdicts_of_values(&nodes, known)? else { return Ok(None) };
         let mut told: Vec<(Box<[bool]>, bool)> = Vec::with_capacity(ways.len());
         for way in ways {
             self.step()?;
             let truths: Vec<F> = way.iter().map(|&truth| Formulas::constant(truth)).collect();
             let left = self.formulas.answer(id, &nodes, &truths);
             let known = match rest.of {
-                Type::Array => self.with_truths(known, &nodes, &way),
+                Type::Array => self.with_verdicts(known, &nodes, &way),
                 _ => known,
             };
-            let goes_on = match self.some_rest(left, known, rest)? {
+            let goes_on = match self.rest_goal(left, known, rest)? {
                 TRUE => true,
                 FALSE => false,
                 // Which of the children that satisfy it is not among their truths.
@@ -180,11 +184,11 @@ impl Core {
             }
             told.push((way, goes_on));
         }
-        Ok(Some(if any { FALSE } else { self.decided(&nodes, 0, &told) }))
+        Ok(Some(if any { FALSE } else { self.verdict_formula(&nodes, 0, &told) }))
     }
 
     /// What a child is known to satisfy, and these truths.
-    fn with_truths(&mut self, known: F, nodes: &[NodeId], truths: &[bool]) -> F {
+    fn with_verdicts(&mut self, known: F, nodes: &[NodeId], truths: &[bool]) -> F {
         let mut all = vec![known];
         for (&node, &truth) in nodes.iter().zip(truths) {
             let child = self.formulas.child(node);
@@ -195,7 +199,12 @@ impl Core {
 
     /// A formula that tells the ways that are good from the others, which are sorted and alike up
     /// to a place.
-    fn decided(&mut self, nodes: &[NodeId], from: usize, told: &[(Box<[bool]>, bool)]) -> F {
+    fn verdict_formula(
+        &mut self,
+        nodes: &[NodeId],
+        from: usize,
+        told: &[(Box<[bool]>, bool)],
+    ) -> F {
         match told {
             [] => return FALSE,
             [(_, first), rest @ ..] if rest.iter().all(|(_, good)| good == first) => {
@@ -209,8 +218,8 @@ impl Core {
                 // Where only one truth is possible, it need not be said.
                 continue;
             }
-            let without = self.decided(nodes, at + 1, &told[..split]);
-            let with = self.decided(nodes, at + 1, &told[split..]);
+            let without = self.verdict_formula(nodes, at + 1, &told[..split]);
+            let with = self.verdict_formula(nodes, at + 1, &told[split..]);
             if without == with {
                 return with;
             }
@@ -227,7 +236,7 @@ impl Core {
 /// Whether there is a whole number strictly between two numbers.
 fn has_integer(low: Option<&Decimal>, high: Option<&Decimal>) -> bool {
     let (Some(low), Some(high)) = (low, high) else { return true };
-    let places = low.places().max(high.places());
+    let places = low.fraction_digits().max(high.fraction_digits());
     let unit = crate::json::decimal::power(places);
     let (low, high) = (low.scaled(places), high.scaled(places));
     let above: num_bigint::BigInt = num_integer::Integer::div_floor(&low, &unit) + 1u32;

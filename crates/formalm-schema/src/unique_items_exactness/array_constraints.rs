@@ -11,7 +11,7 @@ use formalm_automata::Error;
 use crate::formula::{F, FALSE, TRUE};
 use crate::schema_nodes::{NodeId, Rule, Type};
 use crate::solver::context::Core;
-use crate::solver::{Listed, MAX_LISTED};
+use crate::solver::{Listed, MAX_ENUMERATED};
 
 /// Nodes held in place within each other.
 const MAX_LEVELS: u32 = 8;
@@ -19,46 +19,53 @@ const MAX_LEVELS: u32 = 8;
 /// Nodes that items may satisfy or not.
 const MAX_PARTS: usize = 4;
 
-type Ranges = Arc<[(u32, u32, NodeId)]>;
+type ItemRanges = Arc<[(u32, u32, NodeId)]>;
 
 /// What is said of arrays.
-pub(super) struct Said {
+pub(super) struct ArrayConstraints {
     /// So many items there are at least.
-    pub(super) least: u64,
+    pub(super) min_items: u64,
     /// So many items there are at most, if all of it has to hold.
-    pub(super) most: Option<u64>,
+    pub(super) max_items: Option<u64>,
     /// The numbers of items that are asked for, taken together.
-    sum: u64,
-    pub(super) items: Vec<Ranges>,
+    total_demanded: u64,
+    pub(super) items: Vec<ItemRanges>,
     /// So many items of a node there are at least, and at most.
-    contained: Vec<(NodeId, u64, Option<u64>)>,
+    contains: Vec<(NodeId, u64, Option<u64>)>,
     /// Not all of it need hold.
-    alternatives: bool,
+    is_optional: bool,
 }
 
-impl Said {
-    fn new() -> Said {
-        Said { least: 1, most: None, sum: 0, items: vec![], contained: vec![], alternatives: false }
+impl ArrayConstraints {
+    fn new() -> ArrayConstraints {
+        ArrayConstraints {
+            min_items: 1,
+            max_items: None,
+            total_demanded: 0,
+            items: vec![],
+            contains: vec![],
+            is_optional: false,
+        }
     }
 
-    fn asks_for(&mut self, items: u64) {
-        self.least = self.least.max(items);
-        self.sum = self.sum.saturating_add(items);
+    fn demand(&mut self, items: u64) {
+        self.min_items = self.min_items.max(items);
+        self.total_demanded = self.total_demanded.saturating_add(items);
     }
 
     /// Whether it matters of which kinds items are. One item that must be of a kind, and that there
     /// is not yet, takes nothing from the others.
-    pub(super) fn has_kinds(&self) -> bool {
-        self.alternatives
-            || match self.contained[..] {
+    pub(super) fn depends_on_kinds(&self) -> bool {
+        self.is_optional
+            || match self.contains[..] {
                 [] => false,
-                [(_, 0 | 1, None)] => !self.are_alike(),
+                [(_, 0 | 1, None)] => !self.are_items_uniform(),
                 _ => true,
             }
     }
 
     /// Whether the same is asked of all items.
-    fn are_alike(&self) -> bool {
+    fn are_items_uniform(&self) -> bool {
         self.items.iter().all(|ranges| matches!(ranges[..], [] | [(0, u32::MAX, _)]))
     }
 }
@@ -66,9 +73,9 @@ impl Said {
 impl Core {
     /// What the items of each stretch of places have to satisfy together, and the place after its
     /// last one. Places beyond the last item that there can be are left out.
-    pub(super) fn items_by_place(
+    pub(super) fn items_by_position(
         &mut self,
-        items: &[Ranges],
+        items: &[ItemRanges],
         most: Option<u64>,
     ) -> Result<Vec<(F, Option<u64>)>, Error> {
         let ranges = items.iter().flat_map(|ranges| ranges.iter());
@@ -94,32 +101,35 @@ impl Core {
     }
 
     /// What is said of arrays; none if there is more to it.
-    pub(super) fn said_of_arrays(&mut self, id: NodeId) -> Result<Option<Said>, Error> {
-        let mut said = Said::new();
-        Ok(self.gather(id, false, &mut said, MAX_LEVELS)?.then_some(said))
+    pub(super) fn array_constraints(
+        &mut self,
+        id: NodeId,
+    ) -> Result<Option<ArrayConstraints>, Error> {
+        let mut said = ArrayConstraints::new();
+        Ok(self.collect_constraints(id, false, &mut said, MAX_LEVELS)?.then_some(said))
     }
 
     /// Whether arrays are exact of which all these nodes may hold, or not.
-    pub(super) fn are_together_exact(&mut self, nodes: &[NodeId]) -> Result<bool, Error> {
-        let mut said = Said::new();
+    pub(super) fn is_conjunction_exact(&mut self, nodes: &[NodeId]) -> Result<bool, Error> {
+        let mut said = ArrayConstraints::new();
         for &one in nodes {
-            if !self.gather(one, true, &mut said, MAX_LEVELS)? {
+            if !self.collect_constraints(one, true, &mut said, MAX_LEVELS)? {
                 return Ok(false);
             }
         }
-        self.are_kinds_counted(&said)
+        self.can_count_kinds(&said)
     }
 
     /// Adds what a node says, of which `either` may be asked, that it holds or that it does not.
-    fn gather(
+    fn collect_constraints(
         &mut self,
         id: NodeId,
         either: bool,
-        said: &mut Said,
+        said: &mut ArrayConstraints,
         levels: u32,
     ) -> Result<bool, Error> {
         let Some(levels) = levels.checked_sub(1) else { return Ok(false) };
-        said.alternatives |= either;
+        said.is_optional |= either;
         let rules = Arc::clone(&self.schema.node(id).rules);
         for rule in rules.iter() {
             let (inside, negates): (Vec<NodeId>, bool) = match rule {
@@ -128,20 +138,20 @@ impl Core {
                     continue;
                 }
                 Rule::MinItems(min) => {
-                    said.asks_for(*min);
+                    said.demand(*min);
                     continue;
                 }
                 Rule::MaxItems(max) => {
                     if either {
-                        said.asks_for(max.saturating_add(1));
+                        said.demand(max.saturating_add(1));
                     }
-                    said.most = Some(said.most.map_or(*max, |most| most.min(*max)));
+                    said.max_items = Some(said.max_items.map_or(*max, |most| most.min(*max)));
                     continue;
                 }
                 Rule::Contains { node, min, max, .. } => {
-                    said.contained.push((*node, *min, *max));
+                    said.contains.push((*node, *min, *max));
                     let most = max.filter(|_| either).map_or(0, |max| max.saturating_add(1));
-                    said.sum = said.sum.saturating_add((*min).max(most));
+                    said.total_demanded = said.total_demanded.saturating_add((*min).max(most));
                     continue;
                 }
                 Rule::All(list) | Rule::Any(list) => (list.clone(), false),
@@ -152,27 +162,27 @@ impl Core {
                 }
                 Rule::Unique
                 | Rule::Types { .. }
-                | Rule::MinMembers(_)
-                | Rule::MaxMembers(_)
+                | Rule::MinProperties(_)
+                | Rule::MaxProperties(_)
                 | Rule::Members(_)
                 | Rule::Required(_)
-                | Rule::Names(_)
-                | Rule::NamesWith(..)
+                | Rule::PropertyNames(_)
+                | Rule::DependentRequired(..)
                 | Rule::SchemaWith(..)
-                | Rule::Text(_) => continue,
+                | Rule::StringLanguage(_) => continue,
                 _ => return Ok(false),
             };
-            let inside = self.of_arrays(&inside)?;
+            let inside = self.array_capable(&inside)?;
             // Where all but one are out of the question, that one has to hold.
             let is_forced = match rule {
                 Rule::All(_) => true,
                 Rule::Any(_) | Rule::One(_) => inside.len() == 1,
                 _ => false,
             };
-            said.alternatives |= !is_forced;
+            said.is_optional |= !is_forced;
             let either = either || negates && !is_forced;
             for one in inside {
-                if !self.gather(one, either, said, levels)? {
+                if !self.collect_constraints(one, either, said, levels)? {
                     return Ok(false);
                 }
             }
@@ -181,7 +191,7 @@ impl Core {
     }
 
     /// The nodes among some that some array satisfies, as far as one sees.
-    pub(super) fn of_arrays(&mut self, nodes: &[NodeId]) -> Result<Vec<NodeId>, Error> {
+    pub(super) fn array_capable(&mut self, nodes: &[NodeId]) -> Result<Vec<NodeId>, Error> {
         let mut found = Vec::with_capacity(nodes.len());
         for &one in nodes {
             if self.expand(one, Type::Array)? != FALSE {
@@ -193,21 +203,21 @@ impl Core {
 
     /// Whether items are alike wherever they stand, and it is known of each kind how many values it
     /// has.
-    pub(super) fn are_kinds_counted(&mut self, said: &Said) -> Result<bool, Error> {
-        let mut parts = Vec::with_capacity(said.items.len() + said.contained.len());
-        if !said.are_alike() {
+    pub(super) fn can_count_kinds(&mut self, said: &ArrayConstraints) -> Result<bool, Error> {
+        let mut parts = Vec::with_capacity(said.items.len() + said.contains.len());
+        if !said.are_items_uniform() {
             return Ok(false);
         }
         let items = said.items.iter().flat_map(|ranges| ranges.iter());
-        let same = |node| self.schema.same(node);
-        parts.extend(items.map(|&(_, _, node)| (same(node), said.alternatives)));
+        let same = |node| self.schema.representative(node);
+        parts.extend(items.map(|&(_, _, node)| (same(node), said.is_optional)));
         let bounded = |&(node, _, max): &(NodeId, u64, Option<u64>)| {
-            (same(node), said.alternatives || max.is_some())
+            (same(node), said.is_optional || max.is_some())
         };
-        parts.extend(said.contained.iter().map(bounded));
+        parts.extend(said.contains.iter().map(bounded));
         parts.sort_unstable();
         parts.dedup();
-        if said.sum > MAX_LISTED as u64 / 2 || parts.len() > MAX_PARTS {
+        if said.total_demanded > MAX_ENUMERATED as u64 / 2 || parts.len() > MAX_PARTS {
             return Ok(false);
         }
         let mut kinds: Vec<F> = vec![TRUE];
@@ -224,7 +234,7 @@ impl Core {
             }
         }
         for kind in kinds {
-            if matches!(self.list_values(kind, MAX_LISTED, &[])?, Listed::Unknown) {
+            if matches!(self.list_values(kind, MAX_ENUMERATED, &[])?, Listed::Unknown) {
                 return Ok(false);
             }
         }

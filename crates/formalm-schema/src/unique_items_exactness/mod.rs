@@ -15,7 +15,7 @@ use crate::formula::{Atom, F, FALSE, Form, TRUE};
 use crate::json::decimal::Decimal;
 use crate::schema_nodes::{Effect, NodeId, Note, Rule, Type};
 use crate::solver::context::Core;
-use crate::solver::{FEW_VALUES, Interval, Listed, MAX_LISTED, PLENTY, Scale};
+use crate::solver::{FEW_VALUES, Interval, Listed, MAX_ENUMERATED, PLENTY, Scale};
 
 const MESSAGE: &str = "whether values enough are left for distinct items is not decided";
 
@@ -24,13 +24,13 @@ const MAX_HOLDERS: usize = 64;
 
 /// How nodes speak of the arrays that other ones speak of.
 #[derive(Default)]
-struct Relations {
+struct NodeRelations {
     /// By the node those that ask in place whether it holds.
     holders: FxHashMap<NodeId, Vec<NodeId>>,
     /// By the node those that hold it in place, or ask for it there.
     parents: FxHashMap<NodeId, Vec<NodeId>>,
     /// By the node those that may speak of the same value, though nothing holds both in place.
-    others: FxHashMap<NodeId, Vec<NodeId>>,
+    co_instances: FxHashMap<NodeId, Vec<NodeId>>,
 }
 
 impl Core {
@@ -47,9 +47,9 @@ impl Core {
         if unique.is_empty() {
             return Ok(notes);
         }
-        let relations = self.relations(&unique)?;
+        let relations = self.node_relations(&unique)?;
         for id in unique {
-            if !self.is_shown_everywhere(id, &relations)? {
+            if !self.is_exact_everywhere(id, &relations)? {
                 let place = format!("{}/uniqueItems", self.schema.place(id));
                 let effect = Effect::DeadEnds;
                 notes.push(Note { place, message: MESSAGE.to_owned(), effect });
@@ -62,10 +62,10 @@ impl Core {
 
     /// Whether the items of a node are shown to be exact, and those of all nodes that say more of
     /// the same arrays.
-    fn is_shown_everywhere(
+    fn is_exact_everywhere(
         &mut self,
         id: NodeId,
-        Relations { holders, parents, others: elsewhere }: &Relations,
+        NodeRelations { holders, parents, co_instances: elsewhere }: &NodeRelations,
     ) -> Result<bool, Error> {
         let (mut open, mut seen) = (vec![id], FxHashSet::default());
         while let Some(id) = open.pop() {
@@ -73,8 +73,8 @@ impl Core {
                 continue;
             }
             let is_shown = seen.len() <= MAX_HOLDERS
-                && (self.soon_shown(|core| core.always_distinct(id))?
-                    || self.soon_shown(|core| core.has_exact_ways(id))?);
+                && (self.within_step_limit(|core| core.is_exact_by_enumeration(id))?
+                    || self.within_step_limit(|core| core.are_implicants_exact(id))?);
             if !is_shown {
                 return Ok(false);
             }
@@ -82,7 +82,7 @@ impl Core {
         }
         // Values that other nodes speak of too, where these say something of arrays.
         let mut others: Vec<NodeId> = Vec::new();
-        let mut in_place: Vec<NodeId> = upwards(&[id], parents).into_iter().collect();
+        let mut in_place: Vec<NodeId> = with_ancestors(&[id], parents).into_iter().collect();
         in_place.sort_unstable();
         for one in in_place {
             for &other in elsewhere.get(&one).into_iter().flatten() {
@@ -98,11 +98,11 @@ impl Core {
             return Ok(true);
         }
         others.push(id);
-        self.soon_shown(|core| core.are_together_exact(&others))
+        self.within_step_limit(|core| core.is_conjunction_exact(&others))
     }
 
     /// Whether something is shown within the limits of a search.
-    fn soon_shown(
+    fn within_step_limit(
         &mut self,
         show: impl FnOnce(&mut Core) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
@@ -117,8 +117,8 @@ impl Core {
     }
 
     /// How nodes speak of the arrays that other ones speak of.
-    fn relations(&mut self, unique: &[NodeId]) -> Result<Relations, Error> {
-        let mut found = Relations::default();
+    fn node_relations(&mut self, unique: &[NodeId]) -> Result<NodeRelations, Error> {
+        let mut found = NodeRelations::default();
         for at in 0..self.schema.nodes.len() {
             let rules = Arc::clone(&self.schema.nodes[at].rules);
             for rule in rules.iter() {
@@ -138,38 +138,38 @@ impl Core {
                 for &one in &inside {
                     found.parents.entry(one).or_default().push(NodeId(at as u32));
                 }
-                for one in self.of_arrays(&inside)? {
+                for one in self.array_capable(&inside)? {
                     found.holders.entry(one).or_default().push(NodeId(at as u32));
                 }
             }
         }
-        let nodes = upwards(unique, &found.parents);
-        found.others = self.together(&nodes);
+        let nodes = with_ancestors(unique, &found.parents);
+        found.co_instances = self.same_instance_nodes(&nodes);
         Ok(found)
     }
 
     /// Whether listing values is enough for the distinct items of a node.
-    fn always_distinct(&mut self, id: NodeId) -> Result<bool, Error> {
-        let Some(said) = self.said_of_arrays(id)? else { return Ok(false) };
-        if said.has_kinds() {
-            return self.are_kinds_counted(&said);
+    fn is_exact_by_enumeration(&mut self, id: NodeId) -> Result<bool, Error> {
+        let Some(said) = self.array_constraints(id)? else { return Ok(false) };
+        if said.depends_on_kinds() {
+            return self.can_count_kinds(&said);
         }
-        let items = self.items_by_place(&said.items, said.most)?;
-        self.have_values_enough(&items, said.least)
+        let items = self.items_by_position(&said.items, said.max_items)?;
+        self.have_enough_values(&items, said.min_items)
     }
 
     /// Whether listing values is enough for the distinct items of each conjunction that a node is
     /// made of. Alternatives that exclude each other are no more than that.
-    fn has_exact_ways(&mut self, id: NodeId) -> Result<bool, Error> {
+    fn are_implicants_exact(&mut self, id: NodeId) -> Result<bool, Error> {
         let formula = self.expand(id, Type::Array)?;
         let is_inexact =
             self.implicants(formula, &mut |_, _| Ok(true), &mut |core, literals| {
-                Ok(!core.is_exact_way(literals)?)
+                Ok(!core.is_implicant_exact(literals)?)
             })?;
         Ok(!is_inexact)
     }
 
-    fn is_exact_way(&mut self, literals: &[F]) -> Result<bool, Error> {
+    fn is_implicant_exact(&mut self, literals: &[F]) -> Result<bool, Error> {
         let (mut items, mut least, mut most, mut is_unique) = (Vec::new(), 1, None, false);
         let mut is_plain = true;
         for &literal in literals {
@@ -192,13 +192,13 @@ impl Core {
         if !is_unique || most.is_some_and(|most| most < least) {
             return Ok(true);
         }
-        let items = self.items_by_place(&items, most)?;
-        Ok(is_plain && self.have_values_enough(&items, least)?)
+        let items = self.items_by_position(&items, most)?;
+        Ok(is_plain && self.have_enough_values(&items, least)?)
     }
 
     /// Whether items that differ only by place have values enough to be distinct, however those
     /// before were chosen. Each comes with the place after its last one.
-    fn have_values_enough(
+    fn have_enough_values(
         &mut self,
         items: &[(F, Option<u64>)],
         least: u64,
@@ -216,28 +216,28 @@ impl Core {
         }
         // Items all alike can take each other's values.
         if let [(alike, _)] = items[at..]
-            && least <= MAX_LISTED as u64
-            && !matches!(self.list_values(alike, MAX_LISTED, &[])?, Listed::Unknown)
+            && least <= MAX_ENUMERATED as u64
+            && !matches!(self.list_values(alike, MAX_ENUMERATED, &[])?, Listed::Unknown)
         {
             return Ok(true);
         }
         for &(item, end) in &items[at..] {
             // With as many values as there are places so far, one is always left.
             let are_enough = match end {
-                Some(end) if end <= MAX_LISTED as u64 => {
+                Some(end) if end <= MAX_ENUMERATED as u64 => {
                     matches!(self.list_values(item, end as usize, &[])?, Listed::Plenty)
                 }
                 _ => false,
             };
-            if !are_enough && !self.has_no_end(item)? {
+            if !are_enough && !self.has_infinite_values(item)? {
                 return Ok(false);
             }
         }
-        Ok(least <= MAX_LISTED as u64 || at == 0 && least <= PLENTY / 2)
+        Ok(least <= MAX_ENUMERATED as u64 || at == 0 && least <= PLENTY / 2)
     }
 
     /// Whether an item is shown to have no end of values.
-    fn has_no_end(&mut self, item: F) -> Result<bool, Error> {
+    fn has_infinite_values(&mut self, item: F) -> Result<bool, Error> {
         for of in [Type::String, Type::Number, Type::Array, Type::Object] {
             let formula = self.of_type(item, of)?;
             let endless = match of {
@@ -259,11 +259,11 @@ impl Core {
             return Ok(id == TRUE);
         }
         self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
-            core.has_endless_items(literals, depth)
+            core.has_infinite_items(literals, depth)
         })
     }
 
-    fn has_endless_items(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
+    fn has_infinite_items(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
         let (mut first, mut alike, mut is_bounded, mut is_unique) = (Vec::new(), 0, false, false);
         for &part in literals {
             let (form, positive) = match self.formulas.get(part) {
@@ -288,7 +288,7 @@ impl Core {
             let more = core.formulas.atom(Atom::MoreItems(count));
             core.array_fits(&[literals, &[more]].concat())
         };
-        if !is_bounded && !is_unique && alike < MAX_LISTED as u64 && longer(self, alike + 1)? {
+        if !is_bounded && !is_unique && alike < MAX_ENUMERATED as u64 && longer(self, alike + 1)? {
             return Ok(true);
         }
         if !longer(self, 1)? {
@@ -309,7 +309,7 @@ impl Core {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
-        let id = self.without_exceptions(id);
+        let id = self.drop_exclusions(id);
         let above = Decimal::new(Scale::new(&self.atoms(id)).above, 0);
         let beyond = Interval { low: Some((above, false)), high: None };
         for within in [beyond.clone(), beyond.mirrored()] {
@@ -322,7 +322,7 @@ impl Core {
 }
 
 /// Nodes and all that hold them in place, or ask for them there.
-fn upwards(nodes: &[NodeId], parents: &FxHashMap<NodeId, Vec<NodeId>>) -> FxHashSet<NodeId> {
+fn with_ancestors(nodes: &[NodeId], parents: &FxHashMap<NodeId, Vec<NodeId>>) -> FxHashSet<NodeId> {
     let mut all: FxHashSet<NodeId> = nodes.iter().copied().collect();
     let mut open = nodes.to_vec();
     while let Some(id) = open.pop() {

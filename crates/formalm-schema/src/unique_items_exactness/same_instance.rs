@@ -13,32 +13,40 @@ use crate::solver::context::Core;
 const MAX_CHILDREN: usize = 4_096;
 
 /// Where a child stands.
-enum At {
+enum ChildPosition {
     Items(u32, u32),
-    Members(Which),
+    Properties(Which),
     Anywhere,
 }
 
-impl At {
+impl ChildPosition {
     /// Whether both may be the same place.
-    fn meets(&self, other: &At) -> bool {
+    fn overlaps(&self, other: &ChildPosition) -> bool {
         match (self, other) {
-            (At::Anywhere, _) | (_, At::Anywhere) => true,
-            (At::Items(from, to), At::Items(other, end)) => from < end && other < to,
-            (At::Members(one), At::Members(other)) => match (&one.names, &other.names) {
-                (Some(one), Some(other)) => one.iter().any(|name| other.contains(name)),
-                (Some(names), None) => names.iter().any(|name| !other.others.contains(name)),
-                (None, Some(names)) => names.iter().any(|name| !one.others.contains(name)),
-                (None, None) => true,
-            },
-            (At::Items(..), At::Members(_)) | (At::Members(_), At::Items(..)) => false,
+            (ChildPosition::Anywhere, _) | (_, ChildPosition::Anywhere) => true,
+            (ChildPosition::Items(from, to), ChildPosition::Items(other, end)) => {
+                from < end && other < to
+            }
+            (ChildPosition::Properties(one), ChildPosition::Properties(other)) => {
+                match (&one.names, &other.names) {
+                    (Some(one), Some(other)) => one.iter().any(|name| other.contains(name)),
+                    (Some(names), None) => names.iter().any(|name| !other.others.contains(name)),
+                    (None, Some(names)) => names.iter().any(|name| !one.others.contains(name)),
+                    (None, None) => true,
+                }
+            }
+            (ChildPosition::Items(..), ChildPosition::Properties(_))
+            | (ChildPosition::Properties(_), ChildPosition::Items(..)) => false,
         }
     }
 }
 
 impl Core {
     /// By the node those that may speak of the same value, though nothing holds both in place.
-    pub(super) fn together(&self, nodes: &FxHashSet<NodeId>) -> FxHashMap<NodeId, Vec<NodeId>> {
+    pub(super) fn same_instance_nodes(
+        &self,
+        nodes: &FxHashSet<NodeId>,
+    ) -> FxHashMap<NodeId, Vec<NodeId>> {
         let mut found: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
         for at in 0..self.schema.nodes.len() {
             let children = self.children_in_place(NodeId(at as u32));
@@ -47,7 +55,7 @@ impl Core {
             }
             for (place, child) in children.iter().filter(|(_, child)| nodes.contains(child)) {
                 let others =
-                    children.iter().filter(|(other, node)| node != child && place.meets(other));
+                    children.iter().filter(|(other, node)| node != child && place.overlaps(other));
                 let list = found.entry(*child).or_default();
                 for &(_, other) in others {
                     if !list.contains(&other) {
@@ -60,7 +68,7 @@ impl Core {
     }
 
     /// The children of a node and of all that it holds in place.
-    fn children_in_place(&self, id: NodeId) -> Vec<(At, NodeId)> {
+    fn children_in_place(&self, id: NodeId) -> Vec<(ChildPosition, NodeId)> {
         let (mut open, mut seen) = (vec![id], FxHashSet::default());
         let mut children = Vec::new();
         while let Some(id) = open.pop() {
@@ -74,14 +82,21 @@ impl Core {
                     Rule::If { condition, then, other } => {
                         open.extend([Some(*condition), *then, *other].into_iter().flatten());
                     }
-                    Rule::Items(ranges) => children
-                        .extend(ranges.iter().map(|&(from, to, node)| (At::Items(from, to), node))),
-                    Rule::Members(rules) => children.extend(
-                        rules.iter().map(|(which, node)| (At::Members(which.clone()), *node)),
+                    Rule::Items(ranges) => children.extend(
+                        ranges
+                            .iter()
+                            .map(|&(from, to, node)| (ChildPosition::Items(from, to), node)),
                     ),
-                    Rule::Contains { node, .. } => children.push((At::Items(0, u32::MAX), *node)),
-                    Rule::RestOfItems(node) | Rule::RestOfMembers(node) => {
-                        children.push((At::Anywhere, *node));
+                    Rule::Members(rules) => children.extend(
+                        rules
+                            .iter()
+                            .map(|(which, node)| (ChildPosition::Properties(which.clone()), *node)),
+                    ),
+                    Rule::Contains { node, .. } => {
+                        children.push((ChildPosition::Items(0, u32::MAX), *node))
+                    }
+                    Rule::UnevaluatedItems(node) | Rule::UnevaluatedProperties(node) => {
+                        children.push((ChildPosition::Anywhere, *node));
                     }
                     _ => {}
                 }

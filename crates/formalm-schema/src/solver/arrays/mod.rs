@@ -15,27 +15,27 @@ use crate::solver::Solving;
 use crate::solver::context::Core;
 
 /// Ways that are copied in the time of a step.
-const FORKS_IN_A_STEP: usize = 8;
+const FORKS_PER_STEP: usize = 8;
 
 /// Kinds of items that are copied in the time of a step.
-const KINDS_IN_A_STEP: usize = 512;
+const KINDS_PER_STEP: usize = 512;
 
 /// Ranges of places that are gone through in the time of a step.
-const RANGES_IN_A_STEP: usize = 1_024;
+const RANGES_PER_STEP: usize = 1_024;
 
 /// Bytes of the ways of one search.
 const MAX_BYTES: u64 = 64 << 20;
 
-type Ranges = Arc<[(u32, u32, NodeId)]>;
+type ItemRanges = Arc<[(u32, u32, NodeId)]>;
 
 /// A conjunction of statements about the rest of an array.
 #[derive(Default)]
-pub(in crate::solver) struct Plan {
-    items: Vec<(Ranges, u32)>,
+pub(in crate::solver) struct ArrayPlan {
+    items: Vec<(ItemRanges, u32)>,
     /// Some item breaks these.
-    duties: Vec<(Ranges, u32)>,
-    least: u64,
-    most: Option<u64>,
+    duties: Vec<(ItemRanges, u32)>,
+    min: u64,
+    max: Option<u64>,
     needs: Vec<(u64, NodeId)>,
     budgets: Vec<(u64, NodeId)>,
     /// Items are distinct, and none of these.
@@ -45,40 +45,40 @@ pub(in crate::solver) struct Plan {
     /// The item being read is among those that are distinct, or that some item repeats.
     has_current: bool,
     /// Items from here on are all alike.
-    alike: u64,
+    uniform_from: u64,
 }
 
 /// Two equal items, or one that equals an item read before.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Twin {
+enum DuplicateState {
     Done,
     Missing,
     /// An item so constrained has come.
-    Half(F),
+    OneSeen(F),
 }
 
 /// How far a way through the items has come.
 #[derive(Clone)]
-struct Way {
+struct ArrayPath {
     at: u64,
     needs: Vec<u64>,
     budgets: Vec<u64>,
     duties: Vec<bool>,
-    twin: Twin,
-    items: Items,
+    duplicate: DuplicateState,
+    items: ItemCounts,
     /// What the item being read has to satisfy too, since one of these is equal to it.
     current: F,
 }
 
 /// What items satisfy, and how many satisfy each, sorted; kept only where they have to be distinct.
 #[derive(Clone, Default)]
-struct Items {
+struct ItemCounts {
     kinds: Vec<(F, u64)>,
     /// The sum of their hashes: in which order they come makes no difference.
     hash: u128,
 }
 
-impl Items {
+impl ItemCounts {
     fn add(&mut self, item: F, count: u64) {
         match self.kinds.binary_search_by_key(&item, |kind| kind.0) {
             Ok(at) => self.kinds[at].1 += count,
@@ -89,10 +89,10 @@ impl Items {
     }
 }
 
-impl Way {
+impl ArrayPath {
     /// Ways of one hash are alike. The lists themselves, which may be long, are not kept.
     fn hash(&self) -> u128 {
-        let Way { at, needs, budgets, duties, twin, items, current } = self;
+        let ArrayPath { at, needs, budgets, duties, duplicate: twin, items, current } = self;
         keyed_hash(&(at, needs, budgets, duties, twin, items.hash, current))
     }
 }
@@ -100,12 +100,12 @@ impl Way {
 impl Core {
     /// Whether items that can still come satisfy a formula over atoms of arrays.
     pub(crate) fn some_array(&mut self, id: F) -> Result<bool, Error> {
-        Ok(self.some_items(id, TRUE)? != FALSE)
+        Ok(self.current_item_goal(id, TRUE)? != FALSE)
     }
 
     /// What the item being read, which satisfies `known`, has to satisfy so that items that can
     /// still come satisfy a formula.
-    pub(in crate::solver) fn some_items(&mut self, id: F, known: F) -> Result<F, Error> {
+    pub(in crate::solver) fn current_item_goal(&mut self, id: F, known: F) -> Result<F, Error> {
         let _solving = Solving::begin();
         if id == FALSE || self.holds_at_end(id) {
             return Ok(Formulas::constant(id != FALSE));
@@ -125,7 +125,7 @@ impl Core {
 
     /// What [`Core::some_items`] finds, for a conjunction of atoms and negated atoms.
     pub(in crate::solver) fn items_fit(&mut self, literals: &[F], known: F) -> Result<F, Error> {
-        let mut plan = Plan::default();
+        let mut plan = ArrayPlan::default();
         for &literal in literals {
             match self.formulas.get(literal) {
                 Form::Atom(atom) => plan.add(atom.clone(), true),
@@ -137,21 +137,25 @@ impl Core {
                 _ => {}
             }
         }
-        if plan.most.is_some_and(|most| plan.least > most) {
+        if plan.max.is_some_and(|most| plan.min > most) {
             return Ok(FALSE);
         }
-        self.search_ways(&plan, known)
+        self.search_paths(&plan, known)
     }
 
-    fn search_ways(&mut self, plan: &Plan, known: F) -> Result<F, Error> {
+    fn search_paths(&mut self, plan: &ArrayPlan, known: F) -> Result<F, Error> {
         let mut goals = Vec::new();
-        let mut open = vec![Way {
+        let mut open = vec![ArrayPath {
             at: 0,
             needs: plan.needs.iter().map(|need| need.0).collect(),
             budgets: plan.budgets.iter().map(|budget| budget.0).collect(),
             duties: vec![false; plan.duties.len()],
-            twin: if plan.repeats.is_some() { Twin::Missing } else { Twin::Done },
-            items: Items::default(),
+            duplicate: if plan.repeats.is_some() {
+                DuplicateState::Missing
+            } else {
+                DuplicateState::Done
+            },
+            items: ItemCounts::default(),
             current: TRUE,
         }];
         let mut seen: FxHashSet<u128> = FxHashSet::default();
@@ -159,14 +163,14 @@ impl Core {
         let mut kinds = 0;
         while let Some(way) = open.pop() {
             kinds -= way.items.kinds.len();
-            self.steps_of(1 + way.items.kinds.len() / KINDS_IN_A_STEP)?;
+            self.steps_of(1 + way.items.kinds.len() / KINDS_PER_STEP)?;
             if !seen.insert(way.hash()) {
                 continue;
             }
             let done = way.needs.iter().all(|&need| need == 0)
                 && way.duties.iter().all(|&done| done)
-                && way.twin == Twin::Done;
-            if done && way.at >= plan.least {
+                && way.duplicate == DuplicateState::Done;
+            if done && way.at >= plan.min {
                 let current = plan.has_current.then_some(known);
                 match &plan.distinct {
                     Some(taken) if !self.can_be_distinct(&way.items.kinds, current, taken)? => {}
@@ -175,12 +179,12 @@ impl Core {
                 }
                 continue;
             }
-            if plan.most.is_some_and(|most| way.at >= most) {
+            if plan.max.is_some_and(|most| way.at >= most) {
                 continue;
             }
-            if done && plan.distinct.is_none() && way.at >= plan.alike {
+            if done && plan.distinct.is_none() && way.at >= plan.uniform_from {
                 // The items that are left are all alike; one stands for them.
-                let mut item = vec![self.item_at(&plan.items, way.at)?];
+                let mut item = vec![self.item_formula(&plan.items, way.at)?];
                 for (_, node) in &plan.budgets {
                     let counted = self.child(*node);
                     item.push(self.formulas.not(counted));
@@ -194,19 +198,23 @@ impl Core {
                     continue;
                 }
             }
-            if done && plan.distinct.is_some() && plan.budgets.is_empty() && way.at >= plan.alike {
+            if done
+                && plan.distinct.is_some()
+                && plan.budgets.is_empty()
+                && way.at >= plan.uniform_from
+            {
                 // Nothing is left to choose: all items up to the least number are alike.
-                let item = self.item_at(&plan.items, way.at)?;
+                let item = self.item_formula(&plan.items, way.at)?;
                 if self.some_value(item)? {
                     let mut next = way;
-                    next.items.add(item, plan.least - next.at);
-                    next.at = plan.least;
+                    next.items.add(item, plan.min - next.at);
+                    next.at = plan.min;
                     kinds += next.items.kinds.len();
                     open.push(next);
                 }
                 continue;
             }
-            let next = self.next_ways(plan, &way, known)?;
+            let next = self.next_paths(plan, &way, known)?;
             kinds += next.iter().map(|way| way.items.kinds.len()).sum::<usize>();
             let bytes = (kinds * size_of::<(F, u64)>() + seen.capacity() * 17) as u64;
             if bytes > MAX_BYTES {
@@ -218,10 +226,10 @@ impl Core {
         Ok(self.formulas.or(goals))
     }
 
-    fn item_at(&mut self, items: &[(Ranges, u32)], at: u64) -> Result<F, Error> {
+    fn item_formula(&mut self, items: &[(ItemRanges, u32)], at: u64) -> Result<F, Error> {
         let mut all = Vec::new();
         for (ranges, read) in items {
-            self.steps_of(ranges.len() / RANGES_IN_A_STEP)?;
+            self.steps_of(ranges.len() / RANGES_PER_STEP)?;
             all.push(self.ranges_at(ranges, u64::from(*read) + at));
         }
         Ok(self.formulas.and(all))
@@ -239,9 +247,14 @@ impl Core {
     }
 
     /// Everything that the next item may do for the needs; what does most comes last.
-    fn next_ways(&mut self, plan: &Plan, way: &Way, known: F) -> Result<Vec<Way>, Error> {
-        let start = Way { at: way.at + 1, ..way.clone() };
-        let mut ways = vec![(self.item_at(&plan.items, way.at)?, start)];
+    fn next_paths(
+        &mut self,
+        plan: &ArrayPlan,
+        way: &ArrayPath,
+        known: F,
+    ) -> Result<Vec<ArrayPath>, Error> {
+        let start = ArrayPath { at: way.at + 1, ..way.clone() };
+        let mut ways = vec![(self.item_formula(&plan.items, way.at)?, start)];
         for (at, (_, node)) in plan.needs.iter().enumerate() {
             let counted = self.child(*node);
             ways = self.fork(
@@ -289,60 +302,65 @@ impl Core {
             if item == FALSE || !self.some_value(item)? {
                 continue;
             }
-            if plan.has_current && way.twin == Twin::Missing {
+            if plan.has_current && way.duplicate == DuplicateState::Missing {
                 let both = self.formulas.both(item, known);
                 if self.some_value(both)? {
-                    list.push(Way { twin: Twin::Done, current: item, ..next.clone() });
+                    list.push(ArrayPath {
+                        duplicate: DuplicateState::Done,
+                        current: item,
+                        ..next.clone()
+                    });
                 }
             }
-            self.with_twins(plan, way, item, next, &mut list)?;
+            self.add_duplicate_choices(plan, way, item, next, &mut list)?;
         }
         // Beyond the least number an item that does nothing for the needs leads nowhere.
         list.retain(|next| {
-            next.at <= plan.least.max(plan.alike)
-                || (&next.needs, &next.duties, next.twin) != (&way.needs, &way.duties, way.twin)
+            next.at <= plan.min.max(plan.uniform_from)
+                || (&next.needs, &next.duties, next.duplicate)
+                    != (&way.needs, &way.duties, way.duplicate)
         });
         Ok(list)
     }
 
-    fn with_twins(
+    fn add_duplicate_choices(
         &mut self,
-        plan: &Plan,
-        before: &Way,
+        plan: &ArrayPlan,
+        before: &ArrayPath,
         item: F,
-        mut next: Way,
-        list: &mut Vec<Way>,
+        mut next: ArrayPath,
+        list: &mut Vec<ArrayPath>,
     ) -> Result<(), Error> {
         if plan.distinct.is_some() {
             next.items.add(item, 1);
         }
         list.push(next.clone());
-        let again = match (before.twin, &plan.repeats) {
-            (Twin::Missing, Some(values)) => {
-                list.push(Way { twin: Twin::Half(item), ..next.clone() });
+        let again = match (before.duplicate, &plan.repeats) {
+            (DuplicateState::Missing, Some(values)) => {
+                list.push(ArrayPath { duplicate: DuplicateState::OneSeen(item), ..next.clone() });
                 let node = self.schema.node_of_values(values);
                 self.child(node)
             }
-            (Twin::Half(other), _) => other,
+            (DuplicateState::OneSeen(other), _) => other,
             _ => return Ok(()),
         };
         let both = self.formulas.both(item, again);
         if self.some_value(both)? {
-            list.push(Way { twin: Twin::Done, ..next });
+            list.push(ArrayPath { duplicate: DuplicateState::Done, ..next });
         }
         Ok(())
     }
 
     fn fork(
         &mut self,
-        ways: Vec<(F, Way)>,
-        can: impl Fn(&Way) -> bool,
+        ways: Vec<(F, ArrayPath)>,
+        can: impl Fn(&ArrayPath) -> bool,
         taken: F,
         left: F,
-        take: impl Fn(&mut Way),
-    ) -> Result<Vec<(F, Way)>, Error> {
+        take: impl Fn(&mut ArrayPath),
+    ) -> Result<Vec<(F, ArrayPath)>, Error> {
         // Each need may double them.
-        self.steps_of(ways.len() / FORKS_IN_A_STEP)?;
+        self.steps_of(ways.len() / FORKS_PER_STEP)?;
         let mut more = Vec::with_capacity(ways.len() * 2);
         for (item, way) in ways {
             if !can(&way) {
@@ -358,39 +376,43 @@ impl Core {
     }
 }
 
-impl Plan {
+impl ArrayPlan {
     fn add(&mut self, atom: Atom, positive: bool) {
         match (atom, positive) {
             (Atom::Items(ranges, read), positive) => {
                 let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                 let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
-                self.alike = self.alike.max(u64::from(last.saturating_sub(read)));
+                self.uniform_from = self.uniform_from.max(u64::from(last.saturating_sub(read)));
                 if positive { &mut self.items } else { &mut self.duties }.push((ranges, read));
             }
-            (Atom::MoreItems(count), true) => self.least = self.least.max(count),
+            (Atom::MoreItems(count), true) => self.min = self.min.max(count),
             (Atom::MoreItems(count), false) => {
                 let most = count.saturating_sub(1);
-                self.most = Some(self.most.map_or(most, |so_far| so_far.min(most)));
+                self.max = Some(self.max.map_or(most, |so_far| so_far.min(most)));
             }
             (Atom::Contains(count, node), true) => self.needs.push((count, node)),
             (Atom::Contains(count, node), false) => {
                 self.budgets.push((count.saturating_sub(1), node));
             }
-            (Atom::Unique(taken), true) => self.differ_from(&taken),
-            (Atom::Unique(taken), false) => self.repeat(&taken),
+            (Atom::Unique(taken), true) => self.require_distinct(&taken),
+            (Atom::Unique(taken), false) => self.require_duplicate(&taken),
             (Atom::UniqueWith(taken), positive) => {
                 self.has_current = true;
-                if positive { self.differ_from(&taken) } else { self.repeat(&taken) }
+                if positive {
+                    self.require_distinct(&taken)
+                } else {
+                    self.require_duplicate(&taken)
+                }
             }
             _ => {}
         }
     }
 
-    fn differ_from(&mut self, taken: &[ValueId]) {
+    fn require_distinct(&mut self, taken: &[ValueId]) {
         self.distinct.get_or_insert_default().extend(taken);
     }
 
-    fn repeat(&mut self, taken: &[ValueId]) {
+    fn require_duplicate(&mut self, taken: &[ValueId]) {
         self.repeats.get_or_insert_default().extend(taken);
     }
 }

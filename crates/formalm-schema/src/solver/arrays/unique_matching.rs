@@ -10,21 +10,21 @@ use crate::json::interned_values::{Value, ValueId};
 use crate::schema_nodes::Type;
 use crate::solver::Solving;
 use crate::solver::context::Core;
-use crate::solver::strings::Lists;
+use crate::solver::strings::EnumLists;
 use crate::solver::{Listed, PLENTY};
 
 /// Values listed of one item; items with more count as having enough.
-pub(crate) const MAX_LISTED: usize = 256;
+pub(crate) const MAX_ENUMERATED: usize = 256;
 
 /// Fewer values than these are tried one by one where an item must be distinct from later ones.
 pub(crate) const FEW_VALUES: usize = 64;
 
 /// Values that are looked through in the time of a step.
-const VALUES_IN_A_STEP: usize = 512;
+const VALUES_PER_STEP: usize = 512;
 
 /// Numbers or texts of a formula.
 #[derive(Debug)]
-pub(in crate::solver) enum Known {
+pub(in crate::solver) enum KnownValues {
     All(Arc<[ValueId]>),
     /// So many or more.
     Plenty(usize),
@@ -43,7 +43,7 @@ impl Core {
         let mut kinds = 0;
         let all = items.iter().fold(0, |all: u64, kind| all.saturating_add(kind.1));
         let all = all.saturating_add(u64::from(current.is_some()));
-        let enough = usize::try_from(all).map_or(MAX_LISTED, |all| all.min(MAX_LISTED));
+        let enough = usize::try_from(all).map_or(MAX_ENUMERATED, |all| all.min(MAX_ENUMERATED));
         let mut known: FxHashMap<F, Listed> = FxHashMap::default();
         let current = current.map(|current| (current, 1));
         for (at, &(item, count)) in items.iter().chain(&current).enumerate() {
@@ -71,8 +71,8 @@ impl Core {
         // An item with as many values as there are items always finds one that is left.
         let mut owner = FxHashMap::default();
         for item in 0..scarce.len() {
-            self.steps_of(scarce[item].len() / VALUES_IN_A_STEP)?;
-            if !find_value(item, &scarce, &mut owner, &mut FxHashSet::default()) {
+            self.steps_of(scarce[item].len() / VALUES_PER_STEP)?;
+            if !augment_matching(item, &scarce, &mut owner, &mut FxHashSet::default()) {
                 return Ok(false);
             }
         }
@@ -87,11 +87,11 @@ impl Core {
         taken: &[ValueId],
     ) -> Result<Listed, Error> {
         let _solving = Solving::begin();
-        self.list_depth(item, enough, taken, 0)
+        self.enumerate_to_depth(item, enough, taken, 0)
     }
 
     /// The same within so many containers.
-    pub(in crate::solver) fn list_depth(
+    pub(in crate::solver) fn enumerate_to_depth(
         &mut self,
         item: F,
         enough: usize,
@@ -106,12 +106,12 @@ impl Core {
             }
             let more = match of {
                 Type::Null => Some(vec![self.schema.values.intern(Value::Null)]),
-                Type::Bool => Some(self.list_bools(formula)),
-                Type::Number => self.listed_alike(formula, of, enough + taken.len())?,
-                Type::String => self.listed_alike(formula, of, enough + taken.len())?,
+                Type::Bool => Some(self.enumerate_booleans(formula)),
+                Type::Number => self.enumerate_scalars(formula, of, enough + taken.len())?,
+                Type::String => self.enumerate_scalars(formula, of, enough + taken.len())?,
                 Type::Array | Type::Object if !self.some_of_type(formula, of)? => continue,
                 Type::Array | Type::Object => {
-                    match self.list_containers(formula, of, enough + taken.len(), depth)? {
+                    match self.enumerate_containers(formula, of, enough + taken.len(), depth)? {
                         Listed::All(values) => Some(values),
                         Listed::Plenty => None,
                         Listed::Unknown => {
@@ -131,7 +131,7 @@ impl Core {
         Ok(if is_sure { Listed::All(values) } else { Listed::Unknown })
     }
 
-    fn list_bools(&mut self, formula: F) -> Vec<ValueId> {
+    fn enumerate_booleans(&mut self, formula: F) -> Vec<ValueId> {
         let truths = [false, true].into_iter();
         let truths = truths.filter(|&truth| self.holds_for_bool(formula, truth));
         let truths: Vec<bool> = truths.collect();
@@ -140,17 +140,17 @@ impl Core {
 
     /// All numbers or texts of a formula, unless they are `enough` or more. What is found is kept: the
     /// items of an array are asked for again and again.
-    fn listed_alike(
+    fn enumerate_scalars(
         &mut self,
         formula: F,
         of: Type,
         enough: usize,
     ) -> Result<Option<Vec<ValueId>>, Error> {
         let known = match self.answers.listed.get(&(formula, of)) {
-            Some(Known::All(values)) => {
+            Some(KnownValues::All(values)) => {
                 return Ok((values.len() < enough).then(|| values.to_vec()));
             }
-            Some(&Known::Plenty(known)) => known,
+            Some(&KnownValues::Plenty(known)) => known,
             None => 0,
         };
         if enough <= known {
@@ -159,33 +159,41 @@ impl Core {
         // Whoever asks for more will ask for one more next.
         let asked = if known > 0 { 2 * enough } else { enough };
         let listed = match of {
-            Type::Number => self.list_numbers(formula, asked)?,
-            _ => self.list_texts(formula, asked)?,
+            Type::Number => self.enumerate_number_values(formula, asked)?,
+            _ => self.enumerate_strings(formula, asked)?,
         };
         let (found, listed) = match listed {
             Some(values) => {
                 let few = (values.len() < enough).then(|| values.clone());
-                (Known::All(values.into()), few)
+                (KnownValues::All(values.into()), few)
             }
-            None => (Known::Plenty(asked), None),
+            None => (KnownValues::Plenty(asked), None),
         };
         self.answers.listed.insert((formula, of), found);
         Ok(listed)
     }
 
-    fn list_numbers(&mut self, formula: F, enough: usize) -> Result<Option<Vec<ValueId>>, Error> {
+    fn enumerate_number_values(
+        &mut self,
+        formula: F,
+        enough: usize,
+    ) -> Result<Option<Vec<ValueId>>, Error> {
         if formula == TRUE || self.is_endless_number(formula)? {
             return Ok(None);
         }
-        Ok(self.all_numbers(formula, enough)?.map(|numbers| {
+        Ok(self.enumerate_numbers(formula, enough)?.map(|numbers| {
             let values = numbers.into_iter().map(Value::Number);
             values.map(|value| self.schema.values.intern(value)).collect()
         }))
     }
 
-    fn list_texts(&mut self, formula: F, enough: usize) -> Result<Option<Vec<ValueId>>, Error> {
-        if let Some(lists) = self.lists(formula) {
-            return self.list_listed(formula, &lists, enough);
+    fn enumerate_strings(
+        &mut self,
+        formula: F,
+        enough: usize,
+    ) -> Result<Option<Vec<ValueId>>, Error> {
+        if let Some(lists) = self.enum_lists(formula) {
+            return self.enumerate_enum_strings(formula, &lists, enough);
         }
         let Some(language) = self.language(formula)? else { return Ok(Some(Vec::new())) };
         if formula == TRUE || enough as u64 <= PLENTY && self.has_plenty_texts(language)? {
@@ -193,7 +201,7 @@ impl Core {
         }
         let mut found: Vec<String> = Vec::new();
         while found.len() < enough {
-            self.steps_of(1 + found.len() / VALUES_IN_A_STEP)?;
+            self.steps_of(1 + found.len() / VALUES_PER_STEP)?;
             let texts: Vec<&str> = found.iter().map(String::as_str).collect();
             let Some(text) = self.fresh_text(language, &texts)? else {
                 let values = found.into_iter().map(Value::String);
@@ -205,16 +213,16 @@ impl Core {
     }
 
     /// The same where all texts are in some lists.
-    fn list_listed(
+    fn enumerate_enum_strings(
         &mut self,
         formula: F,
-        lists: &Lists,
+        lists: &EnumLists,
         enough: usize,
     ) -> Result<Option<Vec<ValueId>>, Error> {
-        self.make_machines_of(formula)?;
+        self.build_automata(formula)?;
         let (mut values, mut seen) = (Vec::new(), FxHashSet::default());
         for text in lists.iter().flat_map(|texts| texts.iter()) {
-            if !self.is_text_of(formula, text)? {
+            if !self.string_satisfies(formula, text)? {
                 continue;
             }
             let value = self.schema.values.intern(Value::String(text.clone()));
@@ -230,7 +238,7 @@ impl Core {
 }
 
 /// Gives an item a value, moving the owners of others where that helps.
-fn find_value(
+fn augment_matching(
     item: usize,
     values: &[Arc<[ValueId]>],
     owner: &mut FxHashMap<ValueId, usize>,
@@ -245,7 +253,7 @@ fn find_value(
             continue;
         }
         let other = owner[&value];
-        if find_value(other, values, owner, tried) {
+        if augment_matching(other, values, owner, tried) {
             owner.insert(value, item);
             return true;
         }

@@ -12,7 +12,7 @@ const MAX_LEVELS: u32 = 4;
 
 /// How a number is compared with another one.
 #[derive(Clone, Copy)]
-enum Side {
+enum BoundSide {
     Least,
     Most,
     Equal,
@@ -56,7 +56,7 @@ impl Core {
         let Some(below) = levels.checked_sub(1) else { return all() };
         let one = |range: Option<RangeInclusive<usize>>| {
             let mut counts = vec![false; most + 1];
-            mark(&mut counts, range);
+            mark_range(&mut counts, range);
             counts
         };
         match self.formulas.get(id) {
@@ -66,8 +66,8 @@ impl Core {
                 counts
             }),
             Form::Or(list) | Form::One(list) => list.iter().fold(one(None), |mut counts, &part| {
-                match self.compared(part) {
-                    Some((side, at)) => mark(&mut counts, range(side, at, negative)),
+                match self.comparison(part) {
+                    Some((side, at)) => mark_range(&mut counts, digit_range(side, at, negative)),
                     None => {
                         let other = self.counts_within(part, negative, most, (below, known));
                         counts.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
@@ -75,20 +75,20 @@ impl Core {
                 }
                 counts
             }),
-            _ => match self.compared(id) {
-                Some((side, at)) => one(range(side, at, negative)),
+            _ => match self.comparison(id) {
+                Some((side, at)) => one(digit_range(side, at, negative)),
                 None => all(),
             },
         }
     }
 
-    fn compared(&self, id: F) -> Option<(Side, &Decimal)> {
+    fn comparison(&self, id: F) -> Option<(BoundSide, &Decimal)> {
         match self.formulas.get(id) {
-            Form::Atom(Atom::Least(at) | Atom::Above(at)) => Some((Side::Least, at)),
-            Form::Atom(Atom::Equal(at)) => Some((Side::Equal, at)),
-            Form::Atom(Atom::Multiple(unit)) => Some((Side::Farther, unit)),
+            Form::Atom(Atom::Least(at) | Atom::Above(at)) => Some((BoundSide::Least, at)),
+            Form::Atom(Atom::Equal(at)) => Some((BoundSide::Equal, at)),
+            Form::Atom(Atom::Multiple(unit)) => Some((BoundSide::Farther, unit)),
             Form::Not(inner) => match self.formulas.get(*inner) {
-                Form::Atom(Atom::Least(at) | Atom::Above(at)) => Some((Side::Most, at)),
+                Form::Atom(Atom::Least(at) | Atom::Above(at)) => Some((BoundSide::Most, at)),
                 _ => None,
             },
             _ => None,
@@ -97,21 +97,21 @@ impl Core {
 }
 
 /// Counts of digits that numbers of a sign have on one side of a bound.
-fn range(side: Side, at: &Decimal, negative: bool) -> Option<RangeInclusive<usize>> {
+fn digit_range(side: BoundSide, at: &Decimal, negative: bool) -> Option<RangeInclusive<usize>> {
     let same = at.is_zero() || at.is_negative() == negative;
     let digits = at.whole_digits();
     match (side, negative) {
-        (Side::Farther, _) => Some(digits..=usize::MAX),
-        (Side::Equal, _) => same.then_some(digits..=digits),
+        (BoundSide::Farther, _) => Some(digits..=usize::MAX),
+        (BoundSide::Equal, _) => same.then_some(digits..=digits),
         // Towards zero there are fewer digits, away from it more.
-        (Side::Least, true) | (Side::Most, false) => same.then_some(0..=digits),
-        (Side::Least, false) | (Side::Most, true) => {
+        (BoundSide::Least, true) | (BoundSide::Most, false) => same.then_some(0..=digits),
+        (BoundSide::Least, false) | (BoundSide::Most, true) => {
             Some(if same { digits..=usize::MAX } else { 0..=usize::MAX })
         }
     }
 }
 
-fn mark(counts: &mut [bool], range: Option<RangeInclusive<usize>>) {
+fn mark_range(counts: &mut [bool], range: Option<RangeInclusive<usize>>) {
     let Some(range) = range else { return };
     let end = range.end().saturating_add(1).min(counts.len());
     if let Some(within) = counts.get_mut(*range.start()..end) {

@@ -14,7 +14,7 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::One;
 
-use crate::formula::{Atom, F, FALSE, Form, Leaves};
+use crate::formula::{Atom, F, FALSE, Form, ReplacedLeaves};
 use crate::interner::Map;
 use crate::json::decimal::{Decimal, power};
 use crate::solver::Solving;
@@ -22,10 +22,10 @@ use crate::solver::context::Core;
 use crate::solver::numbers::number_cells::Cells;
 
 /// Multiples of one number that are tried to avoid multiples of others.
-const MAX_TRIED: u64 = 20_000;
+const MAX_MULTIPLES_TRIED: u64 = 20_000;
 
 /// Numbers compared with that are gone through in the time of a step.
-const EDGES_IN_A_STEP: usize = 128;
+const BOUNDS_PER_STEP: usize = 128;
 
 /// Numbers between two ends, which belong to it if so marked.
 #[derive(Clone, Debug, Default)]
@@ -100,11 +100,11 @@ impl Core {
         atoms
     }
 
-    pub(in crate::solver) fn some_number(&mut self, id: F) -> Result<bool, Error> {
+    pub(in crate::solver) fn has_any_number(&mut self, id: F) -> Result<bool, Error> {
         if let Some(&known) = self.answers.numbers.get(&id) {
             return Ok(known);
         }
-        let rest = self.without_exceptions(id);
+        let rest = self.drop_exclusions(id);
         let found = rest != id && self.is_endless_number(rest)?
             || self.number_within(id, &Interval::default())?.is_some();
         self.answers.numbers.insert(id, found);
@@ -112,7 +112,7 @@ impl Core {
     }
 
     /// A formula less all that it says of being other than some numbers.
-    pub(crate) fn without_exceptions(&mut self, id: F) -> F {
+    pub(crate) fn drop_exclusions(&mut self, id: F) -> F {
         let Form::And(list) = self.formulas.get(id).clone() else { return id };
         let is_equal = |id: &F| matches!(self.formulas.get(*id), Form::Atom(Atom::Equal(_)));
         let is_exception = |id: &F| match self.formulas.get(*id) {
@@ -158,15 +158,15 @@ impl Core {
         edges.extend([&within.low, &within.high].into_iter().flatten().map(|(at, _)| at.clone()));
         edges.sort();
         edges.dedup();
-        self.steps_of(edges.len() / EDGES_IN_A_STEP)?;
-        let split = self.multiples_apart(id, whole);
+        self.steps_of(edges.len() / BOUNDS_PER_STEP)?;
+        let split = self.separate_multiples(id, whole);
         let cells = split.as_ref().map(|(_, _, compared)| {
             Cells::new(edges.clone()).that_satisfy(&self.formulas, compared, whole)
         });
         // Where multiples are among alternatives, what is to be looked at more closely.
         let bounds = match split {
             Some(_) => Vec::new(),
-            None => Cells::new(edges.clone()).that_must_and_may(&self.formulas, id, whole),
+            None => Cells::new(edges.clone()).must_and_may(&self.formulas, id, whole),
         };
         for (place, at) in edges.iter().enumerate() {
             let holds = || match (&cells, &split) {
@@ -211,7 +211,7 @@ impl Core {
     }
 
     /// All numbers that satisfy a formula; `None` if they are `enough` or more.
-    pub(in crate::solver) fn all_numbers(
+    pub(in crate::solver) fn enumerate_numbers(
         &mut self,
         id: F,
         enough: usize,
@@ -219,7 +219,7 @@ impl Core {
         let mut numbers = Vec::new();
         let is_written = self.formulas.some_atom(&[id], |atom| *atom == Atom::Whole);
         for whole in if is_written { &[false, true][..] } else { &[false] } {
-            match self.all_written(id, *whole, enough)? {
+            match self.enumerate_spelled_numbers(id, *whole, enough)? {
                 Some(more) => numbers.extend(more),
                 None => return Ok(None),
             }
@@ -230,14 +230,14 @@ impl Core {
     }
 
     /// The same, written without a point (`whole`) or with one.
-    fn all_written(
+    fn enumerate_spelled_numbers(
         &mut self,
         id: F,
         whole: bool,
         enough: usize,
     ) -> Result<Option<Vec<Decimal>>, Error> {
         let mut numbers: Vec<Decimal> = Vec::new();
-        let Some((units, avoided, compared)) = self.multiples_apart(id, whole) else {
+        let Some((units, avoided, compared)) = self.separate_multiples(id, whole) else {
             let mut rest = id;
             while numbers.len() < enough {
                 self.step()?;
@@ -259,7 +259,7 @@ impl Core {
         }
         edges.sort_unstable();
         edges.dedup();
-        self.steps_of(edges.len() / EDGES_IN_A_STEP)?;
+        self.steps_of(edges.len() / BOUNDS_PER_STEP)?;
         let cells = Cells::new(edges.clone()).that_satisfy(&self.formulas, &compared, whole);
         let is_one = |at: &Decimal| {
             units.iter().all(|unit| at.is_multiple_of(unit))
@@ -292,7 +292,11 @@ impl Core {
 
     /// Multiples that a formula asks for and those that it excludes, and what else it says, where
     /// that is nothing of multiples.
-    fn multiples_apart(&self, id: F, whole: bool) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<F>)> {
+    fn separate_multiples(
+        &self,
+        id: F,
+        whole: bool,
+    ) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<F>)> {
         let (mut units, mut avoided, mut compared) = (Vec::new(), Vec::new(), Vec::new());
         for part in self.formulas.conjuncts(id) {
             let (form, positive) = match self.formulas.get(part) {
@@ -325,8 +329,11 @@ impl Core {
         high: Option<&Decimal>,
         whole: bool,
     ) -> Result<Option<Decimal>, Error> {
-        let reduced: Result<F, Infallible> =
-            self.formulas.replace(id, Leaves::All, &mut Map::default(), &mut |all, leaf| {
+        let reduced: Result<F, Infallible> = self.formulas.replace_leaves(
+            id,
+            ReplacedLeaves::All,
+            &mut Map::default(),
+            &mut |all, leaf| {
                 Ok(match all.get(leaf) {
                     Form::Atom(Atom::Multiple(_)) => leaf,
                     Form::Atom(atom) => {
@@ -334,7 +341,8 @@ impl Core {
                     }
                     _ => leaf,
                 })
-            });
+            },
+        );
         let Ok(reduced) = reduced;
         if reduced == FALSE {
             return Ok(None);
@@ -371,7 +379,7 @@ fn multiple_between(
     high: Option<&Decimal>,
 ) -> Result<Option<Decimal>, Error> {
     let all = units.iter().chain(avoided).chain(low).chain(high);
-    let places = all.map(Decimal::places).max().unwrap_or(0);
+    let places = all.map(Decimal::fraction_digits).max().unwrap_or(0);
     let scaled = |number: &Decimal| number.scaled(places);
     if units.is_empty() {
         // One digit more than anything has makes a multiple of nothing.
@@ -405,9 +413,9 @@ fn multiple_between(
             return Ok(Some(Decimal::new(value, -i64::from(places))));
         }
         tried += 1;
-        if tried > MAX_TRIED {
+        if tried > MAX_MULTIPLES_TRIED {
             let resource = Resource::Steps;
-            return Err(Error::Limit { resource, needed: tried, allowed: MAX_TRIED });
+            return Err(Error::Limit { resource, needed: tried, allowed: MAX_MULTIPLES_TRIED });
         }
         at += step;
     }
@@ -435,20 +443,23 @@ impl Scale {
         for atom in atoms {
             match atom {
                 Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => {
-                    places = places.max(at.places());
+                    places = places.max(at.fraction_digits());
                     least = Some(least.map_or(at, |least: &Decimal| least.min(at)));
                     most = Some(most.map_or(at, |most: &Decimal| most.max(at)));
                 }
                 Atom::Multiple(unit) => {
-                    places = places.max(unit.places());
-                    let (digits, scale) = (unit.scaled(unit.places()), power(unit.places()));
+                    places = places.max(unit.fraction_digits());
+                    let (digits, scale) =
+                        (unit.scaled(unit.fraction_digits()), power(unit.fraction_digits()));
                     bits = bits.max(digits.bits() as u32);
                     modulus = modulus.lcm(&(&digits / digits.gcd(&scale)));
                 }
                 _ => {}
             }
         }
-        let passed = |at: &Decimal| at.abs().scaled(at.places()) / power(at.places()) + 1u32;
+        let passed = |at: &Decimal| {
+            at.abs().scaled(at.fraction_digits()) / power(at.fraction_digits()) + 1u32
+        };
         let above = [least, most].into_iter().flatten().map(passed).max().unwrap_or_default();
         let reach = (above.to_string().len() + modulus.to_string().len() + 2) as u32;
         let powers = above.to_string().len() as u32 + places + bits;

@@ -13,16 +13,16 @@ pub(crate) struct Cells {
 }
 
 /// A set of cells.
-type Set = Box<[u64]>;
+type CellSet = Box<[u64]>;
 
 impl Cells {
     /// `ends` are ascending and distinct.
     pub(crate) fn new(ends: Vec<Decimal>) -> Cells {
-        Cells::of(ends, false)
+        Cells::for_integers_or_others(ends, false)
     }
 
     /// The same for whole numbers or for all others, as far as formulas tell of multiples of one.
-    pub(crate) fn of(ends: Vec<Decimal>, integers: bool) -> Cells {
+    pub(crate) fn for_integers_or_others(ends: Vec<Decimal>, integers: bool) -> Cells {
         Cells { ends, integers }
     }
 
@@ -34,10 +34,10 @@ impl Cells {
     /// a point if `whole`. What is no comparison fails. All numbers compared with are ends, or lie
     /// outside of the cells that matter.
     pub(crate) fn that_satisfy(&self, formulas: &Formulas, all: &[F], whole: bool) -> Vec<bool> {
-        let mut set = self.from(0);
+        let mut set = self.cells_from(0);
         let mut known = Map::default();
         for &one in all {
-            let more = self.set(formulas, one, whole, &mut known);
+            let more = self.satisfying_set(formulas, one, whole, &mut known);
             set.iter_mut().zip(&more).for_each(|(word, more)| *word &= more);
         }
         (0..self.count()).map(|at| set[at / 64] >> (at % 64) & 1 == 1).collect()
@@ -45,14 +45,14 @@ impl Cells {
 
     /// For each cell whether all numbers in it satisfy a formula, and whether some may, whatever they
     /// are multiples of.
-    pub(crate) fn that_must_and_may(
+    pub(crate) fn must_and_may(
         &self,
         formulas: &Formulas,
         id: F,
         whole: bool,
     ) -> Vec<(bool, bool)> {
         let (must, may) = self.bounds(formulas, id, whole, &mut Map::default());
-        let is_in = |set: &Set, at: usize| set[at / 64] >> (at % 64) & 1 == 1;
+        let is_in = |set: &CellSet, at: usize| set[at / 64] >> (at % 64) & 1 == 1;
         (0..self.count()).map(|at| (is_in(&must, at), is_in(&may, at))).collect()
     }
 
@@ -62,17 +62,18 @@ impl Cells {
         formulas: &Formulas,
         id: F,
         whole: bool,
-        known: &mut Map<F, (Set, Set)>,
-    ) -> (Set, Set) {
+        known: &mut Map<F, (CellSet, CellSet)>,
+    ) -> (CellSet, CellSet) {
         let is_small = formulas.is_small(id);
         if !is_small && let Some(known) = known.get(&id) {
             return known.clone();
         }
-        let (none, all) = (|| -> Set { self.from(0).iter().map(|_| 0).collect() }, self.from(0));
-        let add = |one: &mut Set, other: &Set| {
+        let (none, all) =
+            (|| -> CellSet { self.cells_from(0).iter().map(|_| 0).collect() }, self.cells_from(0));
+        let add = |one: &mut CellSet, other: &CellSet| {
             one.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
         };
-        let without = |one: &Set, other: &Set| -> Set {
+        let without = |one: &CellSet, other: &CellSet| -> CellSet {
             one.iter().zip(other).map(|(one, other)| one & !other).collect()
         };
         let bounds = match formulas.get(id) {
@@ -116,7 +117,7 @@ impl Cells {
         bounds
     }
 
-    fn from(&self, first: usize) -> Set {
+    fn cells_from(&self, first: usize) -> CellSet {
         let words = self.count().div_ceil(64);
         let word = |at: usize| match first.saturating_sub(at * 64) {
             0 => u64::MAX,
@@ -127,23 +128,23 @@ impl Cells {
     }
 
     /// Puts a number that is an end into a set.
-    fn mark(&self, at: &Decimal, set: &mut Set) {
+    fn mark(&self, at: &Decimal, set: &mut CellSet) {
         if let Ok(place) = self.ends.binary_search(at) {
             let cell = 2 * place + 1;
             set[cell / 64] |= 1 << (cell % 64);
         }
     }
 
-    fn atom(&self, atom: &Atom, whole: bool) -> Set {
+    fn atom(&self, atom: &Atom, whole: bool) -> CellSet {
         let cell = |at: &Decimal| match self.ends.binary_search(at) {
             Ok(place) => 2 * place + 1,
             Err(place) => 2 * place,
         };
-        let all = self.from(0);
-        let none = || all.iter().map(|_| 0).collect::<Set>();
+        let all = self.cells_from(0);
+        let none = || all.iter().map(|_| 0).collect::<CellSet>();
         match atom {
-            Atom::Least(at) => self.from(cell(at)),
-            Atom::Above(at) => self.from(cell(at) + 1),
+            Atom::Least(at) => self.cells_from(cell(at)),
+            Atom::Above(at) => self.cells_from(cell(at) + 1),
             Atom::Equal(at) => {
                 let mut one = none();
                 self.mark(at, &mut one);
@@ -155,7 +156,13 @@ impl Cells {
         }
     }
 
-    fn set(&self, formulas: &Formulas, id: F, whole: bool, known: &mut Map<F, Set>) -> Set {
+    fn satisfying_set(
+        &self,
+        formulas: &Formulas,
+        id: F,
+        whole: bool,
+        known: &mut Map<F, CellSet>,
+    ) -> CellSet {
         if formulas.is_small(id) {
             return self.set_of_parts(formulas, id, whole, known);
         }
@@ -172,21 +179,21 @@ impl Cells {
         formulas: &Formulas,
         id: F,
         whole: bool,
-        known: &mut Map<F, Set>,
-    ) -> Set {
-        let mut of = |one: F| self.set(formulas, one, whole, known);
-        let joined = |one: Set, other: Set, join: fn(u64, u64) -> u64| -> Set {
+        known: &mut Map<F, CellSet>,
+    ) -> CellSet {
+        let mut of = |one: F| self.satisfying_set(formulas, one, whole, known);
+        let joined = |one: CellSet, other: CellSet, join: fn(u64, u64) -> u64| -> CellSet {
             one.iter().zip(&other).map(|(&one, &other)| join(one, other)).collect()
         };
-        let none = || self.from(0).iter().map(|_| 0).collect::<Set>();
+        let none = || self.cells_from(0).iter().map(|_| 0).collect::<CellSet>();
         match formulas.get(id) {
             Form::False | Form::Child(_) => none(),
-            Form::True => self.from(0),
+            Form::True => self.cells_from(0),
             Form::Atom(atom) => self.atom(atom, whole),
             Form::Not(inner) => of(*inner).iter().map(|word| !word).collect(),
-            Form::And(list) => {
-                list.iter().fold(self.from(0), |so_far, &one| joined(so_far, of(one), |a, b| a & b))
-            }
+            Form::And(list) => list
+                .iter()
+                .fold(self.cells_from(0), |so_far, &one| joined(so_far, of(one), |a, b| a & b)),
             Form::Or(list) => {
                 let mut all = none();
                 for &one in list.iter() {

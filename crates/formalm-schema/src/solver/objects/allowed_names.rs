@@ -13,14 +13,14 @@ use crate::json::property_names::NameId;
 use crate::schema_nodes::NodeId;
 use crate::solver::PLENTY;
 use crate::solver::context::Core;
-use crate::solver::objects::Plan;
+use crate::solver::objects::ObjectPlan;
 
 /// Branches on patterns, in one object.
 const MAX_BRANCHES: usize = 4_096;
 
 /// The patterns that are found in a name and those that are not, as far as it is chosen.
 #[derive(Default)]
-struct Branch {
+struct PatternBranch {
     found: Vec<F>,
     missing: Vec<F>,
 }
@@ -35,7 +35,7 @@ impl Core {
         let patterned: Vec<(Which, NodeId)> =
             rules.filter(|(which, _)| which.names.is_none()).collect();
         let mut left = MAX_BRANCHES;
-        self.names_beside(&patterned, &mut Branch::default(), &mut left)
+        self.branch_names(&patterned, &mut PatternBranch::default(), &mut left)
     }
 
     /// Returns the names of a branch whose value can exist.
@@ -46,12 +46,12 @@ impl Core {
         literals: &[F],
         gone: &[NameId],
     ) -> Result<Option<F>, Error> {
-        let plan = self.plan(literals, gone);
-        let owed = plan.owed.len() as u64;
+        let plan = self.object_plan(literals, gone);
+        let owed = plan.required.len() as u64;
         if !plan.duties.is_empty() {
             return Ok(None);
         }
-        if plan.most.is_some_and(|most| most <= owed || most < plan.least) {
+        if plan.max.is_some_and(|most| most <= owed || most < plan.min) {
             return Ok(Some(FALSE));
         }
         let is_minimum =
@@ -60,13 +60,13 @@ impl Core {
         if !self.object_fits(&others, gone)? {
             return Ok(Some(FALSE));
         }
-        if plan.least > owed + 1 && !self.has_plenty_names(&plan)? {
+        if plan.min > owed + 1 && !self.has_many_names(&plan)? {
             return Ok(None);
         }
         self.names_of_plan(&plan).map(Some)
     }
 
-    fn names_of_plan(&mut self, plan: &Plan) -> Result<F, Error> {
+    fn names_of_plan(&mut self, plan: &ObjectPlan) -> Result<F, Error> {
         let rules = plan.rules.iter().flat_map(|rules| rules.iter().cloned());
         let mut all = vec![self.names_with_values(rules)?];
         all.extend(&plan.names_in);
@@ -74,16 +74,16 @@ impl Core {
     }
 
     /// Returns `true` if names whose values can exist certainly never run out.
-    pub(in crate::solver) fn has_plenty_names(&mut self, plan: &Plan) -> Result<bool, Error> {
+    pub(in crate::solver) fn has_many_names(&mut self, plan: &ObjectPlan) -> Result<bool, Error> {
         let names = self.names_of_plan(plan)?;
         let Some(language) = self.language(names)? else { return Ok(false) };
-        Ok(plan.least <= PLENTY / 2 && self.has_plenty_texts(language)?)
+        Ok(plan.min <= PLENTY / 2 && self.has_plenty_texts(language)?)
     }
 
-    fn names_beside(
+    fn branch_names(
         &mut self,
         rules: &[(Which, NodeId)],
-        branch: &mut Branch,
+        branch: &mut PatternBranch,
         left: &mut usize,
     ) -> Result<F, Error> {
         self.step()?;
@@ -95,10 +95,10 @@ impl Core {
         let mut possible: Vec<(F, F)> = Vec::new();
         for (which, node) in rules {
             let value = self.child(*node);
-            match self.open_test(which, branch) {
-                Applies::Never => {}
-                Applies::Always => certain.push(value),
-                Applies::If(test) => possible.push((value, test)),
+            match self.undecided_test(which, branch) {
+                RuleApplies::Never => {}
+                RuleApplies::Always => certain.push(value),
+                RuleApplies::If(test) => possible.push((value, test)),
             }
         }
         let certain = self.formulas.and(certain);
@@ -123,10 +123,10 @@ impl Core {
         }
         let Some(&(_, test)) = possible.first() else { return Ok(FALSE) };
         branch.found.push(test);
-        let with = self.names_beside(rules, branch, left)?;
+        let with = self.branch_names(rules, branch, left)?;
         branch.found.pop();
         branch.missing.push(test);
-        let without = self.names_beside(rules, branch, left)?;
+        let without = self.branch_names(rules, branch, left)?;
         branch.missing.pop();
         if with == without {
             return Ok(with);
@@ -138,7 +138,7 @@ impl Core {
     }
 
     /// Returns whether a rule applies to the names of a branch, or a test that says so.
-    fn open_test(&mut self, which: &Which, branch: &Branch) -> Applies {
+    fn undecided_test(&mut self, which: &Which, branch: &PatternBranch) -> RuleApplies {
         let mut open = None;
         let found = which.found.iter().map(|&regex| (regex, true));
         for (regex, is_found) in found.chain(which.missing.iter().map(|&regex| (regex, false))) {
@@ -148,18 +148,18 @@ impl Core {
                 false => (&branch.missing, &branch.found),
             };
             if fails.contains(&test) {
-                return Applies::Never;
+                return RuleApplies::Never;
             }
             if !holds.contains(&test) {
                 open.get_or_insert(test);
             }
         }
-        open.map_or(Applies::Always, Applies::If)
+        open.map_or(RuleApplies::Always, RuleApplies::If)
     }
 }
 
 /// Whether a rule applies to names.
-enum Applies {
+enum RuleApplies {
     Always,
     Never,
     If(F),

@@ -26,35 +26,35 @@ const MAX_FRESH: usize = 10_000;
 const MAX_TAKEN: usize = 256;
 
 /// Names that are copied in the time of a step.
-const NAMES_IN_A_STEP: usize = 64;
+const NAMES_PER_STEP: usize = 64;
 
 /// Names that are owed and looked at in the time of a step.
-const OWED_IN_A_STEP: usize = 256;
+const REQUIRED_PER_STEP: usize = 256;
 
 /// Names of a class that are made up before it is asked whether there are as many as one likes.
 const FEW_NAMES: usize = 16;
 
 /// Something that one member at least has to be.
 #[derive(Clone)]
-pub(in crate::solver) enum Duty {
+pub(in crate::solver) enum WitnessDuty {
     /// To break one of these rules.
-    Member(Arc<[(Which, NodeId)]>),
+    BreaksRules(Arc<[(Which, NodeId)]>),
     /// To have a name that is not in this language.
-    Name(F),
+    NameOutside(F),
 }
 
 /// A conjunction of statements about the rest of an object.
 #[derive(Default)]
-pub(in crate::solver) struct Plan {
+pub(in crate::solver) struct ObjectPlan {
     pub(in crate::solver) rules: Vec<Arc<[(Which, NodeId)]>>,
     pub(in crate::solver) names_in: Vec<F>,
     /// Sorted.
-    pub(in crate::solver) owed: Vec<NameId>,
+    pub(in crate::solver) required: Vec<NameId>,
     /// Of each list a name that is left out.
-    left_out: Vec<Arc<[NameId]>>,
-    pub(in crate::solver) least: u64,
-    pub(in crate::solver) most: Option<u64>,
-    pub(in crate::solver) duties: Vec<Duty>,
+    absent_choices: Vec<Arc<[NameId]>>,
+    pub(in crate::solver) min: u64,
+    pub(in crate::solver) max: Option<u64>,
+    pub(in crate::solver) duties: Vec<WitnessDuty>,
     /// Names that are mentioned, sorted.
     mentioned: Vec<NameId>,
     /// What tells apart the names that are not.
@@ -62,11 +62,11 @@ pub(in crate::solver) struct Plan {
 }
 
 /// Members chosen so far, with what their values have to satisfy.
-type Members = BTreeMap<NameId, F>;
+type ChosenProperties = BTreeMap<NameId, F>;
 
 impl Core {
     /// Whether members that can still come satisfy a formula over atoms of objects.
-    pub(crate) fn some_object(&mut self, id: F, gone: &[NameId]) -> Result<bool, Error> {
+    pub(crate) fn has_object(&mut self, id: F, gone: &[NameId]) -> Result<bool, Error> {
         let _solving = Solving::begin();
         if id == FALSE || self.holds_at_end(id) {
             return Ok(id != FALSE);
@@ -77,7 +77,7 @@ impl Core {
             return self.object_fits(&parts, gone);
         }
         if self.answers.splits > 0 {
-            return self.some_object_known(id, gone);
+            return self.has_object_memoized(id, gone);
         }
         self.search_object(id, gone)
     }
@@ -89,9 +89,9 @@ impl Core {
         gone: &[NameId],
     ) -> Result<bool, Error> {
         let fits = |core: &mut Core, literals: &[F]| core.object_may_fit(literals, gone);
-        let (patience, mut gave_up) = (self.answers.patience(), false);
-        let found = self.some_implicant(id, patience, &mut { fits }, &mut |core, literals| {
-            let found = core.object_fits_soon(literals, gone)?;
+        let (patience, mut gave_up) = (self.answers.implicant_steps(), false);
+        let found = self.find_implicant(id, patience, &mut { fits }, &mut |core, literals| {
+            let found = core.object_fits_quickly(literals, gone)?;
             gave_up |= found.is_none();
             Ok(found.unwrap_or(true))
         })?;
@@ -113,12 +113,12 @@ impl Core {
         literals: &[F],
         gone: &[NameId],
     ) -> Result<bool, Error> {
-        let plan = self.plan(literals, gone);
-        for &name in &plan.owed {
+        let plan = self.object_plan(literals, gone);
+        for &name in &plan.required {
             if gone.contains(&name) {
                 return Ok(false);
             }
-            let value = self.value_at(&plan, name)?;
+            let value = self.property_value(&plan, name)?;
             if !self.some_value(value)? {
                 return Ok(false);
             }
@@ -128,7 +128,7 @@ impl Core {
 
     /// The same for a conjunction of atoms and negated atoms.
     pub(crate) fn object_fits(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
-        if let Some(found) = self.object_fits_soon(literals, gone)? {
+        if let Some(found) = self.object_fits_quickly(literals, gone)? {
             return Ok(found);
         }
         let all = self.formulas.and(literals.to_vec());
@@ -136,31 +136,35 @@ impl Core {
             return Ok(found);
         }
         let before = self.answers.duty_steps.take();
-        let found = self.search_members(literals, gone);
+        let found = self.search_properties(literals, gone);
         self.answers.duty_steps = before;
         found
     }
 
     /// The same; `None` if there are many ways to assign members to what some member has to be.
-    fn object_fits_soon(&mut self, literals: &[F], gone: &[NameId]) -> Result<Option<bool>, Error> {
+    fn object_fits_quickly(
+        &mut self,
+        literals: &[F],
+        gone: &[NameId],
+    ) -> Result<Option<bool>, Error> {
         let before = self.answers.duty_steps.replace(DUTY_STEPS);
-        let found = self.search_members(literals, gone);
+        let found = self.search_properties(literals, gone);
         let left = std::mem::replace(&mut self.answers.duty_steps, before);
         let found = found?;
         Ok((found || left != Some(0)).then_some(found))
     }
 
-    fn search_members(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
-        let mut plan = self.plan(literals, gone);
+    fn search_properties(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
+        let mut plan = self.object_plan(literals, gone);
         // Members that are owed say it all where no others are.
-        if !plan.duties.is_empty() || plan.least > plan.owed.len() as u64 {
-            self.prepare(&mut plan);
+        if !plan.duties.is_empty() || plan.min > plan.required.len() as u64 {
+            self.collect_mentioned(&mut plan);
         }
-        self.leave_out(&plan, 0, &mut Vec::new(), gone)
+        self.choose_absent(&plan, 0, &mut Vec::new(), gone)
     }
 
-    pub(in crate::solver) fn plan(&self, literals: &[F], gone: &[NameId]) -> Plan {
-        let mut plan = Plan::default();
+    pub(in crate::solver) fn object_plan(&self, literals: &[F], gone: &[NameId]) -> ObjectPlan {
+        let mut plan = ObjectPlan::default();
         for &literal in literals {
             let (atom, positive) = match self.formulas.get(literal) {
                 Form::Atom(atom) => (atom.clone(), true),
@@ -172,19 +176,19 @@ impl Core {
             };
             plan.add(atom, positive, gone);
         }
-        plan.owed.sort_unstable();
-        plan.owed.dedup();
+        plan.required.sort_unstable();
+        plan.required.dedup();
         plan
     }
 
-    fn prepare(&mut self, plan: &mut Plan) {
+    fn collect_mentioned(&mut self, plan: &mut ObjectPlan) {
         let mut tests: Vec<F> = plan.names_in.clone();
-        plan.mentioned.extend(&plan.owed);
+        plan.mentioned.extend(&plan.required);
         let mut broken = Vec::new();
         for duty in &plan.duties {
             match duty {
-                Duty::Member(rules) => broken.push(rules),
-                Duty::Name(names) => tests.push(*names),
+                WitnessDuty::BreaksRules(rules) => broken.push(rules),
+                WitnessDuty::NameOutside(names) => tests.push(*names),
             }
         }
         for (which, _) in plan.rules.iter().chain(broken).flat_map(|rules| rules.iter()) {
@@ -201,22 +205,22 @@ impl Core {
         plan.tests = tests;
     }
 
-    fn leave_out(
+    fn choose_absent(
         &mut self,
-        plan: &Plan,
+        plan: &ObjectPlan,
         at: usize,
         absent: &mut Vec<NameId>,
         gone: &[NameId],
     ) -> Result<bool, Error> {
-        let Some(list) = plan.left_out.get(at) else {
-            return self.owe(plan, absent, gone);
+        let Some(list) = plan.absent_choices.get(at) else {
+            return self.choose_required(plan, absent, gone);
         };
         for &name in list.iter() {
-            if plan.owed.binary_search(&name).is_ok() {
+            if plan.required.binary_search(&name).is_ok() {
                 continue;
             }
             absent.push(name);
-            let found = self.leave_out(plan, at + 1, absent, gone)?;
+            let found = self.choose_absent(plan, at + 1, absent, gone)?;
             absent.pop();
             if found {
                 return Ok(true);
@@ -225,29 +229,34 @@ impl Core {
         Ok(false)
     }
 
-    fn owe(&mut self, plan: &Plan, absent: &[NameId], gone: &[NameId]) -> Result<bool, Error> {
-        if plan.most.is_some_and(|most| plan.owed.len() as u64 > most || plan.least > most) {
+    fn choose_required(
+        &mut self,
+        plan: &ObjectPlan,
+        absent: &[NameId],
+        gone: &[NameId],
+    ) -> Result<bool, Error> {
+        if plan.max.is_some_and(|most| plan.required.len() as u64 > most || plan.min > most) {
             return Ok(false);
         }
-        let mut members = Members::new();
+        let mut members = ChosenProperties::new();
         let mut unusable: Vec<NameId> = [gone, absent].concat();
         unusable.sort_unstable();
-        self.steps_of(plan.owed.len() / OWED_IN_A_STEP)?;
-        for &name in &plan.owed {
+        self.steps_of(plan.required.len() / REQUIRED_PER_STEP)?;
+        for &name in &plan.required {
             if unusable.binary_search(&name).is_ok() {
                 return Ok(false);
             }
-            let value = self.value_at(plan, name)?;
+            let value = self.property_value(plan, name)?;
             if !self.some_value(value)? {
                 return Ok(false);
             }
             members.insert(name, value);
         }
-        self.discharge(plan, 0, &mut members, &unusable)
+        self.assign_witnesses(plan, 0, &mut members, &unusable)
     }
 
     /// What the value of a member has to satisfy; [`FALSE`] if there must be no such member.
-    fn value_at(&mut self, plan: &Plan, name: NameId) -> Result<F, Error> {
+    fn property_value(&mut self, plan: &ObjectPlan, name: NameId) -> Result<F, Error> {
         for &names in &plan.names_in {
             let text = self.schema.names.get(name).to_owned();
             if !self.holds_for_text(names, &text)? {
@@ -269,16 +278,16 @@ impl Core {
     ) -> Result<F, Error> {
         let mut all = Vec::new();
         if let Some(index) = self.rule_index.of(rules) {
-            for place in index.about(name) {
+            for place in index.for_name(name) {
                 let (which, node) = &rules[place as usize];
-                if self.speaks_of(which, name)? {
+                if self.selects_name(which, name)? {
                     all.push(self.child(*node));
                 }
             }
             return Ok(self.formulas.and(all));
         }
         for (which, node) in rules.iter() {
-            if self.speaks_of(which, name)? {
+            if self.selects_name(which, name)? {
                 all.push(self.child(*node));
             }
         }
@@ -286,11 +295,11 @@ impl Core {
     }
 
     /// Does every duty by some member, then adds members until there are enough.
-    fn discharge(
+    fn assign_witnesses(
         &mut self,
-        plan: &Plan,
+        plan: &ObjectPlan,
         at: usize,
-        members: &mut Members,
+        members: &mut ChosenProperties,
         unusable: &[NameId],
     ) -> Result<bool, Error> {
         self.step()?;
@@ -300,8 +309,10 @@ impl Core {
                 return Ok(false);
             }
         }
-        let Some(duty) = plan.duties.get(at) else { return self.fill(plan, members, unusable) };
-        let room = plan.most.is_none_or(|most| (members.len() as u64) < most);
+        let Some(duty) = plan.duties.get(at) else {
+            return self.fill_to_minimum(plan, members, unusable);
+        };
+        let room = plan.max.is_none_or(|most| (members.len() as u64) < most);
         let mut candidates: Vec<NameId> = members.keys().copied().collect();
         if room {
             candidates.extend(plan.mentioned.iter().filter(|name| {
@@ -327,11 +338,11 @@ impl Core {
                 }
             };
             let broken = match duty {
-                Duty::Member(rules) => {
+                WitnessDuty::BreaksRules(rules) => {
                     let kept = self.rules_at(rules, name)?;
                     self.formulas.not(kept)
                 }
-                Duty::Name(names) => {
+                WitnessDuty::NameOutside(names) => {
                     let text = self.schema.names.get(name).to_owned();
                     if self.holds_for_text(*names, &text)? { FALSE } else { TRUE }
                 }
@@ -339,14 +350,14 @@ impl Core {
             let before = members.get(&name).copied();
             let value = match before {
                 Some(value) => value,
-                None => self.value_at(plan, name)?,
+                None => self.property_value(plan, name)?,
             };
             let value = self.formulas.both(value, broken);
             if !self.some_value(value)? {
                 continue;
             }
             members.insert(name, value);
-            let found = self.discharge(plan, at + 1, members, unusable)?;
+            let found = self.assign_witnesses(plan, at + 1, members, unusable)?;
             match before {
                 Some(value) => members.insert(name, value),
                 None => members.remove(&name),
@@ -359,32 +370,37 @@ impl Core {
     }
 
     /// Whether there are members enough; their values do not depend on each other.
-    fn fill(&mut self, plan: &Plan, members: &Members, unusable: &[NameId]) -> Result<bool, Error> {
+    fn fill_to_minimum(
+        &mut self,
+        plan: &ObjectPlan,
+        members: &ChosenProperties,
+        unusable: &[NameId],
+    ) -> Result<bool, Error> {
         let mut members = members.clone();
         for &name in &plan.mentioned {
-            if members.len() as u64 >= plan.least {
+            if members.len() as u64 >= plan.min {
                 return Ok(true);
             }
             if members.contains_key(&name) || unusable.binary_search(&name).is_ok() {
                 continue;
             }
-            let value = self.value_at(plan, name)?;
+            let value = self.property_value(plan, name)?;
             if self.some_value(value)? {
                 members.insert(name, value);
             }
         }
-        if (members.len() as u64) < plan.least
+        if (members.len() as u64) < plan.min
             && self.few_classes(&plan.tests)?.is_none()
-            && self.has_plenty_names(plan)?
+            && self.has_many_names(plan)?
         {
             return Ok(true);
         }
         for class in self.classes(&plan.tests)? {
             let mut made_up = 0;
-            while (members.len() as u64) < plan.least {
-                self.steps_of(1 + members.len() / NAMES_IN_A_STEP)?;
+            while (members.len() as u64) < plan.min {
+                self.steps_of(1 + members.len() / NAMES_PER_STEP)?;
                 let Some(name) = self.fresh_name(plan, class, &members, unusable)? else { break };
-                let value = self.value_at(plan, name)?;
+                let value = self.property_value(plan, name)?;
                 if !self.some_value(value)? {
                     break;
                 }
@@ -394,22 +410,22 @@ impl Core {
                 }
                 members.insert(name, value);
                 made_up += 1;
-                let left = plan.least.saturating_sub(members.len() as u64);
+                let left = plan.min.saturating_sub(members.len() as u64);
                 if made_up == FEW_NAMES && left < PLENTY / 2 && self.has_plenty_texts(class)? {
                     // Names of a class are alike.
                     return Ok(true);
                 }
             }
         }
-        Ok(members.len() as u64 >= plan.least)
+        Ok(members.len() as u64 >= plan.min)
     }
 
     /// A name of a class that is neither mentioned nor used.
     fn fresh_name(
         &mut self,
-        plan: &Plan,
+        plan: &ObjectPlan,
         class: TextId,
-        members: &Members,
+        members: &ChosenProperties,
         unusable: &[NameId],
     ) -> Result<Option<NameId>, Error> {
         let taken = plan.mentioned.iter().chain(members.keys()).chain(unusable);
@@ -417,37 +433,37 @@ impl Core {
         taken.sort_unstable();
         taken.dedup();
         let is_kept = taken.len() <= MAX_TAKEN;
-        if is_kept && let Some(&known) = self.answers.fresh.get(&(class, taken.clone())) {
+        if is_kept && let Some(&known) = self.answers.fresh_names.get(&(class, taken.clone())) {
             return Ok(known);
         }
         let texts: Vec<&str> = taken.iter().map(|&name| self.schema.names.get(name)).collect();
         let text = self.fresh_text(class, &texts)?;
         let name = text.map(|text| self.schema.names.intern(&text));
-        if self.answers.fresh.len() >= MAX_FRESH {
-            self.answers.fresh.clear();
+        if self.answers.fresh_names.len() >= MAX_FRESH {
+            self.answers.fresh_names.clear();
         }
         if is_kept {
-            self.answers.fresh.insert((class, taken), name);
+            self.answers.fresh_names.insert((class, taken), name);
         }
         Ok(name)
     }
 }
 
-impl Plan {
+impl ObjectPlan {
     fn add(&mut self, atom: Atom, positive: bool, gone: &[NameId]) {
         match (atom, positive) {
             (Atom::Members(rules), true) => self.rules.push(rules),
-            (Atom::Members(rules), false) => self.duties.push(Duty::Member(rules)),
+            (Atom::Members(rules), false) => self.duties.push(WitnessDuty::BreaksRules(rules)),
             (Atom::NamesIn(names), true) => self.names_in.push(names),
-            (Atom::NamesIn(names), false) => self.duties.push(Duty::Name(names)),
-            (Atom::Owed(names), true) => self.owed.extend(names.iter()),
+            (Atom::NamesIn(names), false) => self.duties.push(WitnessDuty::NameOutside(names)),
+            (Atom::Owed(names), true) => self.required.extend(names.iter()),
             // A name that was passed and not read is left out already.
             (Atom::Owed(names), false) if names.iter().any(|name| gone.contains(name)) => {}
-            (Atom::Owed(names), false) => self.left_out.push(names),
-            (Atom::MoreMembers(count), true) => self.least = self.least.max(count),
+            (Atom::Owed(names), false) => self.absent_choices.push(names),
+            (Atom::MoreMembers(count), true) => self.min = self.min.max(count),
             (Atom::MoreMembers(count), false) => {
                 let most = count.saturating_sub(1);
-                self.most = Some(self.most.map_or(most, |so_far| so_far.min(most)));
+                self.max = Some(self.max.map_or(most, |so_far| so_far.min(most)));
             }
             _ => {}
         }

@@ -11,27 +11,27 @@ use crate::formula::Which;
 use crate::json::property_names::NameId;
 use crate::schema_nodes::NodeId;
 
-type Rules = Arc<[(Which, NodeId)]>;
+type PropertyRules = Arc<[(Which, NodeId)]>;
 
 /// Rules of shorter lists are asked one by one.
-const LONG: usize = 32;
+const MIN_INDEXED_RULES: usize = 32;
 
 /// Rules that indexes are kept of. Each entry is 4 bytes beside the list itself, which it keeps.
 const MAX_RULES: usize = 4_000_000;
 
 /// The places of rules in one list.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct RulePositions {
     /// Kept, so that no other list is made where this one was.
-    rules: Rules,
+    rules: PropertyRules,
     /// Names with a rule that lists them, sorted by name and then by place.
     named: Vec<(NameId, u32)>,
     /// Rules that list no names.
     others: Vec<u32>,
 }
 
-impl Places {
-    fn of(rules: &Rules) -> Places {
+impl RulePositions {
+    fn of(rules: &PropertyRules) -> RulePositions {
         let (mut named, mut others) = (Vec::new(), Vec::new());
         for (place, (which, _)) in (0u32..).zip(rules.iter()) {
             match &which.names {
@@ -40,11 +40,11 @@ impl Places {
             }
         }
         named.sort_unstable();
-        Places { rules: Arc::clone(rules), named, others }
+        RulePositions { rules: Arc::clone(rules), named, others }
     }
 
     /// The rules that may speak of a name, in their order.
-    pub(crate) fn about(&self, name: NameId) -> Vec<u32> {
+    pub(crate) fn for_name(&self, name: NameId) -> Vec<u32> {
         let first = self.named.partition_point(|one| one.0 < name);
         let named = self.named[first..].iter().take_while(|one| one.0 == name);
         let mut places: Vec<u32> =
@@ -55,46 +55,46 @@ impl Places {
 }
 
 /// How often a list is asked before an index is worth its sorting.
-const WORTHWHILE: u32 = 8;
+const USES_BEFORE_INDEX: u32 = 8;
 
 /// Lists that were asked less often and are remembered.
-const MAX_ASKED: usize = 4096;
+const MAX_COUNTED_LISTS: usize = 4096;
 
 /// Indexes by the address of the list.
 #[derive(Debug, Default)]
-pub(crate) struct RuleIndex {
-    lists: FxHashMap<usize, Arc<Places>>,
+pub(crate) struct PropertyRuleIndex {
+    lists: FxHashMap<usize, Arc<RulePositions>>,
     /// How often lists without an index were asked. They are not kept, so that an address may
     /// have been another list's.
-    asked: FxHashMap<usize, u32>,
+    use_counts: FxHashMap<usize, u32>,
     rules: usize,
 }
 
-impl RuleIndex {
+impl PropertyRuleIndex {
     /// The index of a list, if the list is long and was asked before.
-    pub(crate) fn of(&mut self, rules: &Rules) -> Option<Arc<Places>> {
-        if rules.len() < LONG {
+    pub(crate) fn of(&mut self, rules: &PropertyRules) -> Option<Arc<RulePositions>> {
+        if rules.len() < MIN_INDEXED_RULES {
             return None;
         }
         let address = rules.as_ptr() as usize;
         if let Some(known) = self.lists.get(&address).filter(|one| Arc::ptr_eq(&one.rules, rules)) {
             return Some(Arc::clone(known));
         }
-        if self.asked.len() >= MAX_ASKED {
-            self.asked.clear();
+        if self.use_counts.len() >= MAX_COUNTED_LISTS {
+            self.use_counts.clear();
         }
-        let asked = self.asked.entry(address).or_default();
+        let asked = self.use_counts.entry(address).or_default();
         *asked += 1;
-        if *asked < WORTHWHILE {
+        if *asked < USES_BEFORE_INDEX {
             return None;
         }
-        self.asked.remove(&address);
+        self.use_counts.remove(&address);
         if self.rules > MAX_RULES {
             self.lists.clear();
             self.rules = 0;
         }
         self.rules += rules.len();
-        let made = Arc::new(Places::of(rules));
+        let made = Arc::new(RulePositions::of(rules));
         self.lists.insert(address, Arc::clone(&made));
         Some(made)
     }
@@ -116,9 +116,9 @@ mod tests {
             let names = [at % 7, 50 + at];
             list.push((which((at % 5 > 0).then_some(&names[..])), NodeId(at)));
         }
-        let rules: Rules = list.into();
-        let mut indexes = RuleIndex::default();
-        for _ in 1..WORTHWHILE {
+        let rules: PropertyRules = list.into();
+        let mut indexes = PropertyRuleIndex::default();
+        for _ in 1..USES_BEFORE_INDEX {
             assert!(indexes.of(&rules).is_none());
         }
         let index = indexes.of(&rules).unwrap();
@@ -129,7 +129,7 @@ mod tests {
                     None => true,
                 })
                 .collect();
-            assert_eq!(index.about(NameId(name)), expected);
+            assert_eq!(index.for_name(NameId(name)), expected);
         }
     }
 }

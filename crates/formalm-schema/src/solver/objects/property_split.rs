@@ -25,7 +25,9 @@ impl Core {
         id: F,
         gone: &[NameId],
     ) -> Result<Option<bool>, Error> {
-        let Some((name, is_required)) = self.most_named(id, gone) else { return Ok(None) };
+        let Some((name, is_required)) = self.most_constrained_property(id, gone) else {
+            return Ok(None);
+        };
         let mut passed = gone.to_vec();
         passed.push(name);
         passed.sort_unstable();
@@ -45,8 +47,8 @@ impl Core {
         passed: &[NameId],
     ) -> Result<bool, Error> {
         if !is_required {
-            let without = self.if_absent(id, name);
-            if self.some_object(without, passed)? {
+            let without = self.assume_absent(id, name);
+            if self.has_object(without, passed)? {
                 return Ok(true);
             }
         }
@@ -61,12 +63,12 @@ impl Core {
 
     /// Returns whether properties satisfy a formula, which is remembered: different values of one
     /// property often leave the same formula for the others.
-    pub(in crate::solver) fn some_object_known(
+    pub(in crate::solver) fn has_object_memoized(
         &mut self,
         id: F,
         gone: &[NameId],
     ) -> Result<bool, Error> {
-        let key = (id, self.gone_that_matter(id, gone));
+        let key = (id, self.relevant_used_names(id, gone));
         if let Some(&known) = self.answers.objects.get(&key) {
             return Ok(known);
         }
@@ -77,7 +79,7 @@ impl Core {
 
     /// Returns the names that are gone, but for those that a formula does not mention where names
     /// that it does not mention are all alike.
-    fn gone_that_matter(&self, id: F, gone: &[NameId]) -> Vec<NameId> {
+    fn relevant_used_names(&self, id: F, gone: &[NameId]) -> Vec<NameId> {
         let mut mentioned = BTreeSet::new();
         for atom in self.atoms(id) {
             match atom {
@@ -98,7 +100,7 @@ impl Core {
     }
 
     /// Returns the property that most atoms name, required ones first, and whether it is required.
-    fn most_named(&self, id: F, gone: &[NameId]) -> Option<(NameId, bool)> {
+    fn most_constrained_property(&self, id: F, gone: &[NameId]) -> Option<(NameId, bool)> {
         let mut counts: BTreeMap<NameId, usize> = BTreeMap::new();
         for atom in self.atoms(id) {
             match atom {

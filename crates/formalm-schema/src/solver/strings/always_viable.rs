@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use crate::formula::{Atom, F, Form};
 use crate::interner::Map;
 use crate::solver::Solving;
-use crate::solver::context::{Core, TextId, any_text};
+use crate::solver::context::{Core, TextId, any_string_automaton};
 
 /// Pairs of states that are looked at.
 const MAX_PAIRS: usize = 400;
@@ -16,27 +16,27 @@ impl Core {
     /// is refused before the text ends. `false` inside a character.
     pub(crate) fn is_open(&mut self, language: TextId, state: StateId) -> Result<bool, Error> {
         let _solving = Solving::begin();
-        if let Some(&known) = self.open.get(&(language, state)) {
+        if let Some(&known) = self.always_viable.get(&(language, state)) {
             return Ok(known);
         }
-        if self.is_search(self.class_formula(language), &mut Map::default()) {
+        if self.is_search_pattern(self.class_formula(language), &mut Map::default()) {
             return Ok(self.text(language).step(state, b'a')?.is_some());
         }
-        if self.is_unbounded(language) || self.excludes(self.class_formula(language)) {
+        if self.is_unbounded(language) || self.has_exactly_one(self.class_formula(language)) {
             return Ok(false);
         }
         // Where characters are counted some text is too long.
         if self.text(language).uncounted(state)?.is_some_and(|near| near.most < u64::MAX) {
             return Ok(false);
         }
-        let states = match reached(self.text(language), state) {
+        let states = match reachable_states(self.text(language), state) {
             Err(Error::Limit { .. }) => None,
             states => states?,
         };
         let is_open = states.is_some();
-        self.open.insert((language, state), is_open);
+        self.always_viable.insert((language, state), is_open);
         for state in states.into_iter().flatten() {
-            self.open.insert((language, state), true);
+            self.always_viable.insert((language, state), true);
         }
         Ok(is_open)
     }
@@ -45,24 +45,24 @@ impl Core {
 impl Core {
     /// Whether a formula is one of exactly one, which mostly refuses where a second one holds: that
     /// is found out late.
-    fn excludes(&self, id: F) -> bool {
+    fn has_exactly_one(&self, id: F) -> bool {
         match self.formulas.get(id) {
             Form::One(_) => true,
-            Form::And(list) => list.iter().any(|&one| self.excludes(one)),
+            Form::And(list) => list.iter().any(|&one| self.has_exactly_one(one)),
             _ => false,
         }
     }
 
     /// Whether texts that satisfy a formula are certainly those in which something is found
     /// anywhere: what makes the machine of texts open without looking at its states.
-    fn is_search(&self, id: F, known: &mut Map<F, bool>) -> bool {
+    fn is_search_pattern(&self, id: F, known: &mut Map<F, bool>) -> bool {
         if let Some(&known) = known.get(&id) {
             return known;
         }
         let is_search = match self.formulas.get(id) {
-            Form::Atom(Atom::In(regex)) => self.schema.open_regexes.contains(regex),
-            Form::And(list) => list.iter().all(|&one| self.is_search(one, known)),
-            Form::Or(list) => list.iter().any(|&one| self.is_search(one, known)),
+            Form::Atom(Atom::In(regex)) => self.schema.extensible_regexes.contains(regex),
+            Form::And(list) => list.iter().all(|&one| self.is_search_pattern(one, known)),
+            Form::Or(list) => list.iter().any(|&one| self.is_search_pattern(one, known)),
             _ => false,
         };
         known.insert(id, is_search);
@@ -72,8 +72,8 @@ impl Core {
 
 /// The states between two characters that are reached from one, if every character is read from
 /// all of them; `None` if one is refused, or there are many.
-fn reached(machine: &Automaton, state: StateId) -> Result<Option<Vec<StateId>>, Error> {
-    let any = any_text()?;
+fn reachable_states(machine: &Automaton, state: StateId) -> Result<Option<Vec<StateId>>, Error> {
+    let any = any_string_automaton()?;
     let mut bytes = [machine.class_starts(), any.class_starts()].concat();
     bytes.sort_unstable();
     bytes.dedup();

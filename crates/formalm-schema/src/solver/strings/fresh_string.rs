@@ -41,24 +41,24 @@ impl Core {
         if self.class_formula(language) == TRUE {
             return Ok(true);
         }
-        if let Some(&known) = self.answers.plenty.get(&language) {
+        if let Some(&known) = self.answers.has_many.get(&language) {
             return Ok(known);
         }
-        if self.is_all_but_listed(self.class_formula(language)) {
+        if self.is_complement_of_enum(self.class_formula(language)) {
             return Ok(true);
         }
         let machine = &**self.text(language);
         let plenty = has_loop(machine, FEW_STEPS)?
-            || has_many_beginnings(machine)?
+            || has_many_prefixes(machine)?
             || has_loop(machine, MAX_STEPS)?;
-        self.answers.plenty.insert(language, plenty);
+        self.answers.has_many.insert(language, plenty);
         Ok(plenty)
     }
 }
 
 /// Whether there are soon [`PLENTY`] beginnings of one length. All states shown are live, so each
 /// is that of another member.
-fn has_many_beginnings<M: Machine>(machine: &M) -> Result<bool, Error> {
+fn has_many_prefixes<M: Machine>(machine: &M) -> Result<bool, Error> {
     let mut counts: FxHashMap<StateId, u64> = [(machine.start(), 1)].into_iter().collect();
     let mut seen = 0;
     while !counts.is_empty() {

@@ -14,33 +14,37 @@ use crate::interner::Map;
 use crate::solver::context::Core;
 
 /// Lists among which one of the texts that satisfy a formula is, if there are any.
-pub(in crate::solver) type Lists = Vec<Arc<[String]>>;
+pub(in crate::solver) type EnumLists = Vec<Arc<[String]>>;
 
 impl Core {
     /// Whether some text satisfies a formula over texts.
-    pub(in crate::solver) fn some_text(&mut self, id: F) -> Result<bool, Error> {
-        match self.lists(id) {
-            Some(lists) => self.some_listed(id, &lists),
-            None if self.is_all_but_listed(id) => Ok(true),
+    pub(in crate::solver) fn has_string(&mut self, id: F) -> Result<bool, Error> {
+        match self.enum_lists(id) {
+            Some(lists) => self.has_enum_string(id, &lists),
+            None if self.is_complement_of_enum(id) => Ok(true),
             None => Ok(self.language(id)?.is_some()),
         }
     }
 
     /// Whether a formula excludes some listed texts and nothing else: of the others there is no end.
-    pub(in crate::solver) fn is_all_but_listed(&self, id: F) -> bool {
+    pub(in crate::solver) fn is_complement_of_enum(&self, id: F) -> bool {
         match self.formulas.get(id) {
-            Form::Not(inner) => self.lists(*inner).is_some(),
-            Form::And(parts) => parts.iter().all(|&part| self.is_all_but_listed(part)),
+            Form::Not(inner) => self.enum_lists(*inner).is_some(),
+            Form::And(parts) => parts.iter().all(|&part| self.is_complement_of_enum(part)),
             _ => false,
         }
     }
 
     /// The shortest lists that hold all texts of a formula; `None` where no list bounds it.
-    pub(in crate::solver) fn lists(&self, id: F) -> Option<Lists> {
-        self.lists_within(id, &mut Map::default())
+    pub(in crate::solver) fn enum_lists(&self, id: F) -> Option<EnumLists> {
+        self.enum_lists_memoized(id, &mut Map::default())
     }
 
-    fn lists_within(&self, id: F, known: &mut Map<F, Option<Lists>>) -> Option<Lists> {
+    fn enum_lists_memoized(
+        &self,
+        id: F,
+        known: &mut Map<F, Option<EnumLists>>,
+    ) -> Option<EnumLists> {
         let is_small = self.formulas.is_small(id);
         if !is_small && let Some(known) = known.get(&id) {
             return known.clone();
@@ -51,13 +55,13 @@ impl Core {
                 self.schema.listed.get(regex).map(|texts| vec![Arc::clone(texts)])
             }
             Form::And(parts) => {
-                let lists = parts.iter().filter_map(|&part| self.lists_within(part, known));
+                let lists = parts.iter().filter_map(|&part| self.enum_lists_memoized(part, known));
                 lists.min_by_key(|lists| lists.iter().map(|texts| texts.len()).sum::<usize>())
             }
             Form::Or(parts) | Form::One(parts) => {
                 let mut seen = FxHashSet::default();
-                let lists: Option<Vec<Lists>> =
-                    parts.iter().map(|&part| self.lists_within(part, known)).collect();
+                let lists: Option<Vec<EnumLists>> =
+                    parts.iter().map(|&part| self.enum_lists_memoized(part, known)).collect();
                 // Alternatives that share their parts have the same lists again and again.
                 let is_new = |one: &Arc<[String]>| seen.insert(Arc::as_ptr(one));
                 lists.map(|lists| lists.into_iter().flatten().filter(is_new).collect())
@@ -70,10 +74,10 @@ impl Core {
         lists
     }
 
-    fn some_listed(&mut self, id: F, lists: &Lists) -> Result<bool, Error> {
-        self.make_machines_of(id)?;
+    fn has_enum_string(&mut self, id: F, lists: &EnumLists) -> Result<bool, Error> {
+        self.build_automata(id)?;
         for text in lists.iter().flat_map(|texts| texts.iter()) {
-            if self.is_text_of(id, text)? {
+            if self.string_satisfies(id, text)? {
                 return Ok(true);
             }
         }
@@ -81,7 +85,7 @@ impl Core {
     }
 
     /// Makes the machines of what is not listed.
-    pub(in crate::solver) fn make_machines_of(&mut self, id: F) -> Result<(), Error> {
+    pub(in crate::solver) fn build_automata(&mut self, id: F) -> Result<(), Error> {
         for atom in self.atoms(id) {
             if let Atom::In(regex) = atom
                 && !self.schema.listed.contains_key(&regex)
@@ -94,14 +98,14 @@ impl Core {
     }
 
     /// Whether a text satisfies a formula of which the machines of all atoms were made.
-    pub(in crate::solver) fn is_text_of(&self, id: F, text: &str) -> Result<bool, Error> {
+    pub(in crate::solver) fn string_satisfies(&self, id: F, text: &str) -> Result<bool, Error> {
         let mut failure = None;
         let holds = self.formulas.holds(id, &mut |atom| {
             let Atom::In(regex) = atom else { return false };
             if let Some(listed) = self.schema.listed.get(regex) {
                 return listed.binary_search_by(|one| one.as_str().cmp(text)).is_ok();
             }
-            self.has_member(*regex, text).unwrap_or_else(|error| {
+            self.regex_contains(*regex, text).unwrap_or_else(|error| {
                 failure = Some(error);
                 false
             })
@@ -109,7 +113,11 @@ impl Core {
         failure.map_or(Ok(holds), Err)
     }
 
-    fn has_member(&self, regex: crate::schema_nodes::RegexId, text: &str) -> Result<bool, Error> {
+    fn regex_contains(
+        &self,
+        regex: crate::schema_nodes::RegexId,
+        text: &str,
+    ) -> Result<bool, Error> {
         let Some(language) = self.known_language(regex) else { return Ok(false) };
         let machine = self.text(language);
         let read = machine.walk(machine.start(), text.as_bytes())?;

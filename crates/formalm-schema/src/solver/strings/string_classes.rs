@@ -8,27 +8,27 @@ use rustc_hash::FxHashSet;
 
 use crate::formula::{F, TRUE};
 use crate::solver::Solving;
-use crate::solver::context::{Core, TextId, any_text};
+use crate::solver::context::{Core, TextId, any_string_automaton};
 
 /// Classes of names that one formula may tell apart: at most so many, and so many for all tests and
 /// for each. Tests that overlap have twice as many classes with each, and each class has a machine.
 const MAX_CLASSES: [usize; 3] = [4_096, 256, 16];
 
 /// With fewer tests each class is split by each test.
-const FEW: usize = 3;
+const MIN_PRODUCT_TESTS: usize = 3;
 
 /// So many classes more than tests are still few. With three tests that exclude each other there
 /// are four classes, and eight with three that do not.
-const MORE: usize = 4;
+const EXTRA_CLASSES: usize = 4;
 
 /// Steps of machines in which all tests are read at once, for all of them and for each.
 const MAX_STEPS: [usize; 2] = [8_000, 4_000];
 
 /// The tests that the texts of a class satisfy.
-type Class = BTreeSet<usize>;
+type TestSet = BTreeSet<usize>;
 
 /// The machines that go on, by their tests.
-type States = Vec<(usize, StateId)>;
+type LiveStates = Vec<(usize, StateId)>;
 
 impl Core {
     /// The classes of names that formulas over names tell apart, those that have members.
@@ -38,34 +38,34 @@ impl Core {
             return Ok(known.clone());
         }
         let most = most_classes(tests);
-        let classes = match self.read_at_once(tests, most)? {
-            Read::Classes(classes) => Some(self.formulas_of(tests, &classes)),
-            Read::Many => None,
-            Read::Unknown => self.split_classes(tests, most)?,
+        let classes = match self.product_classes(tests, most)? {
+            ProductResult::Classes(classes) => Some(self.class_formulas(tests, &classes)),
+            ProductResult::TooMany => None,
+            ProductResult::Unknown => self.refine_classes(tests, most)?,
         };
         let Some(classes) = classes else {
             let (needed, allowed) = (most as u64 + 1, most as u64);
             return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
         };
-        self.keep_classes(tests, classes)
+        self.record_classes(tests, classes)
     }
 
     /// The classes; `None` if there are many. They are few if most tests exclude each other.
     pub(crate) fn few_classes(&mut self, tests: &[F]) -> Result<Option<Vec<TextId>>, Error> {
-        if tests.len() < FEW || self.answers.classes.get(tests).is_some() {
+        if tests.len() < MIN_PRODUCT_TESTS || self.answers.classes.get(tests).is_some() {
             return self.classes(tests).map(Some);
         }
         if self.answers.many_classes.get(tests).is_some() {
             return Ok(None);
         }
-        let most = tests.len() + MORE;
-        let classes = match self.read_at_once(tests, most)? {
-            Read::Classes(classes) => Some(self.formulas_of(tests, &classes)),
-            Read::Many => None,
-            Read::Unknown => self.split_classes(tests, most)?,
+        let most = tests.len() + EXTRA_CLASSES;
+        let classes = match self.product_classes(tests, most)? {
+            ProductResult::Classes(classes) => Some(self.class_formulas(tests, &classes)),
+            ProductResult::TooMany => None,
+            ProductResult::Unknown => self.refine_classes(tests, most)?,
         };
         match classes {
-            Some(classes) => self.keep_classes(tests, classes).map(Some),
+            Some(classes) => self.record_classes(tests, classes).map(Some),
             None => {
                 self.answers.many_classes.insert(tests.to_vec(), ());
                 Ok(None)
@@ -73,7 +73,7 @@ impl Core {
         }
     }
 
-    fn keep_classes(&mut self, tests: &[F], classes: Vec<F>) -> Result<Vec<TextId>, Error> {
+    fn record_classes(&mut self, tests: &[F], classes: Vec<F>) -> Result<Vec<TextId>, Error> {
         let mut list = Vec::with_capacity(classes.len());
         for class in classes {
             list.extend(self.language(class)?);
@@ -83,7 +83,7 @@ impl Core {
     }
 
     /// The classes, each split by each test; `None` if they are more than `most`.
-    fn split_classes(&mut self, tests: &[F], most: usize) -> Result<Option<Vec<F>>, Error> {
+    fn refine_classes(&mut self, tests: &[F], most: usize) -> Result<Option<Vec<F>>, Error> {
         let mut classes = vec![TRUE];
         for &test in tests {
             let outside = self.formulas.not(test);
@@ -105,15 +105,15 @@ impl Core {
     }
 
     /// The classes, found by machines that read the same texts.
-    fn read_at_once(&mut self, tests: &[F], most: usize) -> Result<Read, Error> {
-        if tests.len() < FEW {
-            return Ok(Read::Unknown);
+    fn product_classes(&mut self, tests: &[F], most: usize) -> Result<ProductResult, Error> {
+        if tests.len() < MIN_PRODUCT_TESTS {
+            return Ok(ProductResult::Unknown);
         }
         let mut machines = Vec::with_capacity(tests.len() + 1);
-        let mut start = States::new();
+        let mut start = LiveStates::new();
         for (at, &test) in tests.iter().enumerate() {
             let machine = match self.language(test)? {
-                Some(language) if self.is_unbounded(language) => return Ok(Read::Unknown),
+                Some(language) if self.is_unbounded(language) => return Ok(ProductResult::Unknown),
                 Some(language) => Arc::clone(self.text(language)),
                 None => continue,
             };
@@ -121,41 +121,41 @@ impl Core {
             machines.push((at, machine));
         }
         let [all, each] = MAX_STEPS;
-        let mut reading = Reading {
+        let mut reading = ProductWalk {
             machines,
-            texts: any_text()?,
+            texts: any_string_automaton()?,
             classes: FxHashSet::default(),
             seen: FxHashSet::default(),
             open: Vec::new(),
             steps: all + each * tests.len(),
         };
         let texts = reading.texts.start();
-        reading.meet(start, texts);
+        reading.visit(start, texts);
         while let Some((states, texts)) = reading.open.pop() {
-            if !reading.read(&states, texts)? {
-                return Ok(Read::Unknown);
+            if !reading.expand(&states, texts)? {
+                return Ok(ProductResult::Unknown);
             }
             if reading.classes.len() > most {
-                return Ok(Read::Many);
+                return Ok(ProductResult::TooMany);
             }
         }
-        let mut classes: Vec<Class> = reading.classes.into_iter().collect();
+        let mut classes: Vec<TestSet> = reading.classes.into_iter().collect();
         // Those that satisfy the first test come first, and so on.
         classes.sort_unstable_by(|one, other| {
-            let is_in = |class: &Class| (0..tests.len()).map(|at| !class.contains(&at)).collect();
+            let is_in = |class: &TestSet| (0..tests.len()).map(|at| !class.contains(&at)).collect();
             let keys: [Vec<bool>; 2] = [is_in(one), is_in(other)];
             keys[0].cmp(&keys[1])
         });
-        Ok(Read::Classes(classes))
+        Ok(ProductResult::Classes(classes))
     }
 
     /// Formulas of classes that are all there are.
-    fn formulas_of(&mut self, tests: &[F], classes: &[Class]) -> Vec<F> {
+    fn class_formulas(&mut self, tests: &[F], classes: &[TestSet]) -> Vec<F> {
         let mut formulas = Vec::with_capacity(classes.len());
         for class in classes {
             // What satisfies all of its tests, and none that others satisfy which do so too.
             let larger = classes.iter().filter(|one| one.is_superset(class));
-            let others: Class =
+            let others: TestSet =
                 larger.flatten().filter(|at| !class.contains(at)).copied().collect();
             let mut all: Vec<F> = class.iter().map(|&at| tests[at]).collect();
             for at in others {
@@ -168,37 +168,37 @@ impl Core {
 }
 
 /// What reading all tests at once found.
-enum Read {
-    Classes(Vec<Class>),
+enum ProductResult {
+    Classes(Vec<TestSet>),
     /// There are more than were allowed.
-    Many,
+    TooMany,
     /// It takes long.
     Unknown,
 }
 
 /// Machines that read the same texts.
-struct Reading {
+struct ProductWalk {
     machines: Vec<(usize, Arc<Automaton>)>,
     /// Reads all texts: a class has texts, not bytes.
     texts: Arc<Automaton>,
-    classes: FxHashSet<Class>,
-    seen: FxHashSet<(States, StateId)>,
-    open: Vec<(States, StateId)>,
+    classes: FxHashSet<TestSet>,
+    seen: FxHashSet<(LiveStates, StateId)>,
+    open: Vec<(LiveStates, StateId)>,
     steps: usize,
 }
 
-impl Reading {
+impl ProductWalk {
     /// Notes a place that texts come to.
-    fn meet(&mut self, states: States, texts: StateId) {
+    fn visit(&mut self, states: LiveStates, texts: StateId) {
         match states[..] {
             // Every state that goes on has a member ahead.
             [] => {
-                self.classes.insert(Class::new());
+                self.classes.insert(TestSet::new());
                 return;
             }
             [(at, _)] => {
-                self.classes.insert(Class::from([at]));
-                if self.classes.contains(&Class::new()) {
+                self.classes.insert(TestSet::from([at]));
+                if self.classes.contains(&TestSet::new()) {
                     return;
                 }
             }
@@ -218,7 +218,7 @@ impl Reading {
 
     /// Notes the class of the text that ends at a place, and the places behind it; whether there
     /// were steps left to do so.
-    fn read(&mut self, states: &States, texts: StateId) -> Result<bool, Error> {
+    fn expand(&mut self, states: &LiveStates, texts: StateId) -> Result<bool, Error> {
         if self.texts.is_accepting(texts) {
             let accepts = |&(at, state): &(usize, StateId)| {
                 self.machine(at).is_accepting(state).then_some(at)
@@ -235,11 +235,11 @@ impl Reading {
             let Some(next) = self.texts.step(texts, byte)? else { continue };
             let Some(left) = self.steps.checked_sub(states.len()) else { return Ok(false) };
             self.steps = left;
-            let mut after = States::new();
+            let mut after = LiveStates::new();
             for &(at, state) in states {
                 after.extend(self.machine(at).step(state, byte)?.map(|state| (at, state)));
             }
-            self.meet(after, next);
+            self.visit(after, next);
         }
         Ok(true)
     }
@@ -258,8 +258,8 @@ mod tests {
     use crate::json::document::Document;
     use crate::options::{Limits, Options};
     use crate::schema_reader;
-    use crate::schema_reader::pattern_search::search;
-    use crate::solver::context::anything;
+    use crate::schema_reader::pattern_search::search_language;
+    use crate::solver::context::any_string;
 
     /// Both ways find classes of the same languages, in the same order.
     #[test]
@@ -277,16 +277,16 @@ mod tests {
         ];
         for list in lists {
             let tests = list.iter().map(|&source| {
-                let make = || search(source).unwrap().texts.unwrap_or_else(anything);
-                let regex = core.schema.regex(source.to_owned(), make);
+                let make = || search_language(source).unwrap().language.unwrap_or_else(any_string);
+                let regex = core.schema.intern_regex(source.to_owned(), make);
                 core.formulas.atom(Atom::In(regex))
             });
             let tests: Vec<F> = tests.collect();
-            let split = core.split_classes(&tests, 400).unwrap().expect(list[0]);
-            let Read::Classes(read) = core.read_at_once(&tests, 400).unwrap() else {
+            let split = core.refine_classes(&tests, 400).unwrap().expect(list[0]);
+            let ProductResult::Classes(read) = core.product_classes(&tests, 400).unwrap() else {
                 panic!("{list:?}")
             };
-            let read = core.formulas_of(&tests, &read);
+            let read = core.class_formulas(&tests, &read);
             assert_eq!(split.len(), read.len(), "{list:?}");
             for (one, other) in split.into_iter().zip(read) {
                 for (one, other) in [(one, other), (other, one)] {
