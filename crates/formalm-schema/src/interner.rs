@@ -1,41 +1,43 @@
-//! Tables of distinct entries, and maps on them.
+//! An interner (distinct entries numbered in order of arrival) and a map with the same layout.
 //!
-//! Where an entry is found is kept apart from the entries, by hash and number. So entries are there
-//! once, and tables of all types share the code that grows them: a schema fills some forty tables
-//! with a few entries each before its first mask, and code that was not run just before costs more
-//! than what it does. A few entries are looked through without hashes.
+//! The hash index holds only hashes and positions; the entries lie in a `Vec`. So each entry is
+//! stored once, and interners of all types share the machine code that grows the index. That
+//! matters at start-up: a schema fills about forty tables with a few entries each before its first
+//! mask, where cold code costs more than the work. Up to eight entries are scanned without hashes.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 
 use rustc_hash::FxBuildHasher;
 
-/// A table that was emptied keeps room for so many entries.
+/// Number of entries for which [`Interner::clear`] keeps the allocation. Larger tables are freed.
+/// Chosen, not measured.
 pub(crate) const ROOM: usize = 512;
 
-/// So many entries are looked through one by one.
+/// Maximum number of entries that are scanned without an index. Chosen, not measured.
 const LINEAR_SCAN_MAX: usize = 8;
 
-/// With so many entries, room that is not in use is worth sparing.
+/// Number of entries from which a list grows by a quarter instead of doubling, to save memory.
+/// Chosen, not measured.
 const SLOW_GROWTH_MIN: usize = 1024;
 
-/// Slots of the smallest table that has more.
+/// Slots of the smallest index.
 const MIN_SLOTS: usize = 32;
 
-/// No entry is here; those that are, are numbered from one on.
+/// An empty slot; positions are stored plus one.
 const EMPTY: u64 = 0;
 
-/// Numbers of entries by their hashes: open addressing, at most three of four slots in use. None is
-/// in use while entries are few.
+/// An open-addressing index from hashes to positions, at most three quarters full. It is unused
+/// while there are few entries.
 #[derive(Debug, Default)]
 struct HashSlots {
-    /// The hash above, the number and one below.
+    /// The hash in the upper half, the position plus one in the lower.
     slots: Vec<u64>,
     used: usize,
 }
 
 impl HashSlots {
-    /// The number of an entry with a hash for which `is_it`.
+    /// Returns the position of an entry with this hash for which `is_it` holds.
     #[inline]
     fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let mask = self.slots.len() - 1;
@@ -53,7 +55,7 @@ impl HashSlots {
         }
     }
 
-    /// Adds an entry that is not there.
+    /// Adds a position that is not in the index.
     fn add(&mut self, hash: u32, id: u32) {
         if (self.used + 1) * 4 > self.slots.len() * 3 {
             self.grow();
@@ -82,7 +84,7 @@ impl HashSlots {
         self.slots[at] = slot;
     }
 
-    /// Takes an entry out that is there.
+    /// Removes a position that is in the index (backward-shift deletion).
     fn take(&mut self, hash: u32, id: u32) {
         let mask = self.slots.len() - 1;
         let slot = u64::from(hash) << 32 | u64::from(id + 1);
@@ -90,7 +92,7 @@ impl HashSlots {
         while self.slots[hole] != slot {
             hole = (hole + 1) & mask;
         }
-        // Whoever was put further on because of it moves up.
+        // Entries that were displaced past the hole move up.
         let mut at = hole;
         loop {
             at = (at + 1) & mask;
@@ -118,13 +120,14 @@ impl HashSlots {
     }
 }
 
-/// Mixed once more: the low bits choose the slot, and lists of small numbers are much alike in them.
+/// Mixes the hash once more: the low bits choose the slot, and FxHash maps lists of small numbers
+/// to similar low bits.
 fn hash_of<T: Hash + ?Sized>(entry: &T) -> u32 {
     let hash = FxBuildHasher.hash_one(entry);
     ((hash ^ (hash >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }
 
-/// The number of an entry among several, given how it is hashed.
+/// Returns the position of an entry, by scan or by index.
 #[inline]
 fn find<T>(
     list: &[T],
@@ -138,7 +141,7 @@ fn find<T>(
     slots.find(hash(), |id| is_it(&list[id as usize]))
 }
 
-/// Notes where the last entry of a list is.
+/// Adds the entries that are not yet in the index, usually the last one.
 #[inline]
 fn index_last<T>(list: &[T], slots: &mut HashSlots, hash: impl Fn(&T) -> u32) {
     if list.len() <= LINEAR_SCAN_MAX && slots.used == 0 {
@@ -149,7 +152,7 @@ fn index_last<T>(list: &[T], slots: &mut HashSlots, hash: impl Fn(&T) -> u32) {
     }
 }
 
-/// Adds an entry to a list; one of many grows by a quarter rather than to twice its size.
+/// Pushes an entry; a large list grows by a quarter rather than to twice its size.
 #[inline]
 fn push<T>(list: &mut Vec<T>, entry: T) {
     if list.len() == list.capacity() && list.len() >= SLOW_GROWTH_MIN {
@@ -158,7 +161,7 @@ fn push<T>(list: &mut Vec<T>, entry: T) {
     list.push(entry);
 }
 
-/// A table of distinct entries, numbered as they came.
+/// A set of distinct entries, numbered in order of arrival.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     list: Vec<T>,
@@ -179,7 +182,8 @@ impl<T: Eq + Hash> Table<T> {
         }
     }
 
-    /// The number of what is alike, or of what `make` makes of it.
+    /// Returns the number of the entry equal to `like`, inserting what `make` returns if there is
+    /// none.
     pub(crate) fn intern_like<Q>(&mut self, like: &Q, make: impl FnOnce() -> T) -> u32
     where
         T: Borrow<Q>,
@@ -198,7 +202,7 @@ impl<T: Eq + Hash> Table<T> {
         id
     }
 
-    /// The number of an entry that is there.
+    /// Returns the number of an entry that is already interned.
     pub(crate) fn find<Q>(&self, entry: &Q) -> Option<u32>
     where
         T: Borrow<Q>,
@@ -207,7 +211,7 @@ impl<T: Eq + Hash> Table<T> {
         find(&self.list, &self.slots, || hash_of(entry), |one| one.borrow() == entry)
     }
 
-    /// Drops all entries, and keeps room for about as many unless they were many.
+    /// Removes all entries. Keeps the allocation unless it is large.
     pub(crate) fn clear(&mut self) {
         if self.list.len() > ROOM {
             *self = Table::default();
@@ -217,7 +221,7 @@ impl<T: Eq + Hash> Table<T> {
         self.slots.clear();
     }
 
-    /// Drops all entries from a number on.
+    /// Removes all entries from number `length` on.
     pub(crate) fn truncate(&mut self, length: usize) {
         if self.slots.used > 0 {
             for (at, entry) in self.list.iter().enumerate().skip(length) {
@@ -239,13 +243,13 @@ impl<T: Eq + Hash> Table<T> {
         self.list.iter()
     }
 
-    /// Memory of the table, of what its entries point to not.
+    /// Returns the memory of the table itself, in bytes, without what the entries point to.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.list.capacity() * size_of::<T>() + self.slots.memory_bytes()
     }
 }
 
-/// Values by keys.
+/// A hash map that keeps its entries in insertion order.
 #[derive(Debug)]
 pub(crate) struct Map<K, V> {
     list: Vec<(K, V)>,
@@ -280,7 +284,7 @@ impl<K: Eq + Hash, V> Map<K, V> {
         self.list.len()
     }
 
-    /// The keys, in the order in which they were first set.
+    /// Returns the keys in the order in which they were first inserted.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
         self.list.iter().map(|one| &one.0)
     }
@@ -300,7 +304,7 @@ impl<K: Eq + Hash, V> Map<K, V> {
         index_last(&self.list, &mut self.slots, |one| hash_of(&one.0));
     }
 
-    /// The value of a key, which is this one if it has none yet.
+    /// Returns the value of a key, inserting `value` if it has none.
     pub(crate) fn get_or_insert(&mut self, key: K, value: V) -> &V {
         let id = self.find(&key).unwrap_or_else(|| {
             self.insert(key, value);
@@ -309,7 +313,7 @@ impl<K: Eq + Hash, V> Map<K, V> {
         &self.list[id as usize].1
     }
 
-    /// Memory of the map, of what its entries point to not.
+    /// Returns the memory of the map itself, in bytes, without what the entries point to.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.list.capacity() * size_of::<(K, V)>() + self.slots.memory_bytes()
     }
@@ -321,7 +325,7 @@ mod tests {
 
     use super::*;
 
-    /// An entry of which many have one hash.
+    /// An entry type with many hash collisions.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Crowded(u8);
 

@@ -1,10 +1,6 @@
-//! JSON Schema as a lazy deterministic machine over bytes.
+//! JSON Schema as a lazy deterministic automaton over bytes.
 //!
-//! A schema is no grammar here. At each place of a text stands one Boolean formula over a dozen
-//! kinds of atoms ([`formula`]); reading a name or an item takes its derivative, in which the
-//! child appears as the statement that it satisfies a node. The child evaluates its own formulas
-//! and tells the truths that were asked for when it closes. Whether a state can be completed is
-//! asked of a small search with a theory for each type ([`solve`]).
+#![doc = include_str!("../README.md")]
 
 mod expansion;
 mod formats;
@@ -21,7 +17,7 @@ mod solver;
 mod unique_items_exactness;
 mod unreachable_subschemas;
 
-// Paths that `machine` still uses.
+// Old paths that `machine` still uses.
 use interner as table;
 use json::{decimal, document, interned_values as value, property_names as names};
 use schema_difference as difference;

@@ -1,4 +1,4 @@
-//! The instances of one schema that are none of another.
+//! The difference of two schemas: instances of one that are not instances of the other.
 
 use std::sync::Arc;
 
@@ -10,20 +10,21 @@ use crate::options::{Limits, Options};
 use crate::schema_nodes::{Note, Rule, Schema, SchemaNode};
 use crate::schema_reader::{self, read_additional};
 
-/// A schema with the schemas that it may refer to, by URI, and how it is read.
+/// A schema document, the documents that it may refer to (by URI), and the options to read it with.
 pub type Described<'a> = (&'a Document, &'a [(String, Document)], Options);
 
-/// [`Described`], owned.
+/// An owned [`SchemaDescription`].
 pub(crate) type Side = (Document, Arc<[(String, Document)]>, Options);
 
 impl SchemaAutomaton {
-    /// The machine of the instances of `left` that are none of `right`, written as `left` has it;
-    /// `None` if there are none. Each is read by itself, so that equal identifiers mean what they
-    /// mean in either. The notes tell where the answer is not exact.
+    /// Returns the automaton of the instances of `left` that are not instances of `right`, spelled
+    /// according to the options of `left`; `None` if there are none. Each schema is read in
+    /// isolation, so that equal identifiers keep their own meaning. The notes say where the result
+    /// is not exact.
     ///
     /// # Errors
     ///
-    /// As [`SchemaAutomaton::new`].
+    /// Those of [`SchemaAutomaton::new`].
     pub fn difference(
         left: Described<'_>,
         right: Described<'_>,
@@ -39,7 +40,7 @@ impl SchemaAutomaton {
     }
 }
 
-/// Reads two schemas side by side, as the instances of the first that are none of the second.
+/// Reads two schemas into one node graph whose root is "the first and not the second".
 pub(crate) fn read(sides: &[Side; 2]) -> Result<Schema, Error> {
     let [(left, resources, options), (right, others, other_options)] = sides;
     let mut schema = schema_reader::read(left, resources, *options)?;

@@ -1,4 +1,8 @@
-//! What a schema says, keyword by keyword, with references resolved.
+//! The resolved schema: a graph of subschemas (nodes), each with its keyword rules.
+//!
+//! References are edges here, booleans and all drafts' spellings are unified, and values, names and
+//! patterns are interned. [`crate::schema_reader`] builds the graph, [`crate::expansion`] turns
+//! nodes into formulas.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,15 +15,15 @@ use crate::json::decimal::Decimal;
 use crate::json::interned_values::{ValueId, Values};
 use crate::json::property_names::{NameId, Names};
 
-/// A subschema in its surroundings, interned.
+/// A subschema in one context (base URI, dynamic scope), interned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NodeId(pub(crate) u32);
 
-/// A regular language of texts, interned by what it was made from.
+/// A regular language of strings, interned by its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct RegexId(pub(crate) u32);
 
-/// The types of JSON; integers are numbers.
+/// The JSON types; integers are numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Type {
     Null,
@@ -31,12 +35,12 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// Cheapest to decide first.
+    /// All types, cheapest to decide first.
     pub(crate) const ALL: [Type; 6] =
         [Type::Null, Type::Bool, Type::String, Type::Number, Type::Array, Type::Object];
 }
 
-/// One statement of a schema; all of a node's hold together.
+/// One constraint of a schema object. A node is the conjunction of its rules.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Rule {
     Never,
@@ -44,7 +48,7 @@ pub(crate) enum Rule {
         types: Vec<Type>,
         integer: bool,
     },
-    /// Draft 4 takes `1.0` for no integer.
+    /// The number is spelled without a fraction: draft 4 does not count `1.0` as an integer.
     IntegerSpelling,
     Enum(Vec<ValueId>),
     Minimum(Decimal),
@@ -83,15 +87,15 @@ pub(crate) enum Rule {
     UnevaluatedItems(NodeId),
 }
 
-/// Where a node stands. Its JSON pointer is only written when somebody asks for it.
+/// The location of a node in its document. The JSON pointer is built on demand.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum NodeLocation {
-    /// Nowhere: it was made for other nodes.
+    /// No location: the node was synthesized.
     #[default]
     Nowhere,
-    /// At a reference, or the root.
+    /// The target of a reference, or the root.
     Pointer(Box<str>),
-    /// In a part of another node.
+    /// A keyword's value, or a part of it, in another node.
     Within(NodeId, &'static str, KeywordPart),
 }
 
@@ -105,7 +109,7 @@ pub(crate) enum KeywordPart {
 }
 
 impl KeywordPart {
-    /// The part as a JSON pointer has it, before what is special there is escaped.
+    /// Returns the reference token of a JSON pointer, before escaping; `None` for the whole value.
     pub(crate) fn text(&self, names: &Names) -> Option<String> {
         match self {
             KeywordPart::Whole => None,
@@ -116,7 +120,7 @@ impl KeywordPart {
     }
 }
 
-/// A node: what it says and where it stands.
+/// A subschema: its rules and its location.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SchemaNode {
     pub(crate) rules: Arc<[Rule]>,
@@ -124,67 +128,67 @@ pub(crate) struct SchemaNode {
 }
 
 impl SchemaNode {
-    /// A node that stands nowhere.
+    /// Creates a synthesized node, without a location.
     pub(crate) fn synthetic(rules: Vec<Rule>) -> SchemaNode {
         SchemaNode { rules: rules.into(), location: NodeLocation::Nowhere }
     }
 
-    /// Whether it stands somewhere in the schema.
+    /// Returns `true` if the node occurs in the document.
     pub(crate) fn has_location(&self) -> bool {
         !matches!(self.location, NodeLocation::Nowhere)
     }
 }
 
-/// Everything read from a schema.
+/// The resolved schema and its interned parts.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {
     pub(crate) nodes: Vec<SchemaNode>,
     pub(crate) root: Option<NodeId>,
-    /// For each node that was read one that says the same, which may be itself.
+    /// For each node the representative of its equivalence class, which may be itself.
     pub(crate) representatives: Vec<NodeId>,
     pub(crate) names: Names,
     pub(crate) values: Values,
     pub(crate) regexes: Vec<Expression>,
     pub(crate) regex_ids: FxHashMap<String, RegexId>,
-    /// Of each regex what it is, unless it is a list of texts.
+    /// For each regex its description, except for enumerations of strings.
     pub(crate) regex_descriptions: Vec<Option<String>>,
-    /// Regexes that are searched for, so that every text is the beginning of a member.
+    /// Regexes that are searched for, so that every string can be extended to a match.
     pub(crate) extensible_regexes: FxHashSet<RegexId>,
-    /// Regexes of a few texts: which, sorted.
+    /// Strings of the regexes that are enumerations; sorted.
     pub(crate) listed: FxHashMap<RegexId, Arc<[String]>>,
     pub(crate) notes: Vec<Note>,
-    /// Nodes made for values: those that equal one of them.
+    /// Synthesized nodes "equals one of these values".
     pub(crate) value_nodes: FxHashMap<Vec<ValueId>, NodeId>,
-    /// Bytes of the lists of those.
+    /// Heap bytes of the lists in `value_nodes`.
     pub(crate) value_bytes: usize,
-    /// Nodes made for alternatives.
+    /// Synthesized nodes "satisfies one of these nodes".
     pub(crate) any_of_nodes: FxHashMap<Vec<NodeId>, NodeId>,
 }
 
-/// Something the user should know about a place of the schema.
+/// A remark for the user about one location of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// JSON pointer of the keyword.
     pub place: String,
-    /// One sentence, no full stop.
+    /// One sentence without a full stop.
     pub message: String,
-    /// What it does to the language.
+    /// How the remark affects the language.
     pub effect: Effect,
 }
 
-/// How a language differs from what a schema may be taken to say.
+/// The relation between the automaton's language and the schema's literal meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// As the standard has it, or as the note says: exactly that.
+    /// Exactly the schema, as the standard or the note says.
     Exact,
-    /// Instances of the schema are missing.
+    /// Some instances of the schema are missing.
     Fewer,
-    /// No text too many or too few, but beginnings that no member has may be allowed.
+    /// Exactly the instances, but some prefixes that no instance completes may be allowed.
     DeadEnds,
 }
 
 impl Effect {
-    /// The word for it.
+    /// Returns the name of the effect.
     pub fn name(self) -> &'static str {
         match self {
             Effect::Exact => "exact",
@@ -194,7 +198,7 @@ impl Effect {
     }
 }
 
-/// What keys of regexes begin with that list texts.
+/// The first character of descriptions of enumerations.
 const ENUM_KEY_PREFIX: char = 't';
 
 impl Schema {
@@ -202,7 +206,7 @@ impl Schema {
         &self.nodes[id.0 as usize]
     }
 
-    /// The JSON pointer of a node; empty for those that were made.
+    /// Returns the JSON pointer of a node; empty for synthesized nodes.
     pub(crate) fn place(&self, id: NodeId) -> String {
         let (mut parts, mut at): (Vec<String>, NodeId) = (Vec::new(), id);
         let mut pointer = loop {
@@ -222,7 +226,7 @@ impl Schema {
         pointer
     }
 
-    /// The node that stands for all that say the same.
+    /// Returns the representative of the node's equivalence class.
     pub(crate) fn representative(&self, id: NodeId) -> NodeId {
         self.representatives.get(id.0 as usize).copied().unwrap_or(id)
     }
@@ -247,23 +251,23 @@ impl Schema {
         id
     }
 
-    /// The regex of all texts.
+    /// Returns the regex of all strings.
     pub(crate) fn any_string_regex(&mut self) -> RegexId {
         self.intern_regex("*".to_owned(), crate::solver::context::any_string)
     }
 
-    /// Whether a regex is the one of all texts.
+    /// Returns `true` for the regex of all strings.
     pub(crate) fn is_any_string(&self, regex: RegexId) -> bool {
         self.regex_ids.get("*") == Some(&regex)
     }
 
-    /// Exactly these texts.
+    /// Returns the regex of exactly these strings.
     pub(crate) fn texts(&mut self, mut texts: Vec<String>) -> RegexId {
         texts.sort_unstable();
         texts.dedup();
         let mut key = String::from(ENUM_KEY_PREFIX);
         for text in &texts {
-            // The length tells where the text ends.
+            // The length prefix makes the description unambiguous.
             let _ = write!(key, "{}:{text}", text.len());
         }
         if let Some(&id) = self.regex_ids.get(&key) {
@@ -275,12 +279,12 @@ impl Schema {
         id
     }
 
-    /// The node that values equal to one of these satisfy.
+    /// Returns the node "equals one of these values".
     pub(crate) fn node_of_values(&mut self, values: &[ValueId]) -> NodeId {
         if let Some(&id) = self.value_nodes.get(values) {
             return id;
         }
-        // The list is in the rule and in the key.
+        // The rule and the map's key each hold the list.
         self.value_bytes += 2 * size_of_val(values);
         let rules = vec![Rule::Enum(values.to_vec())];
         let id = self.add_node(SchemaNode::synthetic(rules));
@@ -288,7 +292,7 @@ impl Schema {
         id
     }
 
-    /// The node that satisfies one of these at least.
+    /// Returns the node "satisfies at least one of these nodes".
     pub(crate) fn any_of_node(&mut self, nodes: Vec<NodeId>) -> NodeId {
         if let Some(&id) = self.any_of_nodes.get(&nodes) {
             return id;
@@ -299,7 +303,7 @@ impl Schema {
     }
 }
 
-/// Adds a part to a JSON pointer.
+/// Appends an escaped reference token to a JSON pointer.
 pub(crate) fn push_pointer_token(pointer: &mut String, part: &str) {
     pointer.push('/');
     if part.bytes().any(|byte| matches!(byte, b'~' | b'/')) {

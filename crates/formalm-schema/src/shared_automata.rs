@@ -1,8 +1,9 @@
-//! Machines of texts that schemas have in common: patterns and formats recur from one to the next.
+//! A process-wide cache of string automata: patterns and formats recur from one schema to the next.
 //!
-//! A machine is known by what it reads; so are its states to whatever is kept beside
-//! vocabularies. It only ever grows, so that sharing changes no answer; one that has grown much is
-//! left to the schemas that have it.
+//! A cached automaton is identified by a hash of what it accepts, and so are its states, for
+//! whatever is cached per vocabulary. Automata only grow lazily, so sharing never changes a result.
+//! An automaton that has grown large is no longer handed out; only the schemas that hold it keep
+//! it.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
@@ -10,37 +11,39 @@ use std::sync::Arc;
 use formalm_automata::fork::PerProcess;
 use formalm_automata::{Automaton, Error, Lock, Machine, Recent, SetOnce};
 
-/// Machines kept; the one that was asked for longest ago makes room.
+/// Maximum number of cached automata; the least recently used one is evicted. Chosen, not measured.
 const MAX_AUTOMATA: usize = 64;
 
-/// Bytes up to which a machine is handed out again.
+/// Memory in bytes above which an automaton is not cached or handed out. Chosen, not measured.
 const MAX_AUTOMATON_BYTES: usize = 256 << 10;
 
-/// Longer descriptions are those of lists, which do not recur.
+/// Maximum length of a description, in bytes. Longer ones describe enumerations, which do not
+/// recur. Chosen, not measured.
 const MAX_DESCRIPTION_LEN: usize = 8 << 10;
 
 type AutomatonCache = Lock<Recent<u128, Arc<Automaton>>>;
 
-/// A child of a fork begins without any: a thread of the parent may hold the lock for ever.
+/// A forked child starts with an empty cache: another thread of the parent may have held the lock
+/// at the fork.
 static CACHE: PerProcess<AutomatonCache> = PerProcess::new();
 
-/// What a machine reads, told apart from whatever other machines read. It does not grow with the
-/// text that spells it, which doubles with each level of formulas that share their parts.
+/// A fingerprint of the language that an automaton accepts. Its size does not depend on the
+/// description, which would double with each level of formulas that share operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LanguageDescription {
-    /// Of 128 bits with keys of this process, so that nobody finds two of one hash.
+    /// 128 bits, keyed per process, so that nobody can construct collisions.
     hash: u128,
-    /// About how long it would be, spelled out; saturates.
+    /// Approximate length of the written-out description, in bytes; saturates.
     length: usize,
 }
 
 impl LanguageDescription {
-    /// A language that a text describes.
+    /// Describes a language by a string.
     pub(crate) fn from_text(text: &str) -> LanguageDescription {
         LanguageDescription { hash: keyed_hash(text), length: text.len() }
     }
 
-    /// What a connective makes of some languages, in whatever order.
+    /// Describes the combination of languages by a commutative connective.
     pub(crate) fn from_parts(
         mark: &str,
         mut parts: Vec<LanguageDescription>,
@@ -51,15 +54,16 @@ impl LanguageDescription {
     }
 }
 
-/// A hash of so many bits that nobody finds two entries with one: its keys are those of this process.
+/// Returns a 128-bit hash with random keys of this process, so that nobody can construct
+/// collisions.
 pub(crate) fn keyed_hash(entry: &(impl Hash + ?Sized)) -> u128 {
     static KEYS: SetOnce<[RandomState; 2]> = SetOnce::new();
     let [high, low] = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);
     u128::from(high.hash_one(entry)) << 64 | u128::from(low.hash_one(entry))
 }
 
-/// The machine of texts that are described so: a known one, or what `make` makes of it. Whether it
-/// is kept, too.
+/// Returns the automaton for a description, from the cache or made by `make` (`None` for the empty
+/// language), and whether it is cached. Fails if `make` does.
 pub(crate) fn shared_automaton(
     description: LanguageDescription,
     make: impl FnOnce() -> Result<Option<Automaton>, Error>,

@@ -1,5 +1,5 @@
-//! Parts of a schema that no instance ever meets: alternatives that contradict what stands beside
-//! them, and members that cannot be there.
+//! Notes on unreachable subschemas: alternatives that contradict their siblings, and properties
+//! that no instance has.
 
 use formalm_automata::Error;
 
@@ -7,12 +7,13 @@ use crate::formula::F;
 use crate::schema_nodes::{Effect, NodeId, Note, Rule, SchemaNode, Type};
 use crate::solver::context::Core;
 
-/// Steps of all questions together, as a multiple of those allowed for one.
+/// Step budget of all queries together, as a multiple of the limit for one search. Chosen, not
+/// measured.
 const STEP_MULTIPLE: u64 = 4;
 
 impl Core {
-    /// A note for each part that is never met, as far as the steps allowed reach; another one says
-    /// so where they do not.
+    /// Returns a note for each unreachable subschema, and one that says so if the step budget ran
+    /// out.
     pub(crate) fn pruned(&mut self) -> Vec<Note> {
         let (mut notes, mut taken) = (Vec::new(), 0);
         for at in 0..self.schema.nodes.len() as u32 {
@@ -83,7 +84,7 @@ impl Core {
         notes: &mut Vec<Note>,
     ) -> Result<(), Error> {
         let node = self.schema.node(part);
-        // `false` says so itself.
+        // A literal `false` is intended.
         if node.rules.iter().any(|rule| matches!(rule, Rule::Never)) || !node.has_location() {
             return Ok(());
         }

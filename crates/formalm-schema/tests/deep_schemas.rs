@@ -1,9 +1,9 @@
-//! Schemas as deep as they may be, in the stack that a main program has, in builds of every kind.
+//! Schemas at their maximum depth, on the stack of a main thread, in builds of every kind.
 
 use formalm_automata::{Error, Machine};
 use formalm_schema::{Document, Limits, Options, SchemaAutomaton};
 
-/// The shortest instance of a schema, found in a stack of eight MiB.
+/// Returns the shortest instance of a schema, found on a stack of 8 MiB.
 fn shortest(text: String) -> Result<Vec<u8>, Error> {
     let work = move || {
         let schema = Document::read(&text)?;

@@ -1,13 +1,12 @@
-//! Families of alternatives that a member tells apart, or does not: acceptance against
-//! `jsonschema`, viability against all instances of a small domain, and walks that must never be
-//! stuck.
+//! Families of alternatives that a property discriminates, or not: acceptance against `jsonschema`,
+//! viability against all instances of a small domain, and random walks that must never get stuck.
 
 use formalm_automata::Machine;
 use formalm_schema::{Formats, Limits, Options, Order, SchemaAutomaton};
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
 
-/// What tells an alternative apart, if anything does.
+/// The discriminating property of an alternative, if it discriminates at all.
 fn mark() -> impl Strategy<Value = (String, Json)> {
     let word = || prop_oneof![Just("a"), Just("b"), Just("c")];
     prop_oneof![
@@ -42,7 +41,7 @@ fn part() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// An object with a mark, whose members come before or behind it in the schema.
+/// An object with a discriminator, whose properties come before or after it in the schema.
 fn alternative() -> impl Strategy<Value = Json> {
     let parts = proptest::collection::btree_map(prop_oneof![Just("p"), Just("q")], part(), 0..3);
     let owed = proptest::collection::vec(prop_oneof![Just("p"), Just("q")], 0..2);
@@ -108,7 +107,7 @@ fn schema() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Texts of small objects, members in all orders.
+/// The texts of small objects, with their properties in all orders.
 fn objects() -> Vec<String> {
     let marks = [
         "\"a\"",
@@ -161,7 +160,7 @@ fn next(seed: &mut u64) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// A text is accepted if it is valid, and is read to its end: no beginning of it is refused.
+    /// A text is accepted iff it is valid, and no prefix of a text is rejected.
     #[test]
     fn instances_are_read_to_their_end(schema in schema()) {
         let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
@@ -184,7 +183,7 @@ proptest! {
         }
     }
 
-    /// Whatever may be read leads to an instance.
+    /// Every allowed byte leads to an instance.
     #[test]
     fn walks_are_never_stuck(schema in schema(), seed in any::<u64>()) {
         let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
@@ -201,7 +200,7 @@ proptest! {
                 if bytes.is_empty() || machine.is_accepting(state) {
                     break;
                 }
-                // Names and values that matter, and ends, are met more often.
+                // Significant names and values, and closing bytes, are drawn more often.
                 let known = |byte: &u8| b"kpqmabc013\":{}[],".contains(byte);
                 let likely: Vec<u8> = bytes.iter().copied().filter(known).collect();
                 let closing: Vec<u8> = bytes.iter().copied().filter(|byte| b"\"]}".contains(byte)).collect();
@@ -226,8 +225,8 @@ proptest! {
     }
 }
 
-/// Steps of the search that wide alternatives take are few, where the member that tells them apart
-/// comes last: under these limits a search among pairs gives up.
+/// Wide alternatives take few solver steps even if the discriminator comes last. With these limits
+/// a pairwise search gives up.
 #[test]
 fn wide_alternatives_take_few_steps() {
     let kinds =

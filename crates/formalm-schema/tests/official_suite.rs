@@ -1,4 +1,4 @@
-//! The official suite: every schema against every instance, each read byte by byte.
+//! The official JSON Schema test suite: every schema against every instance, read byte by byte.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ fn remotes(suite: &Path) -> Vec<(String, Document)> {
     .collect()
 }
 
-/// Whether the instance is accepted; every byte of a member must be viable for that.
+/// Returns whether the instance is accepted. For that every byte must be viable.
 fn accepts(machine: &SchemaAutomaton, instance: &Json) -> Result<bool, formalm_automata::Error> {
     let text = instance.to_string();
     let read = machine.walk(machine.start(), text.as_bytes())?;
@@ -63,7 +63,7 @@ fn run(suite: &Path, paths: &[PathBuf], options: Options) -> Tally {
         for case in read(path).as_array().expect("a list of cases") {
             let options = Options { order: Order::Any, ..options };
             let schema = &case["schema"];
-            // Without resources most schemas are read without a registry of identifiers.
+            // Without resources, most schemas are read without the registry.
             let refers = schema.to_string().contains("://localhost:1234");
             let machine = SchemaAutomaton::new(
                 &Document::from(schema.clone()),
@@ -107,7 +107,7 @@ fn required_tests_are_right() {
     assert_eq!(tally.wrong, Vec::<String>::new(), "{} are right", tally.right);
 }
 
-/// Every format that is enforced, against all of the suite's optional tests of formats.
+/// All enforced formats, against the suite's optional format tests.
 #[test]
 fn optional_tests_of_formats_are_right() {
     let Some(suite) = suite() else { return };

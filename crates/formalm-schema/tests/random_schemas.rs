@@ -1,4 +1,5 @@
-//! Random schemas: acceptance against `jsonschema`, and walks that must never be stuck.
+//! Random schemas: acceptance against `jsonschema`, random walks that must never get stuck, and
+//! shortest completions against exhaustive search.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -7,7 +8,7 @@ use formalm_schema::{Document, Escapes, Formats, Limits, Options, Order, SchemaA
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-/// Values that random schemas can tell apart.
+/// Values that random schemas can distinguish.
 fn value() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         Just(json!(null)),
@@ -118,7 +119,7 @@ fn options() -> impl Strategy<Value = Options> {
     })
 }
 
-/// A small generator of numbers that does not matter to anything.
+/// A small pseudo-random generator.
 fn next(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *seed >> 33
@@ -137,7 +138,7 @@ proptest! {
             match &made {
                 Ok(machine) => {
                     let text = value.to_string();
-                    // Giving up is told, and is no verdict.
+                    // A limit error is no verdict.
                     let Ok(read) = machine.walk(machine.start(), text.as_bytes()) else { continue };
                     let accepted = read.is_ok_and(|state| machine.is_accepting(state));
                     prop_assert_eq!(accepted, expected, "{} of {}", text, schema);
@@ -165,7 +166,7 @@ proptest! {
                 break;
             }
             let bytes: Vec<u8> = live.iter().collect();
-            // Closing early keeps walks short; anything goes at first.
+            // Closing bytes keep walks short; at first any byte may come.
             let closing: Vec<u8> =
                 bytes.iter().copied().filter(|byte| b"\"]}".contains(byte)).collect();
             let pool = if step > 40 && !closing.is_empty() { &closing } else { &bytes };
@@ -180,7 +181,7 @@ proptest! {
             let shown = String::from_utf8_lossy(&text).into_owned();
             let parsed: Result<Json, _> = serde_json::from_slice(&text);
             prop_assert!(parsed.is_ok(), "{} is no JSON", shown);
-            // The reference computes in doubles, which long numbers do not fit.
+            // The reference computes in doubles, which cannot represent long numbers.
             let long = text.split(|byte| !byte.is_ascii_digit()).any(|run| run.len() > 12);
             if let (Ok(parsed), false) = (parsed, long) {
                 prop_assert!(reference.is_valid(&parsed), "{} of {}", shown, schema);
@@ -189,10 +190,11 @@ proptest! {
     }
 }
 
-/// Bytes that the smallest of shortest texts are made of, in order.
+/// The bytes that the smallest shortest texts consist of, in order.
 const BYTES: &[u8] = b" !\"#+,-.0123456789:[\\]abceflnrstu{}\xA9\xC3";
 
-/// The smallest of the shortest continuations, by trying all, unless those are too many.
+/// Returns the smallest shortest completion by breadth-first search, or `None` if there are too
+/// many states.
 fn naive_shortest(machine: &SchemaAutomaton, state: StateId) -> Option<Vec<u8>> {
     let mut seen = HashSet::from([state]);
     let mut open = VecDeque::from([(state, Vec::new())]);
@@ -251,7 +253,7 @@ proptest! {
     }
 }
 
-/// Statements about members that are owed together, or instead of each other.
+/// Constraints on properties that are required together, or instead of each other.
 fn object() -> impl Strategy<Value = Json> {
     let name = || prop_oneof![Just("a"), Just("b"), Just("ab"), Just("c"), Just("e")];
     let value = prop_oneof![

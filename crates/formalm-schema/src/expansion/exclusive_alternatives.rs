@@ -1,8 +1,10 @@
-//! `oneOf` and chains of `if` as plain alternatives, where no value satisfies two of them.
+//! Rewrites `oneOf` and chains of `if` as plain disjunctions where the alternatives are disjoint.
 //!
-//! Of alternatives that exclude each other exactly one holds if any does, and where conditions
-//! exclude each other what follows from the one that holds is an alternative. Plain alternatives
-//! are decided one by one; what "exactly one" or a chain says of the others is a search.
+//! If no value satisfies two of the alternatives, "exactly one" is the same as "at least one".
+//! Likewise, if the conditions of a chain of `if` are disjoint, the chain is a disjunction of
+//! (condition and consequence). The solver decides the branches of a disjunction one by one; an
+//! "exactly one" or a chain needs a search over all of them. Disjointness comes from
+//! [`crate::solver`]'s syntactic check, which is sound but incomplete.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,16 +18,18 @@ use crate::json::property_names::NameId;
 use crate::schema_nodes::{NodeId, Rule, Type};
 use crate::solver::context::Core;
 
-/// Names beside those owed that may tell alternatives apart, if a value has them.
+/// Maximum number of optional properties tried as a case split when the required properties do not
+/// separate the alternatives. Chosen, not measured.
 const MAX_SPLIT_NAMES: usize = 3;
 
-/// Conditions and what follows from each.
+/// Conditions, each with the formula that follows if it holds.
 struct ConditionChain {
     conditions: Vec<F>,
     consequences: Vec<F>,
-    /// What follows if no condition holds.
+    /// The formula that follows if no condition holds.
     otherwise: F,
-    /// Whether only the first condition that holds counts.
+    /// If `true`, only the first condition that holds counts (`if`/`else if`); otherwise all of
+    /// them do.
     first_match_only: bool,
 }
 
@@ -47,18 +51,18 @@ impl ConditionChain {
     }
 }
 
-/// Statements of a node, by what can be done with them.
+/// The rules of a node, sorted by how they are translated.
 #[derive(Default)]
 struct SortedRules {
     plain: Vec<F>,
     exactly_one: Vec<Vec<F>>,
-    /// Conditions, each with what follows.
+    /// Single conditionals: condition and consequence.
     conditionals: Vec<(F, F)>,
     chains: Vec<ConditionChain>,
 }
 
 impl Core {
-    /// All that rules say of a value of a type.
+    /// Returns the conjunction of all rules, for a value of one type.
     pub(crate) fn expand_rules(&mut self, rules: &[Rule], of: Type) -> Result<F, Error> {
         let mut said = SortedRules::default();
         self.sort_rules(rules, of, &mut said, &mut FxHashSet::default())?;
@@ -90,7 +94,7 @@ impl Core {
                         let is_sorted =
                             |rule: &Rule| matches!(rule, Rule::If { .. } | Rule::All(_));
                         if within.iter().any(is_sorted) {
-                            // What was said once need not be said again.
+                            // A node that was visited contributes nothing new.
                             if seen.insert(node) {
                                 self.step()?;
                                 self.sort_rules(&within, of, said, seen)?;
@@ -107,7 +111,7 @@ impl Core {
         Ok(())
     }
 
-    /// Takes an `if` whose `else` is another one, and so on, for a chain.
+    /// Collects an `if` whose `else` is again an `if`, and so on, into one chain.
     fn sort_conditional(
         &mut self,
         rule: &Rule,
@@ -135,7 +139,7 @@ impl Core {
         Ok(())
     }
 
-    /// Members and names that statements ask for in any case.
+    /// Returns the required names and property rules of the unconditional part.
     fn property_context(&mut self, plain: &[F]) -> F {
         let all = self.formulas.and(plain.to_vec());
         let mut kept = self.formulas.conjuncts(all);
@@ -145,7 +149,7 @@ impl Core {
         self.formulas.and(kept)
     }
 
-    /// Exactly one of some formulas, beside others.
+    /// Returns a formula for "exactly one of `list`", given that `context` holds.
     fn exactly_one(&mut self, mut list: Vec<F>, context: F, of: Type) -> Result<F, Error> {
         list.retain(|&one| one != FALSE);
         let build = |core: &mut Core, list: &[F], groups: &[Vec<usize>]| {
@@ -158,7 +162,7 @@ impl Core {
         self.split_exclusive(&list, context, of, &build)
     }
 
-    /// What follows from conditions.
+    /// Returns the formula of a chain of conditionals, given that `context` holds.
     fn conditional_formula(
         &mut self,
         chain: &ConditionChain,
@@ -176,7 +180,7 @@ impl Core {
                 let some = core.formulas.or(some);
                 let follows = match group[..] {
                     [at] => chain.consequences[at],
-                    // The first one that holds and all that hold are among these.
+                    // The first condition that holds, and all that hold, are in this group.
                     _ => core.chain_as_written(chain, conditions, group, TRUE),
                 };
                 ways.push(core.formulas.both(some, follows));
@@ -212,8 +216,9 @@ impl Core {
         all
     }
 
-    /// Builds a statement over alternatives from groups of them that exclude each other; where they
-    /// do so only beside a member that may be missing, from both cases.
+    /// Builds a formula over alternatives from pairwise disjoint groups of them. If the
+    /// alternatives are disjoint only when some optional property is present, it builds a case
+    /// split on that property.
     fn split_exclusive(
         &mut self,
         list: &[F],
@@ -273,7 +278,7 @@ impl Core {
         names
     }
 
-    /// A few names of whose members all alternatives speak.
+    /// Returns up to [`MAX_SPLIT_NAMES`] names whose properties every alternative constrains.
     fn shared_names(&self, list: &[F]) -> Vec<NameId> {
         let mut shared: Option<Vec<NameId>> = None;
         for &one in list {
@@ -295,7 +300,7 @@ impl Core {
         shared
     }
 
-    /// Formulas beside which some names are owed.
+    /// Returns the formulas simplified by the fact that the names in `owed` are required anyway.
     fn drop_required(&mut self, list: &[F], owed: &[NameId]) -> Vec<F> {
         let mut known = Map::default();
         let mut with = |id: F| {
@@ -309,7 +314,7 @@ impl Core {
         list.iter().map(|&one| with(one)).collect()
     }
 
-    /// What a formula says where a member is missing.
+    /// Returns the formula that is left if the property is absent.
     pub(crate) fn assume_absent(&mut self, id: F, name: NameId) -> F {
         self.map_atoms(id, &mut Map::default(), &|core, atom| match atom {
             Atom::Owed(names) if names.contains(&name) => FALSE,
@@ -363,7 +368,7 @@ impl Core {
     }
 }
 
-/// Conditionals that speak of the same members.
+/// Groups conditionals that constrain the same properties into chains.
 fn group_by_names(formulas: &Formulas, all: Vec<(F, F)>) -> Vec<ConditionChain> {
     let mut families: BTreeMap<Vec<NameId>, ConditionChain> = BTreeMap::new();
     for (condition, then) in all {

@@ -1,4 +1,8 @@
-//! Nodes as formulas over the atoms of one type.
+//! Translates nodes into formulas over the atoms of one type.
+//!
+//! Each keyword rule becomes an atom or a combination of atoms; rules about other types are
+//! vacuously true. Results are memoized by node and type. `oneOf` and `if` have a file of their
+//! own, as have `unevaluatedProperties` and `unevaluatedItems`.
 
 mod exclusive_alternatives;
 mod unevaluated;
@@ -13,11 +17,13 @@ use crate::json::property_names::NameId;
 use crate::schema_nodes::{NodeId, Rule, Type};
 use crate::solver::context::Core;
 
-/// Nodes that are expanded within each other. Each takes up to a kilobyte of stack.
+/// Maximum recursion depth of the expansion, in nodes. Each level takes up to 1 KiB of stack
+/// (threads have 2 MiB). Chosen, not measured.
 const MAX_EXPANSION_DEPTH: u64 = 500;
 
 impl Core {
-    /// What a value of a type has to be to satisfy a node.
+    /// Returns the formula that a value of type `of` must satisfy to satisfy the node. Fails if
+    /// nodes are nested too deeply or formulas exceed their limits.
     pub(crate) fn expand(&mut self, node: NodeId, of: Type) -> Result<F, Error> {
         let node = self.schema.representative(node);
         let key = (node, of, self.comparing_alternatives);
@@ -45,7 +51,8 @@ impl Core {
         nodes.iter().map(|&node| self.expand(node, of)).collect()
     }
 
-    /// What a rule says of a value of a type; `oneOf` and `if` are [`Core::rules`]' own.
+    /// Returns the formula of one rule for a value of type `of`. `oneOf` and `if` are translated by
+    /// [`SolverContext::expand_rules`], which sees all rules of the node.
     pub(crate) fn expand_rule(
         &mut self,
         rule: &Rule,
@@ -151,14 +158,14 @@ impl Core {
         if count == 0 { TRUE } else { self.formulas.atom(atom) }
     }
 
-    /// These names are owed.
+    /// Returns the formula that requires these names.
     pub(crate) fn owed(&mut self, mut names: Vec<NameId>) -> F {
         names.sort_unstable();
         names.dedup();
         if names.is_empty() { TRUE } else { self.formulas.atom(Atom::Owed(names.into())) }
     }
 
-    /// The value equals one of these.
+    /// Returns the formula that the value equals one of `values`.
     fn any_of_values(&mut self, values: &[ValueId], of: Type) -> F {
         let (mut list, mut texts) = (Vec::new(), Vec::new());
         for &id in values {
@@ -220,7 +227,7 @@ impl Core {
 }
 
 impl Rule {
-    /// Whether no value of a type satisfies it, as far as that is plain.
+    /// Returns `true` if the rule alone rules out the type.
     fn excludes_type(&self, of: Type) -> bool {
         match self {
             Rule::Never => true,
@@ -233,13 +240,13 @@ impl Rule {
 }
 
 impl Which {
-    /// One name.
+    /// Returns the selector of one name.
     pub(crate) fn only(name: NameId) -> Which {
         let names = Some([name].into());
         Which { names, others: [].into(), found: [].into(), missing: [].into() }
     }
 
-    /// The same names but one.
+    /// Returns the selector of the same names except `name`.
     pub(crate) fn without(&self, name: NameId) -> Which {
         let mut which = self.clone();
         match &mut which.names {
@@ -255,7 +262,7 @@ impl Which {
         which
     }
 
-    /// Every name.
+    /// Returns the selector of every name.
     pub(crate) fn every() -> Which {
         Which { names: None, others: [].into(), found: [].into(), missing: [].into() }
     }

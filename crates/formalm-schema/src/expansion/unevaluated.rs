@@ -1,7 +1,8 @@
 //! `unevaluatedProperties` and `unevaluatedItems` as formulas.
 //!
-//! Each subschema applied in place covers names or items on a condition: that it holds. What is
-//! covered on no condition that holds satisfies the schema of the rest.
+//! A subschema that is applied in place evaluates some names or items, but only if it holds. So
+//! each evaluated set comes with a condition. A property or item none of whose conditions holds
+//! must satisfy the subschema of the `unevaluated…` keyword.
 
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashSet;
@@ -10,10 +11,11 @@ use crate::formula::{Atom, F, TRUE, Which};
 use crate::schema_nodes::{NodeId, RegexId, Rule, Type};
 use crate::solver::context::Core;
 
-/// Patterns, or `contains`, that one such keyword may have to tell apart.
+/// Maximum number of patterns (or `contains`) that one such keyword distinguishes: the formula has
+/// two cases for each, so at most 256. More are a limit error. Chosen, not measured.
 const MAX_DISTINGUISHED: usize = 8;
 
-/// Items covered on a condition.
+/// Items that are evaluated under a condition.
 #[derive(Default)]
 struct EvaluatedItems {
     ranges: Vec<(F, u32, u32)>,
@@ -29,7 +31,8 @@ fn check_distinguished(count: usize) -> Result<(), Error> {
 }
 
 impl Core {
-    /// Subschemas applied in place, each with the condition on which it counts.
+    /// Returns the subschemas applied in place, each with the condition under which its evaluation
+    /// counts.
     fn conditional_subschemas(
         &mut self,
         rules: &[Rule],

@@ -1,18 +1,21 @@
 //! Exact decimal numbers, as JSON writes them.
+//!
+//! JSON Schema compares and divides numbers exactly; doubles would make `19.99` no multiple of
+//! `0.01`.
 
 use std::cmp::Ordering;
 
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
 
-/// Digits and exponents beyond this are refused: arithmetic on them would take the time of a
-/// bomb, and no text of that size is meant.
+/// Maximum number of digits, and of the absolute exponent. Larger numbers are refused: exact
+/// arithmetic on them would take minutes (a "decimal bomb"). Chosen, not measured.
 pub(crate) const MAX_DIGITS: usize = 2_000;
 
-/// Places behind the point of numbers that are compared in integers of the processor.
+/// Fraction digits up to which numbers are compared as machine integers. Chosen, not measured.
 const SMALL_FRACTION_DIGITS: i64 = 9;
 
-/// Powers of ten: with 19 digits before them they stay within an `i128`.
+/// Powers of ten; times a 19-digit number they fit an `i128`.
 const SMALL_POWERS: [i128; 19] = {
     let mut powers = [1; 19];
     let mut at = 1;
@@ -23,10 +26,10 @@ const SMALL_POWERS: [i128; 19] = {
     powers
 };
 
-/// Ten to the power of 16.
+/// Ten to the power of 16, to strip zeros in groups.
 const MANY_ZEROS: u64 = 10_000_000_000_000_000;
 
-/// `digits · 10^exponent`; no trailing zeros in `digits`, so equal numbers are equal values.
+/// `digits · 10^exponent`, without trailing zeros in `digits`: equal numbers have equal fields.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Decimal {
     digits: BigInt,
@@ -49,7 +52,7 @@ impl Decimal {
             }
             return Decimal { digits: small.into(), exponent };
         }
-        // Many at a time where there may be many.
+        // Sixteen zeros at a time while the number is long.
         while digits.bits() > 64 && (&digits % MANY_ZEROS).is_zero() {
             digits /= MANY_ZEROS;
             exponent += 16;
@@ -65,7 +68,7 @@ impl Decimal {
         Decimal::new(BigInt::from(value), 0)
     }
 
-    /// Reads the text of a JSON number; `None` if it has too many digits.
+    /// Parses a JSON number. Returns `None` if it exceeds [`MAX_DIGITS`].
     pub(crate) fn parse(text: &str) -> Option<Decimal> {
         let (mantissa, exponent) = match text.find(['e', 'E']) {
             Some(at) => (&text[..at], text[at + 1..].parse::<i64>().ok()),
@@ -85,7 +88,7 @@ impl Decimal {
         self.exponent >= 0
     }
 
-    /// Digits in front of the point.
+    /// Returns the number of digits before the point, at least 1.
     pub(crate) fn whole_digits(&self) -> usize {
         let digits = self.digits.magnitude().to_string().len() as i64;
         usize::try_from(digits + self.exponent).map_or(1, |whole| whole.max(1))
@@ -107,12 +110,13 @@ impl Decimal {
         Decimal { digits: self.digits.abs(), exponent: self.exponent }
     }
 
-    /// Digits after the point.
+    /// Returns the number of digits after the point.
     pub(crate) fn fraction_digits(&self) -> u32 {
         u32::try_from(-self.exponent).unwrap_or(0)
     }
 
-    /// The number times `10^places`; exact, since `places` is at least [`Decimal::places`].
+    /// Returns the number times `10^places`. This is exact because callers pass at least
+    /// [`Decimal::fraction_digits`].
     pub(crate) fn scaled(&self, places: u32) -> BigInt {
         let shift = self.exponent + i64::from(places);
         match u32::try_from(shift) {
@@ -121,21 +125,22 @@ impl Decimal {
         }
     }
 
-    /// The same, if it fits.
+    /// Returns [`Decimal::scaled`] if it fits an `i128`.
     pub(crate) fn units(&self, places: u32) -> Option<i128> {
         self.small_units(i64::from(places)).or_else(|| self.scaled(places).to_i128())
     }
 
-    /// The number in units of `10^-places`, if it is of everyday size.
+    /// Returns the number in units of `10^-places` if that is cheap: 64-bit digits and a small
+    /// shift.
     fn small_units(&self, places: i64) -> Option<i128> {
         let digits = self.digits.to_i64()?;
         let shift = usize::try_from(self.exponent + places).ok()?;
         SMALL_POWERS.get(shift).map(|&power| i128::from(digits) * power)
     }
 
-    /// The binary logarithm, but for less than 2; none of zero, and of exponents out of the ordinary.
+    /// Returns the binary logarithm with an error below 2; `None` for zero and for huge exponents.
     fn approx_log2(&self) -> Option<i64> {
-        /// How many bits a digit is worth, in millionths.
+        /// Bits per decimal digit, in millionths.
         const BITS_MILLIONTHS: i64 = 3_321_928;
         if self.is_zero() || self.exponent.unsigned_abs() > 100_000 {
             return None;
@@ -144,7 +149,7 @@ impl Decimal {
         Some(bits + (self.exponent * BITS_MILLIONTHS).div_euclid(1_000_000))
     }
 
-    /// Whether the number is a whole multiple of `unit`, which is not zero.
+    /// Returns `true` if the number is an integer multiple of `unit`, which must not be zero.
     pub(crate) fn is_multiple_of(&self, unit: &Decimal) -> bool {
         let places = self.fraction_digits().max(unit.fraction_digits());
         (self.scaled(places) % unit.scaled(places)).is_zero()
@@ -175,7 +180,7 @@ impl PartialOrd for Decimal {
     }
 }
 
-/// `10^exponent`.
+/// Returns `10^exponent`.
 pub(crate) fn power(exponent: u32) -> BigInt {
     BigInt::from(10u32).pow(exponent)
 }

@@ -1,14 +1,15 @@
-//! JSON nested deeper than the recursion of its usual reader goes, read with a stack of its own.
+//! A JSON parser with an explicit stack, for documents nested deeper than serde_json's recursion
+//! limit.
 
 use serde_json::{Map, Value as Json};
 
-/// An array or an object that has not ended; the object with the name whose value comes next.
+/// An array or object that has not ended; the object with the name of the value that comes next.
 enum PartialContainer {
     Array(Vec<Json>),
     Object(Map<String, Json>, String),
 }
 
-/// How many arrays and objects stand within each other at most, whether the text is JSON or not.
+/// Returns the maximum nesting of brackets outside of strings, for valid JSON or any other text.
 pub(crate) fn max_nesting(text: &str) -> u64 {
     let (mut depth, mut most) = (0u64, 0);
     let (mut quoted, mut escaped) = (false, false);
@@ -28,7 +29,7 @@ pub(crate) fn max_nesting(text: &str) -> u64 {
     most
 }
 
-/// The value of a text, or the byte where it stops being JSON.
+/// Parses a JSON value. Returns the byte offset of the first error otherwise.
 pub(crate) fn parse(text: &str) -> Result<Json, usize> {
     let mut open: Vec<PartialContainer> = Vec::new();
     let mut at = 0;
@@ -85,7 +86,7 @@ pub(crate) fn parse(text: &str) -> Result<Json, usize> {
     }
 }
 
-/// The name of a member; the place is moved behind its colon.
+/// Parses a property name and its colon, and moves `at` past them.
 fn property_name(text: &str, at: &mut usize) -> Result<String, usize> {
     *at = skip_whitespace(text, *at);
     let start = *at;
@@ -98,7 +99,7 @@ fn property_name(text: &str, at: &mut usize) -> Result<String, usize> {
     Ok(name)
 }
 
-/// A value that has no parts; the place is moved behind it.
+/// Parses a string, number or literal, and moves `at` past it.
 fn scalar(text: &str, at: &mut usize) -> Result<Json, usize> {
     let start = *at;
     let rest = &text.as_bytes()[start..];
@@ -150,7 +151,8 @@ mod tests {
     }
 
     proptest! {
-        /// Pieces of JSON in any order: the usual reader says which are texts and what they mean.
+        /// Generates random sequences of JSON fragments; serde_json says which are valid and what
+        /// they mean.
         #[test]
         fn texts_are_read_as_by_the_usual_reader(
             pieces in proptest::collection::vec(

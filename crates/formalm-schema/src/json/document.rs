@@ -1,4 +1,4 @@
-//! The text of a schema, parsed.
+//! A parsed schema document: on the flat tape if possible, as a serde_json value on demand.
 
 use std::sync::Arc;
 
@@ -8,27 +8,38 @@ use serde_json::Value as Json;
 use crate::json::deep_parser::{self, max_nesting};
 use crate::json::flat_tape::JsonTape;
 
-/// Arrays and objects within each other.
+/// Maximum nesting of a document, in arrays and objects. Chosen, not measured.
 const MAX_NESTING: u64 = 500;
 
-/// What the usual reader of JSON takes.
+/// Nesting up to which serde_json parses; deeper documents go to [`deep_parser`].
 const SERDE_NESTING: u64 = 100;
 
-/// A parsed JSON text: numbers keep their digits, members their order. A clone shares the text.
+/// A parsed JSON document. Numbers keep their digits and objects the order of their properties.
+/// Clones share the text.
+///
+/// ```
+/// use formalm_schema::Document;
+///
+/// let schema = Document::read(r#"{"type": "integer", "minimum": 1}"#).unwrap();
+/// assert!(Document::read(r#"{"type": "#).is_err());
+/// # let _ = schema;
+/// ```
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// The text as a table, where it was read so.
+    /// The document as a flat tape, if it was parsed that way.
     pub(crate) tape: Option<Arc<JsonTape>>,
-    /// As the usual reader has it: what was not read as a table, and what is asked for so.
+    /// The document as serde_json has it: parsed so at once if the tape did not apply, or later on
+    /// demand.
     serde_value: Arc<SetOnce<Json>>,
 }
 
 impl Document {
-    /// Reads a text.
+    /// Parses a JSON text.
     ///
     /// # Errors
     ///
-    /// [`Error::Language`] if it is no JSON; [`Error::Limit`] if it is nested too deeply.
+    /// [`Error::Language`] if the text is not valid JSON; [`Error::Limit`] if it is nested too
+    /// deeply.
     pub fn read(text: &str) -> Result<Document, Error> {
         match JsonTape::read(text) {
             Some(tree) => Ok(Document { tape: Some(Arc::new(tree)), serde_value: Arc::default() }),
@@ -36,7 +47,7 @@ impl Document {
         }
     }
 
-    /// The document as the usual reader has it.
+    /// Returns the document as a serde_json value, parsing it on first use.
     pub(crate) fn serde_value(&self) -> Result<&Json, Error> {
         if let Some(value) = self.serde_value.get() {
             return Ok(value);
@@ -46,7 +57,7 @@ impl Document {
     }
 }
 
-/// A text as the usual reader has it.
+/// Parses a text into a serde_json value.
 fn parse_with_serde(text: &str) -> Result<Json, Error> {
     let needed = max_nesting(text);
     if needed > MAX_NESTING {

@@ -1,19 +1,23 @@
-//! JSON as one flat table, which is quick to make and to walk.
+//! A JSON parser whose result is one flat array of values (a *tape*, as simdjson calls it).
 //!
-//! Whatever is not read here is left to the usual reader: errors, deep nesting, huge texts.
+//! Parsing makes two allocations instead of one per value, and walking is sequential. Most schemas
+//! are read from here. The parser gives up on errors, deep nesting and huge texts; serde_json then
+//! parses them and words the error.
 
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
 use crate::json::json_view::{JsonShape, JsonView};
 
-/// Arrays and objects within each other.
+/// Maximum nesting, in arrays and objects. [`crate::json::document`] has other parsers for deeper
+/// documents.
 const MAX_TAPE_NESTING: usize = 100;
 
-/// Members of an object up to which names are compared one by one.
+/// Number of properties up to which duplicate names are found by pairwise comparison. Chosen, not
+/// measured.
 const FEW_PROPERTIES: usize = 16;
 
-/// A part of the texts, or of the entries.
+/// A range of `strings`, or of `entries`.
 #[derive(Clone, Copy, Debug)]
 struct TextSpan {
     start: u32,
@@ -32,7 +36,8 @@ enum EntryKind {
     Object,
 }
 
-/// A value: what it is, the name that it has in an object, its text or its parts.
+/// A value on the tape: its kind, its name if it is a property, and the range of its text or its
+/// children.
 #[derive(Clone, Copy, Debug)]
 struct TapeEntry {
     kind: EntryKind,
@@ -40,17 +45,17 @@ struct TapeEntry {
     content: TextSpan,
 }
 
-/// A parsed text.
+/// A parsed document.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonTape {
-    /// The text that was parsed, and behind it the strings in which something was escaped.
+    /// The source text, followed by the decoded contents of strings with escapes.
     strings: String,
     source_len: usize,
-    /// The parts of a value are next to each other; the root is the last.
+    /// The values. Children of one container are adjacent; the root comes last.
     entries: Vec<TapeEntry>,
 }
 
-/// A value of a tree.
+/// A value on a tape.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TapeValue<'r> {
     tape: &'r JsonTape,
@@ -58,7 +63,7 @@ pub(crate) struct TapeValue<'r> {
 }
 
 impl JsonTape {
-    /// The table of a text; `None` if it is better read by the usual reader, or no JSON.
+    /// Parses a text. Returns `None` if it is invalid or left to another parser.
     pub(crate) fn read(text: &str) -> Option<JsonTape> {
         if text.len() > u32::MAX as usize / 4 {
             return None;
@@ -66,11 +71,11 @@ impl JsonTape {
         let mut texts = String::with_capacity(text.len() + 32);
         texts.push_str(text);
         let entries = Vec::with_capacity(text.len() / 16 + 4);
-        let tree = JsonTape { strings: texts, source_len: text.len(), entries };
-        TapeParser { text: text.as_bytes(), at: 0, tree, waiting: Vec::new() }.parse()
+        let tape = JsonTape { strings: texts, source_len: text.len(), entries };
+        TapeParser { text: text.as_bytes(), at: 0, tape, waiting: Vec::new() }.parse()
     }
 
-    /// The text that was parsed.
+    /// Returns the source text.
     pub(crate) fn source(&self) -> &str {
         &self.strings[..self.source_len]
     }
@@ -104,15 +109,14 @@ impl<'r> JsonView<'r> for TapeValue<'r> {
     }
 
     fn children(self) -> impl Iterator<Item = (&'r str, Self)> {
-        let TapeValue { tape: tree, .. } = self;
+        let TapeValue { tape, .. } = self;
         let entry = self.entry();
         let span = match entry.kind {
             EntryKind::Array | EntryKind::Object => entry.content,
             _ => EMPTY_SPAN,
         };
-        (span.start..span.end).map(move |at| {
-            (tree.string(tree.entries[at as usize].name), TapeValue { tape: tree, at })
-        })
+        (span.start..span.end)
+            .map(move |at| (tape.string(tape.entries[at as usize].name), TapeValue { tape, at }))
     }
 
     fn address(self) -> usize {
@@ -128,19 +132,19 @@ impl<'r> JsonView<'r> for TapeValue<'r> {
     }
 }
 
-/// An array or object that has not ended.
+/// An array or object whose closing bracket was not reached.
 struct OpenContainer {
     name: TextSpan,
     is_object: bool,
-    /// The first of its parts among those that wait.
+    /// Index of its first child in `waiting`.
     first: usize,
 }
 
 struct TapeParser<'t> {
     text: &'t [u8],
     at: usize,
-    tree: JsonTape,
-    /// Values whose array or object has not ended.
+    tape: JsonTape,
+    /// Children of containers that have not ended.
     waiting: Vec<TapeEntry>,
 }
 
@@ -168,15 +172,15 @@ impl TapeParser<'_> {
                 let (kind, content) = self.scalar(byte)?;
                 self.waiting.push(TapeEntry { kind, name, content });
             }
-            // Ends of arrays and objects, up to a comma or the end of all.
+            // Closes containers up to the next comma or the end of the document.
             loop {
                 self.skip_whitespace();
                 let Some(last) = open.last() else {
                     if self.at < self.text.len() {
                         return None;
                     }
-                    self.tree.entries.append(&mut self.waiting);
-                    return Some(self.tree);
+                    self.tape.entries.append(&mut self.waiting);
+                    return Some(self.tape);
                 };
                 let byte = *self.text.get(self.at)?;
                 self.at += 1;
@@ -193,9 +197,9 @@ impl TapeParser<'_> {
                 if is_object {
                     self.drop_duplicate_names(first);
                 }
-                let start = self.tree.entries.len() as u32;
-                self.tree.entries.extend(self.waiting.drain(first..));
-                let content = TextSpan { start, end: self.tree.entries.len() as u32 };
+                let start = self.tape.entries.len() as u32;
+                self.tape.entries.extend(self.waiting.drain(first..));
+                let content = TextSpan { start, end: self.tape.entries.len() as u32 };
                 let kind = if is_object { EntryKind::Object } else { EntryKind::Array };
                 self.waiting.push(TapeEntry { kind, name, content });
             }
@@ -208,7 +212,7 @@ impl TapeParser<'_> {
         }
     }
 
-    /// The name of a member, with its colon.
+    /// Parses a property name and its colon.
     fn property_name(&mut self) -> Option<TextSpan> {
         if *self.text.get(self.at)? != b'"' {
             return None;
@@ -252,12 +256,12 @@ impl TapeParser<'_> {
         if !escaped {
             return Some(TextSpan { start: start as u32, end: at as u32 });
         }
-        // What escapes mean is for the usual reader to say.
-        let quoted = self.tree.strings.get(start - 1..=at)?;
+        // serde_json decodes the escapes.
+        let quoted = self.tape.strings.get(start - 1..=at)?;
         let decoded: String = serde_json::from_str(quoted).ok()?;
-        let start = self.tree.strings.len();
-        self.tree.strings.push_str(&decoded);
-        Some(TextSpan { start: start as u32, end: self.tree.strings.len() as u32 })
+        let start = self.tape.strings.len();
+        self.tape.strings.push_str(&decoded);
+        Some(TextSpan { start: start as u32, end: self.tape.strings.len() as u32 })
     }
 
     fn number_literal(&mut self) -> Option<TextSpan> {
@@ -287,10 +291,10 @@ impl TapeParser<'_> {
         (count > 0).then_some(())
     }
 
-    /// Of members with one name the last counts, in the place of the first.
+    /// Removes duplicate names: the last value counts, at the position of the first.
     fn drop_duplicate_names(&mut self, first: usize) {
         let members = &self.waiting[first..];
-        let text = |span: TextSpan| self.tree.string(span);
+        let text = |span: TextSpan| self.tape.string(span);
         if members.len() <= FEW_PROPERTIES {
             let alike = |one: &TapeEntry, other: &TapeEntry| text(one.name) == text(other.name);
             let mut pairs = members.iter().enumerate();
@@ -348,9 +352,9 @@ mod tests {
         let members: Vec<String> = (0..60).map(|at| format!("\"{}\":{at}", at % 40)).collect();
         let text = format!("{{{}}}", members.join(","));
         let usual: Json = serde_json::from_str(&text).expect("an object");
-        let tree = JsonTape::read(&text).expect("a tree");
-        assert_eq!(order(&json(tree.root())), order(&usual));
-        assert_eq!(tree.source(), text);
+        let tape = JsonTape::read(&text).expect("a tree");
+        assert_eq!(order(&json(tape.root())), order(&usual));
+        assert_eq!(tape.source(), text);
     }
 
     #[test]
@@ -360,7 +364,8 @@ mod tests {
     }
 
     proptest! {
-        /// Pieces of JSON in any order: the usual reader says which are texts and what they mean.
+        /// Generates random sequences of JSON fragments; serde_json says which are valid and what
+        /// they mean.
         #[test]
         fn texts_are_read_as_by_the_usual_reader(
             pieces in proptest::collection::vec(
@@ -377,8 +382,8 @@ mod tests {
         ) {
             let text = pieces.concat();
             let usual: Option<Json> = serde_json::from_str(&text).ok();
-            let tree = JsonTape::read(&text);
-            let read = tree.as_ref().map(|tree| json(tree.root()));
+            let tape = JsonTape::read(&text);
+            let read = tape.as_ref().map(|tape| json(tape.root()));
             prop_assert_eq!(read.as_ref().map(order), usual.as_ref().map(order), "{}", text);
         }
     }

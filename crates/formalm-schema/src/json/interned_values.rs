@@ -1,4 +1,5 @@
-//! JSON values up to JSON Schema's equality: `1` is `1.0`, and members have no order.
+//! Interned JSON values under JSON Schema's equality: `1` equals `1.0`, and properties have no
+//! order.
 
 use crate::interner::Table;
 use crate::json::decimal::Decimal;
@@ -10,7 +11,7 @@ use crate::schema_nodes::Type;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ValueId(pub(crate) u32);
 
-/// A value whose parts are interned.
+/// A JSON value whose children are interned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
     Null,
@@ -18,7 +19,7 @@ pub(crate) enum Value {
     Number(Decimal),
     String(String),
     Array(Box<[ValueId]>),
-    /// Sorted by name.
+    /// Properties, sorted by name.
     Object(Box<[(NameId, ValueId)]>),
 }
 
@@ -51,7 +52,7 @@ impl Values {
         ValueId(self.0.intern(value))
     }
 
-    /// The id of a parsed value; `None` if a number in it has too many digits.
+    /// Interns a parsed value. Returns `None` if it contains a number with too many digits.
     pub(crate) fn read<'r>(
         &mut self,
         json: impl JsonView<'r>,

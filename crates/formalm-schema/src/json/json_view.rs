@@ -1,8 +1,11 @@
-//! Parsed JSON, however it is kept: what a schema is read from.
+//! A uniform view of parsed JSON, whether it lies on the flat tape or in serde_json values.
+//!
+//! The schema reader is generic over [`JsonView`]. Only the registry of resources needs serde_json
+//! values, so a self-contained schema is read from the tape without converting it.
 
 use serde_json::Value as Json;
 
-/// What a value is.
+/// The kind of a JSON value, with the content of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JsonShape<'r> {
     Null,
@@ -13,21 +16,21 @@ pub(crate) enum JsonShape<'r> {
     Object,
 }
 
-/// A parsed value, however it is kept.
+/// A reference to a parsed value.
 pub(crate) trait JsonView<'r>: Copy {
-    /// What it is.
+    /// Returns the kind of the value.
     fn shape(self) -> JsonShape<'r>;
 
-    /// The items of an array or the members of an object, with their names.
+    /// Returns the items of an array (with empty names) or the properties of an object.
     fn children(self) -> impl Iterator<Item = (&'r str, Self)>;
 
-    /// A number for the place of the value in its document.
+    /// Returns a number that identifies the position of the value in its document.
     fn address(self) -> usize;
 
-    /// The value as the usual reader has it, where it is kept so.
+    /// Returns the serde_json value, if the document is stored as such.
     fn as_serde(self) -> Option<&'r Json>;
 
-    /// A value that the usual reader has read, where values are kept so.
+    /// Wraps a serde_json value, if this view stores such values.
     fn from_serde(value: &'r Json) -> Option<Self>;
 
     fn as_str(self) -> Option<&'r str> {
@@ -46,7 +49,7 @@ pub(crate) trait JsonView<'r>: Copy {
         self.shape() == JsonShape::Object
     }
 
-    /// The member of a name.
+    /// Returns the value of a property.
     fn get(self, name: &str) -> Option<Self> {
         let found = self.is_object().then(|| self.children().find(|part| part.0 == name));
         found.flatten().map(|part| part.1)

@@ -1,4 +1,12 @@
-//! JSON documents: parsing, uniform access, and exact interned values.
+//! JSON documents: parsers, a uniform view of the result, and interned values with exact numbers.
+//!
+//! ```text
+//! schema text ── flat_tape ───────────────┐
+//!       │ (error, deep, huge)             ├── json_view ──► schema_reader
+//!       └─ serde_json or deep_parser ─────┘                      │
+//!                                                                ▼
+//!                         interned_values (exact decimals), property_names
+//! ```
 
 pub(crate) mod decimal;
 pub(crate) mod deep_parser;

@@ -1,26 +1,27 @@
-//! Names of object members, interned.
+//! Interned property names, and symbolic names that stand for whole classes of them.
 
 use crate::formula::F;
 use crate::interner::Table;
 
-/// An interned name.
+/// An interned property name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NameId(pub(crate) u32);
 
-/// A name that stands for any that no formula speaks of. No text is interned as it.
+/// The symbolic name of all names that no formula mentions. It has no text.
 pub(crate) const PLACEHOLDER: NameId = NameId(0);
 
-/// The bit of names that stand for all names with the same tests.
+/// Set in ids of symbolic names that stand for a class of names by the tests that these satisfy.
 const TEST_CLASS_BIT: u32 = 1 << 31;
 
 impl NameId {
-    /// Returns `true` if the name stands for others and has no text of its own.
+    /// Returns `true` for symbolic names, which have no text.
     pub(crate) fn has_no_text(self) -> bool {
         self == PLACEHOLDER || self.0 & TEST_CLASS_BIT != 0
     }
 }
 
-/// Names are numbered from one on, behind the placeholder.
+/// The interned names, numbered from one on (zero is [`UNMENTIONED_NAME`]), and the classes by
+/// their tests.
 #[derive(Debug, Default)]
 pub(crate) struct Names(Table<Box<str>>, Table<Box<[F]>>);
 
@@ -29,7 +30,8 @@ impl Names {
         if id.has_no_text() { "" } else { self.0.get(id.0 - 1) }
     }
 
-    /// Sorts names by their bytes, each once. Most are told apart by their first eight.
+    /// Sorts names by their bytes and removes duplicates. The first eight bytes mostly decide, so
+    /// they are compared as one integer.
     pub(crate) fn sort(&self, names: &mut Vec<NameId>) {
         let first = |&name: &NameId| {
             let (mut first, bytes) = ([0; 8], self.get(name).as_bytes());
@@ -51,13 +53,13 @@ impl Names {
         self.0.len() + self.1.len() + 1
     }
 
-    /// Returns the name that stands for all names that satisfy these tests and no others. The
-    /// tests are sorted.
+    /// Returns the symbolic name of all names that satisfy exactly these tests. The tests must be
+    /// sorted.
     pub(crate) fn tested(&mut self, tests: &[F]) -> NameId {
         NameId(TEST_CLASS_BIT | self.1.intern_like(tests, || tests.into()))
     }
 
-    /// Returns the tests that the names satisfy that this name stands for.
+    /// Returns the tests of a symbolic name that stands for a class.
     pub(crate) fn tests_of_class(&self, id: NameId) -> Option<&[F]> {
         (id.0 & TEST_CLASS_BIT != 0).then(|| &**self.1.get(id.0 & !TEST_CLASS_BIT))
     }

@@ -1,14 +1,127 @@
-//! Keywords that apply schemas to the value itself, or to some of its items.
+//! Keywords that apply subschemas: to properties and items, in place, and conditionally.
 
 use referencing::Draft;
 
 use super::keyword_table::Keyword;
 use super::keyword_values::{KeywordValues, SchemaFault, fault_at};
 use super::{SchemaReader, SubschemaContext};
+use crate::formula::Which;
 use crate::json::json_view::{JsonShape, JsonView};
-use crate::schema_nodes::{KeywordPart, Rule};
+use crate::schema_nodes::{KeywordPart, NodeId, RegexId, Rule, SchemaNode};
 
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
+    pub(super) fn property_rules(
+        &mut self,
+        fields: &KeywordValues<J>,
+        at: &SubschemaContext<'r, J>,
+        rules: &mut Vec<Rule>,
+    ) -> Result<(), SchemaFault> {
+        let mut members: Vec<(Which, NodeId)> = Vec::new();
+        let mut declared = Vec::new();
+        for (name, json) in fields.object(Keyword::Properties)?.into_iter().flat_map(J::children) {
+            let id = self.schema.names.intern(name);
+            declared.push(id);
+            let which = Which {
+                names: Some([id].into()),
+                others: [].into(),
+                found: [].into(),
+                missing: [].into(),
+            };
+            members.push((
+                which,
+                self.subschema_node(json, at, Keyword::Properties, KeywordPart::Name(id))?,
+            ));
+        }
+        declared.sort_unstable();
+        let mut patterns = Vec::new();
+        for (source, json) in
+            fields.object(Keyword::PatternProperties)?.into_iter().flat_map(J::children)
+        {
+            let id = self.ecma_pattern(source, at, &["patternProperties", source])?;
+            patterns.push(id);
+            let found: &[RegexId] = if self.schema.is_any_string(id) { &[] } else { &[id] };
+            let found = found.into();
+            let which = Which { names: None, others: [].into(), found, missing: [].into() };
+            let part = KeywordPart::Text(source.into());
+            members.push((which, self.subschema_node(json, at, Keyword::PatternProperties, part)?));
+        }
+        patterns.sort_unstable();
+        patterns.dedup();
+        if let Some(json) = fields.get(Keyword::AdditionalProperties) {
+            let which = Which {
+                names: None,
+                others: declared.into(),
+                found: [].into(),
+                missing: patterns.into(),
+            };
+            let node =
+                self.subschema_node(json, at, Keyword::AdditionalProperties, KeywordPart::Whole)?;
+            if !which.missing.iter().any(|&id| self.schema.is_any_string(id)) {
+                members.push((which, node));
+            }
+        } else if !self.options.takes_more
+            && !fields.has(Keyword::UnevaluatedProperties)
+            && (fields.has(Keyword::Properties) || fields.has(Keyword::PatternProperties))
+        {
+            let (others, missing) = (declared.into(), patterns.into());
+            let which = Which { names: None, others, found: [].into(), missing };
+            let never = self.schema.add_node(SchemaNode::synthetic(vec![Rule::Never]));
+            members.push((which, never));
+            self.note(at, &[], "members that are not declared are left out");
+        }
+        if !members.is_empty() {
+            rules.push(Rule::Members(members.into()));
+        }
+        if let Some(json) = fields.get(Keyword::PropertyNames).filter(|_| at.draft != Draft::Draft4)
+        {
+            rules.push(Rule::PropertyNames(self.subschema_node(
+                json,
+                at,
+                Keyword::PropertyNames,
+                KeywordPart::Whole,
+            )?));
+        }
+        Ok(())
+    }
+
+    pub(super) fn item_rules(
+        &mut self,
+        fields: &KeywordValues<J>,
+        at: &SubschemaContext<'r, J>,
+        rules: &mut Vec<Rule>,
+    ) -> Result<(), SchemaFault> {
+        let old_form = fields.get(Keyword::Items).is_some_and(J::is_array);
+        let (prefix, rest) = match (at.is_before_2020(), old_form) {
+            (false, false) => (Some(Keyword::PrefixItems), Keyword::Items),
+            (true, false) => (None, Keyword::Items),
+            (_, true) => (Some(Keyword::Items), Keyword::AdditionalItems),
+        };
+        if old_form && !at.is_before_2020() {
+            self.note(at, &["items"], "a list of items is read as in drafts before 2020-12");
+        }
+        let mut ranges = Vec::new();
+        let mut first = 0;
+        if let Some(prefix) = prefix
+            && let Some(all) = fields.list(prefix)?
+        {
+            for node in self.subschema_nodes(all, prefix, at)? {
+                ranges.push((first, first + 1, node));
+                first += 1;
+            }
+        }
+        if let Some(json) = fields.get(rest) {
+            ranges.push((
+                first,
+                u32::MAX,
+                self.subschema_node(json, at, rest, KeywordPart::Whole)?,
+            ));
+        }
+        if !ranges.is_empty() {
+            rules.push(Rule::Items(ranges.into()));
+        }
+        Ok(())
+    }
+
     pub(super) fn contains_rule(
         &mut self,
         fields: &KeywordValues<J>,

@@ -1,4 +1,5 @@
-//! Keyword by keyword: what a schema object asserts.
+//! The rules of one schema object, keyword by keyword, and the assertion keywords (`type`, `enum`,
+//! bounds, lengths, `pattern`, counts, `format`).
 
 use formalm_automata::syntax::{Dialect, Flags, Pattern};
 use formalm_automata::{Error, Expression, Resource};
@@ -8,12 +9,14 @@ use super::ignored_keywords::find_wrapped_schema;
 use super::keyword_table::Keyword;
 use super::keyword_values::{KeywordValues, SchemaFault, fault_at, keyword_set};
 use super::{SchemaReader, SubschemaContext};
-use crate::formula::Which;
+use crate::formats;
 use crate::json::json_view::JsonView;
-use crate::schema_nodes::{Effect, KeywordPart, NodeId, RegexId, Rule, SchemaNode, Type};
+use crate::options::Formats;
+use crate::schema_nodes::{Effect, KeywordPart, RegexId, Rule, Type};
 use crate::schema_reader::pattern_search::{self, MatchMethod};
 
-/// Keywords that are read together.
+/// Groups of keywords that are read together, as bit sets: a group that does not occur costs one
+/// test.
 const NUMBER_KEYWORDS: u64 = keyword_set(&[
     Keyword::Minimum,
     Keyword::Maximum,
@@ -52,7 +55,8 @@ const APPLICATOR_KEYWORDS: u64 = keyword_set(&[
     Keyword::DependentSchemas,
 ]);
 
-/// Characters counted in a text.
+/// Maximum string length that is counted, in characters. A larger `maxLength` is reported as an
+/// approximation; a larger `minLength` is a limit error.
 const MAX_LENGTH: u64 = u32::MAX as u64 - 2;
 
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
@@ -147,7 +151,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
-    /// What to pass instead of something that carries a schema, such as the definition of a tool.
+    /// Returns a hint for objects that wrap a schema, such as the definition of a tool.
     fn wrapped_schema_hint(
         &self,
         fields: &KeywordValues<J>,
@@ -200,7 +204,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             (Keyword::Minimum, Keyword::ExclusiveMinimum, true),
             (Keyword::Maximum, Keyword::ExclusiveMaximum, false),
         ] {
-            // Draft 4 says by a truth value whether the bound itself is left out.
+            // Draft 4 excludes the bound by a Boolean next to it.
             let strict = fields.get(exclusive).and_then(J::as_bool) == Some(true);
             if let Some(number) = fields.number(bound)? {
                 rules.push(match (lower, strict) {
@@ -270,8 +274,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
-    /// A pattern of another dialect: an object of `pattern`, `dialect`, and perhaps `flags` and
-    /// `method`.
+    /// Reads `x-formalm-pattern`, a pattern in another dialect: an object with `pattern`, `dialect`
+    /// and optionally `flags` and `method`.
     fn dialect_pattern(&mut self, json: J) -> Result<RegexId, SchemaFault> {
         let name = Keyword::OtherPattern.name();
         let (mut source, mut dialect, mut letters, mut method) = (None, None, "", "search");
@@ -318,7 +322,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         .map(|found| found.0)
     }
 
-    fn ecma_pattern(
+    pub(super) fn ecma_pattern(
         &mut self,
         source: &str,
         at: &SubschemaContext<'r, J>,
@@ -332,7 +336,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(id)
     }
 
-    /// The texts of a pattern, and whether it is of an unexpected dialect when met first.
+    /// Interns the language of a pattern. The flag tells whether it fell back to another dialect;
+    /// it is only set on first use.
     fn intern_pattern(
         &mut self,
         key: String,
@@ -395,114 +400,41 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
-    fn property_rules(
+    fn format_rule(
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), SchemaFault> {
-        let mut members: Vec<(Which, NodeId)> = Vec::new();
-        let mut declared = Vec::new();
-        for (name, json) in fields.object(Keyword::Properties)?.into_iter().flat_map(J::children) {
-            let id = self.schema.names.intern(name);
-            declared.push(id);
-            let which = Which {
-                names: Some([id].into()),
-                others: [].into(),
-                found: [].into(),
-                missing: [].into(),
+        let Some(name) = fields.get(Keyword::Format).and_then(J::as_str) else { return Ok(()) };
+        let key = format!("f{name}");
+        let is_known = formats::NAMES.contains(&name);
+        if self.options.formats == Formats::NONE || is_known && !self.options.formats.enforces(name)
+        {
+            let message = match self.options.formats {
+                Formats::NONE => "formats are annotations".to_owned(),
+                _ => format!("the format {name:?} is an annotation"),
             };
-            members.push((
-                which,
-                self.subschema_node(json, at, Keyword::Properties, KeywordPart::Name(id))?,
-            ));
+            self.note(at, &["format"], message);
+            return Ok(());
         }
-        declared.sort_unstable();
-        let mut patterns = Vec::new();
-        for (source, json) in
-            fields.object(Keyword::PatternProperties)?.into_iter().flat_map(J::children)
-        {
-            let id = self.ecma_pattern(source, at, &["patternProperties", source])?;
-            patterns.push(id);
-            let found: &[RegexId] = if self.schema.is_any_string(id) { &[] } else { &[id] };
-            let found = found.into();
-            let which = Which { names: None, others: [].into(), found, missing: [].into() };
-            let part = KeywordPart::Text(source.into());
-            members.push((which, self.subschema_node(json, at, Keyword::PatternProperties, part)?));
+        if name == "idn-hostname" {
+            let message = "letters of host names are those of Unicode 14: later ones are refused";
+            self.note(at, &["format"], message);
         }
-        patterns.sort_unstable();
-        patterns.dedup();
-        if let Some(json) = fields.get(Keyword::AdditionalProperties) {
-            let which = Which {
-                names: None,
-                others: declared.into(),
-                found: [].into(),
-                missing: patterns.into(),
-            };
-            let node =
-                self.subschema_node(json, at, Keyword::AdditionalProperties, KeywordPart::Whole)?;
-            if !which.missing.iter().any(|&id| self.schema.is_any_string(id)) {
-                members.push((which, node));
+        if let Some(&id) = self.schema.regex_ids.get(&key) {
+            rules.push(Rule::StringLanguage(id));
+            return Ok(());
+        }
+        match formats::format(name) {
+            Some(expression) => {
+                let expression = expression?;
+                rules.push(Rule::StringLanguage(self.schema.intern_regex(key, || expression)));
             }
-        } else if !self.options.takes_more
-            && !fields.has(Keyword::UnevaluatedProperties)
-            && (fields.has(Keyword::Properties) || fields.has(Keyword::PatternProperties))
-        {
-            let (others, missing) = (declared.into(), patterns.into());
-            let which = Which { names: None, others, found: [].into(), missing };
-            let never = self.schema.add_node(SchemaNode::synthetic(vec![Rule::Never]));
-            members.push((which, never));
-            self.note(at, &[], "members that are not declared are left out");
-        }
-        if !members.is_empty() {
-            rules.push(Rule::Members(members.into()));
-        }
-        if let Some(json) = fields.get(Keyword::PropertyNames).filter(|_| at.draft != Draft::Draft4)
-        {
-            rules.push(Rule::PropertyNames(self.subschema_node(
-                json,
-                at,
-                Keyword::PropertyNames,
-                KeywordPart::Whole,
-            )?));
-        }
-        Ok(())
-    }
-
-    fn item_rules(
-        &mut self,
-        fields: &KeywordValues<J>,
-        at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
-    ) -> Result<(), SchemaFault> {
-        let old_form = fields.get(Keyword::Items).is_some_and(J::is_array);
-        let (prefix, rest) = match (at.is_before_2020(), old_form) {
-            (false, false) => (Some(Keyword::PrefixItems), Keyword::Items),
-            (true, false) => (None, Keyword::Items),
-            (_, true) => (Some(Keyword::Items), Keyword::AdditionalItems),
-        };
-        if old_form && !at.is_before_2020() {
-            self.note(at, &["items"], "a list of items is read as in drafts before 2020-12");
-        }
-        let mut ranges = Vec::new();
-        let mut first = 0;
-        if let Some(prefix) = prefix
-            && let Some(all) = fields.list(prefix)?
-        {
-            for node in self.subschema_nodes(all, prefix, at)? {
-                ranges.push((first, first + 1, node));
-                first += 1;
+            None => {
+                let message = format!("the format {name:?} is not enforced");
+                self.note(at, &["format"], message);
             }
-        }
-        if let Some(json) = fields.get(rest) {
-            ranges.push((
-                first,
-                u32::MAX,
-                self.subschema_node(json, at, rest, KeywordPart::Whole)?,
-            ));
-        }
-        if !ranges.is_empty() {
-            rules.push(Rule::Items(ranges.into()));
         }
         Ok(())
     }

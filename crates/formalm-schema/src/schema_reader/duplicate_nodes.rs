@@ -1,4 +1,4 @@
-//! Subschemas that say the same at several places.
+//! Structurally equal subschemas: each node's representative.
 
 use std::hash::{Hash, Hasher};
 
@@ -6,15 +6,15 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::schema_nodes::{NodeId, Rule, Schema};
 
-/// For each node the first one found that says the same, which may be itself.
+/// Returns for each node the representative of its equivalence class, which may be the node itself.
 ///
-/// Nodes are read before their parts, so that going backwards meets the parts first. Where a part
-/// was read earlier, because it is referred to, it stands for itself alone: nodes that are told
-/// apart though they say the same cost time and nothing else.
+/// Nodes are read before their children, so a backward pass (hash consing) sees the children first.
+/// A child that was read earlier because a reference led to it represents itself at that point. So
+/// some equal nodes stay distinct, which costs time but no correctness.
 pub(super) fn find_representatives(schema: &Schema) -> Vec<NodeId> {
     let count = schema.nodes.len();
     let mut same: Vec<NodeId> = (0..count as u32).map(NodeId).collect();
-    // The last node of each hash, and for each node the one before it.
+    // The last node of each hash, and for each node the previous one with the same hash.
     let mut last: FxHashMap<u64, NodeId> = FxHashMap::default();
     last.reserve(count);
     let mut before: Vec<Option<NodeId>> = vec![None; count];
@@ -22,7 +22,7 @@ pub(super) fn find_representatives(schema: &Schema) -> Vec<NodeId> {
         if let [Rule::All(list)] = &node.rules[..]
             && let [one] = list[..]
         {
-            // A reference, and no more.
+            // A node that only refers to another is represented by its target.
             same[at] = one;
             continue;
         }
@@ -43,12 +43,13 @@ pub(super) fn find_representatives(schema: &Schema) -> Vec<NodeId> {
         }
     }
     for at in 0..count {
-        // References go forwards and backwards, and in no circle.
+        // References may point forwards or backwards but are acyclic here (checked in
+        // `in_place_cycles`).
         let mut last = same[at];
         while last != same[last.0 as usize] {
             last = same[last.0 as usize];
         }
-        // None of them is followed again.
+        // Path compression.
         let mut one = at;
         while same[one] != last {
             one = std::mem::replace(&mut same[one], last).0 as usize;
@@ -62,7 +63,7 @@ fn are_equivalent(one: &[Rule], other: &[Rule], same: &[NodeId]) -> bool {
 }
 
 impl Rule {
-    /// Hashes the rule with every node replaced by the one that stands for it.
+    /// Hashes the rule with every node replaced by its representative.
     fn hash_with(&self, same: &[NodeId], hasher: &mut FxHasher) {
         let one = |node: NodeId| same[node.0 as usize];
         match self {
@@ -92,7 +93,7 @@ impl Rule {
         std::mem::discriminant(self).hash(hasher);
     }
 
-    /// Whether both are equal with every node replaced by the one that stands for it.
+    /// Returns `true` if both rules are equal with every node replaced by its representative.
     fn equals(&self, other: &Rule, same: &[NodeId]) -> bool {
         let one = |node: NodeId| same[node.0 as usize];
         let all = |left: &[NodeId], right: &[NodeId]| {

@@ -1,8 +1,10 @@
-//! Keywords that say nothing: those of other drafts, misspelled ones, and those that need another.
+//! Notes on keywords that have no effect: those of other drafts, misspelled ones, and those that
+//! lack a companion.
 //!
-//! An unknown keyword is an annotation, and most are silent. A note is made where its author seems
-//! to have meant an assertion: keywords of other languages of schemas, names that are nearly those of
-//! keywords, and values that are schemas themselves, as in `{"name": …, "parameters": {…}}`.
+//! By the standard an unknown keyword is an annotation, and most get no note. A note is made where
+//! the author probably meant an assertion: keywords of other schema languages, names close to those
+//! of keywords (edit distance), and values that are schemas themselves, as in `{"name": …,
+//! "parameters": {…}}`.
 
 use referencing::Draft;
 
@@ -13,7 +15,7 @@ use super::{SchemaReader, SubschemaContext};
 use crate::json::json_view::{JsonShape, JsonView};
 use crate::schema_nodes::NodeLocation;
 
-/// Whether a keyword is of use to readers of a schema.
+/// Returns `true` for well-known annotation keywords.
 fn is_known_annotation(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -34,7 +36,7 @@ fn is_known_annotation(keyword: &str) -> bool {
     )
 }
 
-/// What the value of a keyword that describes must be, if it is not.
+/// Returns the required type of an annotation's value, if the value has another one.
 fn annotation_type_error<'r>(keyword: &str, json: impl JsonView<'r>) -> Option<&'static str> {
     let (fits, wanted) = match keyword {
         "id" | "title" | "description" | "$comment" | "contentEncoding" | "contentMediaType" => {
@@ -48,7 +50,7 @@ fn annotation_type_error<'r>(keyword: &str, json: impl JsonView<'r>) -> Option<&
     (!fits).then_some(wanted)
 }
 
-/// What to write instead of keywords that assert something elsewhere (other drafts, OpenAPI, JSON
+/// Returns the advice for keywords that assert something elsewhere (other drafts, OpenAPI, JSON
 /// Type Definition, Ajv, guidance).
 fn replacement_advice(keyword: &str) -> Option<&'static str> {
     Some(match keyword {
@@ -86,7 +88,7 @@ fn replacement_advice(keyword: &str) -> Option<&'static str> {
     })
 }
 
-/// Names under which interfaces of models carry a schema.
+/// Property names under which model APIs carry a schema.
 const WRAPPERS: [&str; 16] = [
     "schema",
     "json_schema",
@@ -106,12 +108,13 @@ const WRAPPERS: [&str; 16] = [
     "tools",
 ];
 
-/// How far below an unknown keyword a schema is looked for, and among how many values.
+/// Maximum depth, and maximum number of values, of the search for a schema below an unknown
+/// keyword. Chosen, not measured.
 const MAX_WRAPPER_DEPTH: usize = 4;
 const MAX_WRAPPER_VALUES: usize = 200;
 
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
-    /// Tells of the keywords of a schema that say nothing.
+    /// Adds a note for each keyword of a schema object that has no effect.
     pub(super) fn note_ignored_keywords(
         &mut self,
         fields: &KeywordValues<J>,
@@ -123,7 +126,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             let known = Keyword::of(keyword);
             let message = match known.map(|known| (known, known.used())) {
                 Some((Keyword::Ref, _) | (_, Use::Names)) => None,
-                // Schemas for readers of all drafts have both.
+                // Schemas meant for readers of all drafts have both identifiers.
                 Some((Keyword::DollarId, _))
                     if is_same_identifier(fields.get(Keyword::Id), json) =>
                 {
@@ -153,7 +156,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             if let Some(message) = message {
                 self.note(at, &[keyword], message);
             } else if known.is_some_and(|known| known != Keyword::Id) {
-                // It says something.
+                // The keyword has an effect.
             } else if let Some(wanted) = annotation_type_error(keyword, json) {
                 let hint = missing_properties_hint(json, fields.schema);
                 let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
@@ -165,7 +168,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         }
     }
 
-    /// Tells of a schema that is the value of an unknown keyword.
+    /// Adds a note if the value of an unknown keyword contains a schema.
     fn note_wrapped_schema(
         &mut self,
         keyword: &str,
@@ -192,8 +195,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         self.note(at, &[keyword], format!("{keyword} is no keyword, and is ignored: {meant}"));
     }
 
-    /// Takes back what was said of unknown keywords that references lead into, such as the
-    /// `components` of OpenAPI.
+    /// Removes notes on unknown keywords that references lead into, such as the `components` of
+    /// OpenAPI.
     pub(super) fn drop_referenced_wrappers(&mut self) {
         if self.wrapper_notes.is_empty() {
             return;
@@ -222,7 +225,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     }
 }
 
-/// The steps to the first schema in a value, the value itself included.
+/// Returns the path to the first schema in a value (breadth first), which may be the value itself.
 pub(super) fn find_wrapped_schema<'r, J: JsonView<'r>>(json: J) -> Option<Vec<String>> {
     let mut level: Vec<(Vec<String>, J)> = vec![(Vec::new(), json)];
     let mut left = MAX_WRAPPER_VALUES;
@@ -246,7 +249,7 @@ pub(super) fn find_wrapped_schema<'r, J: JsonView<'r>>(json: J) -> Option<Vec<St
     None
 }
 
-/// Whether a value can hardly be anything but a schema.
+/// Returns `true` if a value can hardly be anything but a schema.
 fn is_evidently_schema<'r>(json: impl JsonView<'r>) -> bool {
     let types = ["null", "boolean", "string", "number", "integer", "array", "object"];
     json.children().any(|(name, value)| match name {
@@ -258,7 +261,7 @@ fn is_evidently_schema<'r>(json: impl JsonView<'r>) -> bool {
     }) && json.is_object()
 }
 
-/// Whether an identifier of one draft is that of another.
+/// Returns `true` if the identifiers of two drafts agree.
 fn is_same_identifier<'r, J: JsonView<'r>>(one: Option<J>, other: J) -> bool {
     one.is_some_and(|one| match (one.as_serde(), other.as_serde()) {
         (Some(one), Some(other)) => one == other,
@@ -266,7 +269,7 @@ fn is_same_identifier<'r, J: JsonView<'r>>(one: Option<J>, other: J) -> bool {
     })
 }
 
-/// What a keyword needs beside it.
+/// Returns the companion without which the keyword has no effect, if it is missing.
 pub(super) fn missing_companion<'r, J: JsonView<'r>>(
     fields: &KeywordValues<J>,
     keyword: Keyword,
@@ -277,7 +280,7 @@ pub(super) fn missing_companion<'r, J: JsonView<'r>>(
         }
         Keyword::Then | Keyword::Else => Keyword::If,
         Keyword::MinContains | Keyword::MaxContains => Keyword::Contains,
-        // A truth value only adds to the bound.
+        // In draft 4 a Boolean modifies the bound next to it.
         Keyword::ExclusiveMinimum if fields.get(keyword).and_then(J::as_bool).is_some() => {
             Keyword::Minimum
         }
@@ -289,7 +292,7 @@ pub(super) fn missing_companion<'r, J: JsonView<'r>>(
     (!fields.has(other)).then_some(other.name())
 }
 
-/// The drafts by whose rule a keyword is read, if its value has a type of other drafts.
+/// Returns the drafts whose rule is applied to a value that has the type of other drafts.
 fn read_by_other_drafts(
     keyword: Keyword,
     shape: JsonShape<'_>,
@@ -305,7 +308,7 @@ fn read_by_other_drafts(
     }
 }
 
-/// What an unknown keyword may have meant; nothing is said of others, which are annotations.
+/// Returns a note on what an unknown keyword may have meant. Returns `None` for plain annotations.
 fn misspelling_note(keyword: &str, shape: JsonShape<'_>) -> Option<String> {
     if keyword.len() < 4 || is_known_annotation(keyword) {
         return None;
@@ -330,10 +333,10 @@ fn misspelling_note(keyword: &str, shape: JsonShape<'_>) -> Option<String> {
     Some(format!("{keyword} is no keyword: {meant} may be meant"))
 }
 
-/// Changes between a keyword and what may have been meant.
+/// Maximum edit distance between a keyword and what was written. Chosen, not measured.
 const MAX_EDITS: usize = 2;
 
-/// The keywords that may be meant, with their sorts of letters.
+/// Keywords that a misspelling may mean, with their letter sets.
 const MEANT_KEYWORDS: [(&str, u32); MEANT_COUNT] = {
     let mut words = [("$defs", letter_set("$defs")); MEANT_COUNT];
     let (mut at, mut to) = (0, 1);
@@ -348,7 +351,7 @@ const MEANT_KEYWORDS: [(&str, u32); MEANT_COUNT] = {
     words
 };
 
-/// Keywords that say something, and one that is often misspelled.
+/// Number of those: all asserting keywords, and `$defs`, which is often misspelled.
 const MEANT_COUNT: usize = {
     let (mut count, mut at) = (1, 0);
     while at < Keyword::ALL.len() {
@@ -358,7 +361,7 @@ const MEANT_COUNT: usize = {
     count
 };
 
-/// The sorts of letters in a word, as bits.
+/// Returns the set of letters of a word, as bits.
 const fn letter_set(word: &str) -> u32 {
     let (word, mut set, mut at) = (word.as_bytes(), 0, 0);
     while at < word.len() {
@@ -368,20 +371,20 @@ const fn letter_set(word: &str) -> u32 {
     set
 }
 
-/// Whether two words may be as near as what is meant, by their sorts of letters: a change adds one
-/// at most, and takes one away.
+/// Returns `false` if two words certainly exceed [`MAX_EDITS`]: each edit adds at most one letter
+/// to the set and removes at most one.
 fn may_be_similar(one: u32, other: u32) -> bool {
     (one ^ other).count_ones() <= 4
 }
 
-/// Letters of the longest keyword, and one more.
+/// Length of the longest keyword plus one.
 const MAX_KEYWORD_LETTERS: usize = 24;
 
-/// Letters to insert, delete or replace, neighbours swapped counting once; `None` if more than
-/// [`FARTHEST`]. The other word is a keyword, in which cases of letters do not count.
+/// Returns the Damerau-Levenshtein (restricted) distance of two words, ignoring case; `None` above
+/// [`MAX_EDITS`]. `other` must be a keyword.
 fn edit_distance(one: &str, other: &str) -> Option<usize> {
     let other = other.as_bytes();
-    // Bytes, so that rows are moved in registers; words of more letters are not compared.
+    // Rows of bytes fit in registers. Longer words are never similar enough.
     let [mut first, mut above, mut row] = [[0_u8; MAX_KEYWORD_LETTERS]; 3];
     for (to, least) in (0..).zip(above.iter_mut()) {
         *least = to;
@@ -399,7 +402,7 @@ fn edit_distance(one: &str, other: &str) -> Option<usize> {
             row[to + 1] = least;
             nearest = nearest.min(least);
         }
-        // Two rows that are too far have nothing nearer below them.
+        // If a whole row and the one above exceed the limit, so does the result.
         if usize::from(nearest.min(above.iter().take(other.len() + 1).copied().min()?)) > MAX_EDITS
         {
             return None;
@@ -446,7 +449,7 @@ mod tests {
         );
     }
 
-    /// The same as it is defined: a change, and what is left of both.
+    /// The distance by its recursive definition.
     fn least_changes(one: &[u8], other: &[u8]) -> usize {
         let ([.., a], [.., b]) = (one, other) else { return one.len() + other.len() };
         let (less, fewer) = (&one[..one.len() - 1], &other[..other.len() - 1]);

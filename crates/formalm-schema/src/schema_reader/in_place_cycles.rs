@@ -1,23 +1,27 @@
-//! What a schema as a whole must not do.
+//! Checks that no schema applies itself to the same value, and that in-place nesting is bounded.
+//!
+//! A cycle of in-place applicators (`allOf`, `anyOf`, `not`, `$ref`, …) would make a formula refer
+//! to itself.
 
 use formalm_automata::{Error, Resource};
 
 use super::refuse;
 use crate::schema_nodes::{NodeId, Rule, Schema};
 
-/// Schemas applied to one value within each other: their formulas are made by recursion.
+/// Maximum nesting of in-place subschemas. Formulas are built by recursion over it, so it bounds
+/// the stack. Chosen, not measured.
 const MAX_IN_PLACE_DEPTH: u64 = 200;
 
-/// Refuses schemas that say of a value that it is what they say it is, and those that apply too
-/// many to it within each other.
+/// Fails with a language error if a schema applies itself to the same value, and with a limit error
+/// above [`MAX_IN_PLACE_DEPTH`]. A depth-first search with an explicit stack.
 pub(super) fn check_in_place(schema: &Schema) -> Result<(), Error> {
     if schema.nodes.iter().all(|node| in_place_subschemas(&node.rules).is_empty()) {
         return Ok(());
     }
-    // 0: unseen, 1: on the way, 2: done.
+    // 0: unvisited, 1: on the path, 2: done.
     let mut marks = vec![0u8; schema.nodes.len()];
     let mut depths = vec![0u64; schema.nodes.len()];
-    // Nodes on the way, with what they apply that was not looked at.
+    // Nodes on the path, each with the subschemas that are not visited yet.
     let mut path: Vec<(NodeId, Vec<NodeId>)> = Vec::new();
     for first in 0..schema.nodes.len() {
         let mut next = Some(NodeId(first as u32)).filter(|_| marks[first] == 0);
@@ -50,7 +54,7 @@ pub(super) fn check_in_place(schema: &Schema) -> Result<(), Error> {
     Ok(())
 }
 
-/// The last node on the way applies one whose depth is known.
+/// Raises the depth of the last node on the path above that of a finished subschema.
 fn raise_depth(
     depths: &mut [u64],
     path: &[(NodeId, Vec<NodeId>)],
@@ -70,7 +74,7 @@ fn raise_depth(
     Ok(())
 }
 
-/// Nodes applied to the same value.
+/// Returns the subschemas that a node applies to the same value.
 fn in_place_subschemas(rules: &[Rule]) -> Vec<NodeId> {
     let mut nodes = Vec::new();
     for rule in rules {

@@ -1,19 +1,19 @@
-//! The keywords that are read, and the drafts that have them.
+//! The table of JSON Schema keywords: names, and the drafts in which they have an effect.
 
 use referencing::Draft;
 
-/// What a keyword is good for.
+/// The role of a keyword.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// It asserts or applies something, in the drafts from one to another.
+    /// Asserts or applies something, in drafts from the first to the last.
     Says(Draft, Draft),
-    /// It names a schema, its draft or its parts.
+    /// Identifies a schema, its draft or its parts.
     Names,
 }
 
 macro_rules! keywords {
     ($($keyword:ident $name:literal $use:expr,)*) => {
-        /// A keyword.
+        /// A known keyword.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Keyword {
             $(
@@ -69,10 +69,11 @@ keywords! {
     MaxLength "maxLength" Says(D4, D20),
     MinLength "minLength" Says(D4, D20),
     Pattern "pattern" Says(D4, D20),
-    // A keyword of our own: `pattern` in another dialect than that of JSON Schema.
+    // A keyword of formalm: `pattern` in another regex dialect.
     OtherPattern "x-formalm-pattern" Says(D4, D20),
     Format "format" Says(D4, D20),
-    // Ours: what types of programming languages ask of texts, and no keyword of JSON Schema says.
+    // A keyword of formalm: string constraints of programming-language types that JSON Schema
+    // cannot express.
     TextParts "x-formalm-text" Says(D4, D20),
     MaxItems "maxItems" Says(D4, D20),
     MinItems "minItems" Says(D4, D20),
@@ -83,7 +84,7 @@ keywords! {
     MinProperties "minProperties" Says(D4, D20),
     DependentRequired "dependentRequired" Says(D19, D20),
     DependentSchemas "dependentSchemas" Says(D19, D20),
-    // Later drafts dropped it; it is read in all of them.
+    // Later drafts dropped it; it is accepted in all.
     Dependencies "dependencies" Says(D4, D20),
     PatternProperties "patternProperties" Says(D4, D20),
     PropertyNames "propertyNames" Says(D6, D20),

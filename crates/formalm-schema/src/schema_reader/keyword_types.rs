@@ -1,11 +1,11 @@
-//! The type that the value of each keyword must have, also where the keyword asserts nothing.
+//! The required JSON type of each keyword's value, also where the keyword has no effect.
 //!
-//! A keyword that asserts is checked where it is read. Two kinds of place are not read: keywords
-//! that need another one beside them (`minContains` without `contains`), and definitions that
-//! nothing refers to. A value of a wrong type makes the schema invalid there, too: its author meant
-//! something that is not said. Keywords that only describe are told of in [`super::ignored_keywords`]. What a
-//! meta-schema asks for beyond types (at least one schema in `allOf`, distinct names in `required`)
-//! changes no meaning and is not asked for.
+//! Keywords that assert are checked where they are read. Two kinds of places are not read: keywords
+//! without their companion (`minContains` without `contains`), and definitions that nothing refers
+//! to. A value of the wrong type makes the schema invalid there too: its author meant something
+//! that would be lost. Annotations only get a note ([`super::ignored_keywords`]). What meta-schemas
+//! demand beyond types (at least one schema in `allOf`, distinct names in `required`) changes no
+//! meaning and is not checked.
 
 use formalm_automata::Error;
 use referencing::Draft;
@@ -20,7 +20,7 @@ use crate::json::decimal::Decimal;
 use crate::json::json_view::{JsonShape, JsonView};
 use crate::schema_nodes::{NodeId, push_pointer_token};
 
-/// Keywords that may be there without being read.
+/// Keywords that may occur without being read.
 const MAYBE_UNAPPLIED: u64 = keyword_set(&[
     Keyword::Ref,
     Keyword::Format,
@@ -44,7 +44,7 @@ enum ValueType {
     Boolean,
     String,
     Number,
-    /// More than zero.
+    /// A number greater than zero.
     PositiveNumber,
     NonNegativeInteger,
     Types,
@@ -52,20 +52,20 @@ enum ValueType {
     StringList,
     /// A list of anything.
     List,
-    /// An object whose values have this type.
+    /// An object with values of any type.
     Object,
-    /// An object of truth values.
+    /// An object of Booleans.
     BooleanMap,
     Schema,
     SchemaOrList,
     SchemaList,
     /// An object of schemas.
     SchemaMap,
-    /// An object of schemas, lists of names, or names.
+    /// An object of schemas, lists of strings, or strings.
     Dependencies,
-    /// An object of lists of names.
+    /// An object of lists of strings.
     StringListMap,
-    /// A number, or a truth value as in draft 4.
+    /// A number, or a Boolean as in draft 4.
     NumberOrBoolean,
 }
 
@@ -82,7 +82,7 @@ fn value_type(keyword: Keyword) -> ValueType {
         | Keyword::Anchor
         | Keyword::DynamicAnchor
         | Keyword::Schema => ValueType::String,
-        // It describes from draft 6 on; a value of another type is told of.
+        // An annotation from draft 6 on; another type only gets a note.
         Keyword::Id => ValueType::Anything,
         Keyword::MultipleOf => ValueType::PositiveNumber,
         Keyword::Maximum | Keyword::Minimum => ValueType::Number,
@@ -124,7 +124,7 @@ fn value_type(keyword: Keyword) -> ValueType {
     }
 }
 
-/// Whether the draft's meta-schema knows the keyword.
+/// Returns `true` if the draft's meta-schema defines the keyword.
 fn is_known(keyword: Keyword, draft: Draft) -> bool {
     match keyword.used() {
         Use::Says(first, last) => draft == Draft::Unknown || first <= draft && draft <= last,
@@ -139,7 +139,8 @@ fn is_schema<'r>(json: impl JsonView<'r>) -> bool {
     matches!(json.shape(), JsonShape::Object | JsonShape::Bool(_))
 }
 
-/// What a value must be, if it is not; its parts that are schemas are not looked into.
+/// Returns the required type, in words, if the value has another one. Subschemas in the value are
+/// not checked.
 fn type_error<'r, J: JsonView<'r>>(keyword: Keyword, json: J) -> Option<&'static str> {
     let all = |test: &dyn Fn(J) -> bool| json.children().all(|part| test(part.1));
     let is_text = |one: J| one.as_str().is_some();
@@ -199,7 +200,7 @@ fn type_error<'r, J: JsonView<'r>>(keyword: Keyword, json: J) -> Option<&'static
     (!fits).then_some(message)
 }
 
-/// The schemas in a value that may be objects, and which part of the value they are.
+/// Calls `found` for each subschema in a value, with its position.
 fn subschemas_in<'r, J: JsonView<'r>>(
     keyword: Keyword,
     json: J,
@@ -218,7 +219,7 @@ fn subschemas_in<'r, J: JsonView<'r>>(
     }
 }
 
-/// A part of a keyword's value.
+/// The position of a subschema in a keyword's value.
 #[derive(Clone, Copy)]
 enum ValuePart<'r> {
     Whole,
@@ -226,15 +227,15 @@ enum ValuePart<'r> {
     Member(&'r str),
 }
 
-/// What an unread schema is a part of.
+/// The parent of an unread schema.
 #[derive(Clone, Copy)]
 enum UnreadParent {
     Node(NodeId),
-    /// Another one, by its place among those that were looked into.
+    /// Another unread schema, by its index among those visited.
     Unread(usize),
 }
 
-/// A schema that is not read.
+/// A subschema that was not read.
 pub(super) struct UnreadSchema<'r, J> {
     json: J,
     above: UnreadParent,
@@ -244,8 +245,8 @@ pub(super) struct UnreadSchema<'r, J> {
 }
 
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
-    /// Checks keywords of a schema that are not read for want of another, and keeps in mind the
-    /// subschemas that nothing has led to so far.
+    /// Checks keywords that lack their companion, and records their subschemas for
+    /// [`SchemaReader::check_unread_schemas`]. Fails if a type is wrong.
     pub(super) fn check_unapplied_keywords(
         &mut self,
         fields: &KeywordValues<J>,
@@ -266,7 +267,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                     keyword,
                     Keyword::Ref | Keyword::Format | Keyword::Vocabulary | Keyword::RecursiveRef
                 );
-            // Draft 4 had no type for it.
+            // Draft 4 has no type for it.
             let is_free = keyword == Keyword::Ref && at.draft == Draft::Draft4;
             if !is_inert || is_free {
                 continue;
@@ -282,10 +283,10 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
-    /// Checks what was not read of the document: the schemas that nothing refers to.
+    /// Checks the schemas of the document that nothing refers to. Fails if a type is wrong.
     pub(super) fn check_unread_schemas(&mut self) -> Result<(), Error> {
         let mut rest = std::mem::take(&mut self.unread);
-        // Where all is one document, its subschemas have no surroundings.
+        // In a document without a registry all keys have an empty base.
         let is_read = |one: &UnreadSchema<'r, J>| {
             let (base, scope) = (String::new(), Vec::new());
             self.ids.get(&NodeKey { json: one.json.address(), base, scope }).is_some()
@@ -307,7 +308,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             }
             let draft = one.draft;
             let fields = &KeywordValues::of(json);
-            // Siblings of a reference are ignored in older drafts.
+            // Drafts before 2019-09 ignore the siblings of a reference.
             let reference = fields.get(Keyword::Ref).and_then(J::as_str);
             let hidden = draft <= Draft::Draft7 && reference.is_some();
             let (first, above) = (rest.len(), UnreadParent::Unread(looked_into.len()));
@@ -337,7 +338,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
-    /// The pointer to a schema that is not read.
+    /// Returns the JSON pointer of an unread schema.
     fn unread_pointer(&self, above: UnreadParent, looked_into: &[UnreadSchema<'r, J>]) -> String {
         let (mut above, mut chain) = (above, Vec::new());
         let node = loop {
@@ -362,7 +363,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     }
 }
 
-/// The refusal of a value of a wrong type.
+/// Returns the fault of a value of the wrong type.
 fn type_fault<'r, J: JsonView<'r>>(
     keyword: Keyword,
     json: J,
@@ -376,7 +377,7 @@ fn type_fault<'r, J: JsonView<'r>>(
     }
 }
 
-/// What may be missing where a keyword has a schema for its value.
+/// Returns a hint if the keyword looks like a property outside of `properties`.
 pub(super) fn missing_properties_hint<'r, J: JsonView<'r>>(
     json: J,
     schema: J,

@@ -1,4 +1,4 @@
-//! Keywords of one schema with their values: numbers, texts and lists.
+//! The keywords of one schema object, indexed, with typed access to their values.
 
 use formalm_automata::Error;
 use num_traits::ToPrimitive;
@@ -9,10 +9,10 @@ use crate::json::decimal::{Decimal, MAX_DIGITS};
 use crate::json::json_view::{JsonShape, JsonView};
 use crate::json::property_names::NameId;
 
-/// Counts beyond are this one.
+/// The largest count; larger ones are cut to it, since no instance reaches it.
 const MAX_COUNT: u64 = u64::MAX / 4;
 
-/// What is wrong with a schema: at which part of it, or something larger.
+/// An error at a part of the schema object being read, or any other error.
 pub(super) enum SchemaFault {
     Part { parts: Vec<String>, message: String, hint: Option<String> },
     Other(Error),
@@ -24,21 +24,21 @@ impl From<Error> for SchemaFault {
     }
 }
 
-/// A refusal of a part of the schema at hand.
+/// Returns a fault at a part of the schema object being read.
 pub(super) fn fault_at(parts: &[&str], message: impl std::fmt::Display) -> SchemaFault {
     let parts = parts.iter().map(|&part| part.to_owned()).collect();
     SchemaFault::Part { parts, message: message.to_string(), hint: None }
 }
 
-/// The members of a schema by keyword.
+/// The properties of a schema object, by keyword.
 pub(super) struct KeywordValues<J> {
     pub(super) schema: J,
     values: [Option<J>; Keyword::ALL.len()],
-    /// The keywords that are there, as bits.
+    /// The keywords that are present, as a bit set.
     present: u64,
 }
 
-/// Keywords as bits.
+/// Returns a set of keywords as bits.
 pub(super) const fn keyword_set(keywords: &[Keyword]) -> u64 {
     let (mut bits, mut at) = (0, 0);
     while at < keywords.len() {
@@ -65,12 +65,12 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
         self.values[keyword as usize]
     }
 
-    /// Whether one of these is there.
+    /// Returns `true` if one of these keywords is present.
     pub(super) fn has_any(&self, keywords: u64) -> bool {
         self.present & keywords != 0
     }
 
-    /// Those of these keywords that are there, in the order of [`Keyword::ALL`].
+    /// Returns those of these keywords that are present, in the order of [`Keyword::ALL`].
     pub(super) fn present(&self, keywords: u64) -> impl Iterator<Item = (Keyword, J)> {
         let mut left = self.present & keywords;
         std::iter::from_fn(move || {
@@ -84,7 +84,8 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
         self.get(keyword).is_some()
     }
 
-    /// The value of a keyword as an exact number.
+    /// Returns the value of a keyword as an exact number. Fails if it is none or has too many
+    /// digits.
     pub(super) fn number(&self, keyword: Keyword) -> Result<Option<Decimal>, SchemaFault> {
         let name = keyword.name();
         match self.get(keyword).map(J::shape) {
@@ -100,9 +101,10 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
         }
     }
 
-    /// The value of a keyword as a count; larger ones than any text can reach are cut.
+    /// Returns the value of a keyword as a count, cut to [`MAX_COUNT`]. Fails if it is not a
+    /// non-negative integer.
     pub(super) fn count(&self, keyword: Keyword) -> Result<Option<u64>, SchemaFault> {
-        // Most counts are a few digits, for which no large numbers are needed.
+        // Fast path: most counts have a few digits.
         if let Some(JsonShape::Number(digits)) = self.get(keyword).map(J::shape)
             && digits.len() < 19
             && let Ok(count) = digits.parse::<u64>()
@@ -153,7 +155,7 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
 }
 
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
-    /// A list of names.
+    /// Interns a list of property names. Fails if one is not a string.
     pub(super) fn property_names(
         &mut self,
         list: impl Iterator<Item = J>,

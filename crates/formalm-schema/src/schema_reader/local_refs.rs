@@ -1,7 +1,9 @@
-//! Documents whose references are pointers into themselves: all that most schemas have.
+//! Self-contained documents: all references are JSON pointers into the document itself, as in most
+//! schemas.
 //!
-//! There is no need of a registry of identifiers for these. Everything else, and whatever is
-//! wrong with a document, is left to the crate `referencing`.
+//! These need no registry of identifiers, so they are read without the crate `referencing`,
+//! straight from the tape. Anything else, including every document with an error, takes the slow
+//! path.
 
 use std::borrow::Cow;
 
@@ -9,10 +11,10 @@ use referencing::Draft;
 
 use crate::json::json_view::{JsonShape, JsonView};
 
-/// Where the keywords of all drafts are described.
+/// Prefix of the meta-schemas' URIs.
 const SPECIFICATION_HOST: &str = "json-schema.org/draft";
 
-/// Keywords that make a reference lead elsewhere, or from elsewhere.
+/// Keywords that change where references lead.
 const IDENTIFIER_KEYWORDS: [&str; 6] = [
     "$anchor",
     "$dynamicAnchor",
@@ -22,8 +24,9 @@ const IDENTIFIER_KEYWORDS: [&str; 6] = [
     "$vocabulary",
 ];
 
-/// The draft of a plain document: its references are pointers from its root, nothing but its root
-/// says another draft or has an identifier, and these are nothing special.
+/// Returns the draft of a self-contained document, or `None` for any other: references must be
+/// pointers from the root, only the root may declare a draft or an identifier, and these must be
+/// unremarkable.
 pub(super) fn local_draft<'r>(document: impl JsonView<'r>) -> Option<Draft> {
     let draft = match document.get("$schema") {
         None => Draft::default(),
@@ -60,7 +63,7 @@ pub(super) fn local_draft<'r>(document: impl JsonView<'r>) -> Option<Draft> {
     Some(draft)
 }
 
-/// The draft of a meta-schema's URI that is written as usual.
+/// Returns the draft of a meta-schema URI in its usual spelling.
 fn draft_of_uri(uri: &str) -> Option<Draft> {
     let rest = uri.strip_prefix("http")?;
     let rest = rest.strip_prefix('s').unwrap_or(rest).strip_prefix("://")?;
@@ -68,7 +71,7 @@ fn draft_of_uri(uri: &str) -> Option<Draft> {
     (rest.starts_with(SPECIFICATION_HOST) && draft != Draft::Unknown).then_some(draft)
 }
 
-/// Whether an identifier is surely a URI, and that of nothing that is known.
+/// Returns `true` if an identifier is certainly a valid URI and not that of a meta-schema.
 fn is_plain_identifier(uri: &str) -> bool {
     let rest = uri.strip_prefix("http").map(|rest| rest.strip_prefix('s').unwrap_or(rest));
     let Some(rest) = rest.and_then(|rest| rest.strip_prefix("://")) else { return false };
@@ -80,12 +83,12 @@ fn is_plain_identifier(uri: &str) -> bool {
         && rest.bytes().all(is_safe)
 }
 
-/// Whether a reference is a pointer from the root without spellings of other characters.
+/// Returns `true` for a pointer from the root without percent-encoding.
 fn is_root_pointer(reference: &str) -> bool {
     reference == "#" || reference.starts_with("#/") && !reference.contains('%')
 }
 
-/// What a pointer from the root leads to.
+/// Returns the value that a pointer from the root leads to.
 pub(super) fn resolve_pointer<'r, J: JsonView<'r>>(document: J, reference: &str) -> Option<J> {
     let pointer = reference.strip_prefix('#')?;
     if pointer.is_empty() {

@@ -1,4 +1,4 @@
-//! Plain documents are read as the registry of identifiers has it.
+//! Tests that self-contained documents are read as they are through the registry.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::json::document::Document;
 use crate::options::Options;
 use crate::schema_nodes::{NodeId, Schema};
 
-/// All that was read of a schema, or why it was not.
+/// Renders everything that was read of a schema, or the error.
 fn rendered(read: Result<Schema, formalm_automata::Error>) -> Result<String, String> {
     let schema = read.map_err(|error| error.to_string())?;
     let places: Vec<String> =
@@ -19,7 +19,7 @@ fn rendered(read: Result<Schema, formalm_automata::Error>) -> Result<String, Str
     Ok(format!("{rules:?} {places:?} {parts:?}"))
 }
 
-/// Whether a document is plain; it is read alike in any case.
+/// Returns whether a document is self-contained, after checking that both paths read it alike.
 fn agrees(schema: &Json) -> bool {
     let options = Options::default();
     let from_value = Document::from(schema.clone());

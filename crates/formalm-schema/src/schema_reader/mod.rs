@@ -1,13 +1,21 @@
-//! Schemas as users write them, read into [`Schema`].
+//! The schema reader: turns JSON Schema documents into a [`ResolvedSchema`].
 //!
-//! Every subschema that can be reached becomes a [`Node`] once for each of its surroundings: base
-//! URI and, where dynamic references occur, the resources entered on the way.
+//! ```text
+//! document ── local_refs? ──yes──► tape ─────────────┐
+//!                     └──no──► resource_registry ────┤
+//!                                                    ▼
+//!    worklist of subschemas: references → assertions, applicators → rules
+//!                                                    ▼
+//!         in_place_cycles (check), duplicate_nodes (representatives), notes
+//! ```
+//!
+//! Each reachable subschema becomes one [`SchemaNode`] per context: base URI and, if dynamic
+//! references occur, the dynamic scope. Whatever has no effect gets a note or an error; nothing is
+//! dropped silently.
 
 mod applicators;
 mod assertions;
 mod duplicate_nodes;
-mod format;
-mod identifiers;
 mod ignored_keywords;
 mod in_place_cycles;
 mod keyword_table;
@@ -40,13 +48,13 @@ use keyword_values::{KeywordValues, SchemaFault, fault_at};
 use references::ReferenceBase;
 use resource_registry::{build_registry, draft_from_uri};
 
-/// What to do about a reference that leads nowhere.
+/// Advice for references that lead nowhere.
 const RESOURCES_HINT: &str = "pass what a schema refers to as resources, by URI";
 
-/// Subschemas in their surroundings; more are refused.
+/// Maximum number of nodes. Chosen, not measured.
 const MAX_NODES: usize = 500_000;
 
-/// A refusal at a place of the schema.
+/// Returns a language error at a location of the schema.
 pub(crate) fn refuse(place: &str, message: impl std::fmt::Display, hint: Option<&str>) -> Error {
     let place = if place.is_empty() { "#" } else { place };
     Error::Language {
@@ -56,13 +64,13 @@ pub(crate) fn refuse(place: &str, message: impl std::fmt::Display, hint: Option<
     }
 }
 
-/// A schema that is still to be read, and where it stands.
+/// A subschema that is still to be read, with its context.
 struct PendingSubschema<'r, J> {
     json: J,
     at: SubschemaContext<'r, J>,
 }
 
-/// The surroundings of a subschema.
+/// The context of a subschema.
 #[derive(Clone)]
 struct SubschemaContext<'r, J> {
     base: ReferenceBase<'r, J>,
@@ -82,14 +90,15 @@ struct SchemaReader<'r, J> {
     options: Options,
     ids: Map<NodeKey, NodeId>,
     pending: Vec<PendingSubschema<'r, J>>,
-    /// Subschemas that were not read when they were met.
+    /// Subschemas in parts of the document that were skipped.
     unread: Vec<UnreadSchema<'r, J>>,
-    /// Notes, by index, of keywords that are no mistake if a reference leads into them.
+    /// Indices of notes on unknown keywords, to be dropped if a reference leads into them.
     wrapper_notes: Vec<usize>,
     has_dynamic_refs: bool,
 }
 
-/// Reads the text of a schema; `resources` are the schemas that it may refer to, by URI.
+/// Reads a schema. `resources` are the documents that it may refer to, by URI. Fails if the schema
+/// is invalid or refers to anything else.
 pub(crate) fn read(
     schema: &Document,
     resources: &[(String, Document)],
@@ -107,7 +116,8 @@ pub(crate) fn read(
     read_additional(Schema::default(), schema, resources, options)
 }
 
-/// Reads a plain document; `None` if it is not plain, or something is wrong with it.
+/// Reads a self-contained document. Returns `None` if it is not, or on any error: the registry path
+/// words it.
 fn read_local<'r>(json: impl JsonView<'r>, options: Options) -> Option<Schema> {
     let draft = local_refs::local_draft(json)?;
     let mut reader = SchemaReader::new(Schema::default(), options, false);
@@ -115,7 +125,8 @@ fn read_local<'r>(json: impl JsonView<'r>, options: Options) -> Option<Schema> {
     Some(reader.schema)
 }
 
-/// The same beside what was read before: nodes are added, and the root is that of this text.
+/// Reads a schema into the graph of another one: nodes are added, and the root is replaced. Fails
+/// as [`read_schema`].
 pub(crate) fn read_additional(
     before: Schema,
     schema: &Document,
@@ -144,7 +155,7 @@ fn has_dynamic_refs(json: &Json) -> bool {
                 let reference = map.get("$ref").and_then(Json::as_str).unwrap_or_default();
                 if map.contains_key("$dynamicRef")
                     || map.contains_key("$recursiveRef")
-                    // Meta-schemas refer so to themselves.
+                    // Meta-schemas refer to themselves dynamically.
                     || reference.contains("://json-schema.org/")
                 {
                     return true;
@@ -212,7 +223,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         }
     }
 
-    /// The JSON pointer of a part of a place.
+    /// Returns the JSON pointer of a part of a subschema.
     fn pointer(&self, at: &SubschemaContext<'r, J>, parts: &[&str]) -> String {
         let mut pointer = self.schema.place(at.node);
         for part in parts {
@@ -225,7 +236,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         self.note_with_effect(at, parts, message, Effect::Exact);
     }
 
-    /// The same of what may not be exact.
+    /// Adds a note with the given effect on the language.
     fn note_with_effect(
         &mut self,
         at: &SubschemaContext<'r, J>,
@@ -237,7 +248,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         self.schema.notes.push(note);
     }
 
-    /// The node of a part of a schema, which is read later.
+    /// Returns the node of a subschema, adding it to the worklist if it is new. Fails if it is not
+    /// a schema.
     fn subschema_node(
         &mut self,
         json: J,
@@ -262,7 +274,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         })
     }
 
-    /// The same where the base is that of the schema already: at the root, behind a reference.
+    /// Returns the node of a schema whose base is already that of its resource: the root, or the
+    /// target of a reference.
     fn schema_node(
         &mut self,
         json: J,
@@ -321,7 +334,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(rules)
     }
 
-    /// The nodes of a list of subschemas.
+    /// Returns the nodes of a list of subschemas.
     fn subschema_nodes(
         &mut self,
         list: J,

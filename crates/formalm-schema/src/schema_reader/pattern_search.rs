@@ -1,26 +1,31 @@
-//! Patterns of `pattern` and `patternProperties`: searched for, not matched whole.
+//! Languages of `pattern` and `patternProperties`: a pattern is searched for, not matched against
+//! the whole string.
+//!
+//! The search language of `p` is `.*p.*`. Anchors at the edges of the pattern or of its
+//! alternatives are removed instead of compiled, since most patterns have them there. What is left
+//! mostly needs no look-around.
 
 use formalm_automata::syntax::{Dialect, Flags, Node, Pattern, parse};
 use formalm_automata::{CharSet, Error, Expression};
 
-/// The texts in which a pattern is found.
+/// The language of a pattern.
 pub(crate) struct PatternLanguage {
-    /// `None`: all texts.
+    /// The strings that match; `None` for all strings.
     pub(crate) language: Option<Expression>,
-    /// Whether every text is the beginning of one of them.
+    /// Every string certainly is a prefix of one that matches.
     pub(crate) is_extensible: bool,
-    /// Whether it is written in another dialect than JSON Schema's.
+    /// The pattern was read in another dialect than JSON Schema's.
     pub(crate) is_other_dialect: bool,
 }
 
-/// Where a pattern has to match, by the names that Python's `re` has for it.
+/// How a pattern is applied to a string, by the names of Python's `re`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MatchMethod {
-    /// Anywhere.
+    /// Anywhere in the string.
     Search,
-    /// From the start of the text.
+    /// At the start of the string.
     Match,
-    /// From end to end.
+    /// The whole string.
     FullMatch,
 }
 
@@ -35,7 +40,8 @@ impl MatchMethod {
     }
 }
 
-/// The texts in which a pattern of JSON Schema is found.
+/// Returns the strings in which a JSON Schema pattern is found: ECMA-262, or Python syntax if that
+/// fails. Fails with the first error if both do.
 pub(crate) fn search_language(source: &str) -> Result<PatternLanguage, Error> {
     let (pattern, foreign) = match parse(source, Dialect::Ecma, Flags::default()) {
         Ok(pattern) => (pattern, false),
@@ -47,7 +53,7 @@ pub(crate) fn search_language(source: &str) -> Result<PatternLanguage, Error> {
     Ok(PatternLanguage { is_other_dialect: foreign, ..searched(pattern) })
 }
 
-/// The texts that a pattern of any dialect matches.
+/// Returns the strings that a pattern matches, in a given dialect. Fails if the pattern is invalid.
 pub(crate) fn match_language(
     source: &str,
     dialect: Dialect,
@@ -77,26 +83,27 @@ fn searched(pattern: Pattern) -> PatternLanguage {
     PatternLanguage { language: texts, is_extensible: open, is_other_dialect: false }
 }
 
-/// Any number of any characters.
+/// Returns the pattern `.*` over all characters.
 pub(crate) fn any_string() -> Node {
     any_chars(0, None)
 }
 
-/// `min` to `max` of any characters.
+/// Returns the pattern `.{min,max}` over all characters.
 pub(crate) fn any_chars(min: u32, max: Option<u32>) -> Node {
     let node = Box::new(Node::Class(CharSet::all()));
     Node::Repeat { node, min, max, lazy: false }
 }
 
-/// The whole texts of a pattern that is searched for.
+/// Returns the pattern of whole strings in which `pattern` is found.
 ///
-/// Anchors at the edges, or at those of alternatives, are what most patterns have; without them no
-/// look-around is left, which keeps the language plain.
+/// Anchors at the edges (of the pattern, or of its alternatives) become the absence of `.*`.
+/// Without them most patterns have no look-around left, so their language stays a plain regular
+/// expression.
 fn whole_string_pattern(pattern: Pattern) -> Pattern {
     Pattern { root: pad_unanchored(pattern.root), ..pattern }
 }
 
-/// Whether a node certainly takes every text: any characters, and nothing that has to be there.
+/// Returns `true` if the node certainly matches every string.
 fn accepts_any(node: &Node) -> bool {
     let may_be_empty = |node: &Node| matches!(node, Node::Empty | Node::Repeat { min: 0, .. });
     match node {
@@ -107,7 +114,7 @@ fn accepts_any(node: &Node) -> bool {
     }
 }
 
-/// Whether every text is certainly the beginning of one in which something is found anywhere.
+/// Returns `true` if every string certainly is a prefix of one that the node matches.
 fn is_extensible(node: &Node) -> bool {
     match node {
         Node::Concat(list) => {
@@ -120,7 +127,7 @@ fn is_extensible(node: &Node) -> bool {
     }
 }
 
-/// Whether a node certainly matches some text, wherever it stands.
+/// Returns `true` if the node certainly matches some string in every context.
 fn certainly_matches(node: &Node) -> bool {
     match node {
         Node::Empty => true,
@@ -131,7 +138,7 @@ fn certainly_matches(node: &Node) -> bool {
     }
 }
 
-/// Whether a node begins or ends with an anchor, or some alternative does.
+/// Returns `true` if the node, or one of its alternatives, begins or ends with an anchor.
 fn has_anchors(node: &Node) -> bool {
     match node {
         Node::TextStart | Node::TextEnd => true,
@@ -142,7 +149,7 @@ fn has_anchors(node: &Node) -> bool {
     }
 }
 
-/// The texts in which a node is found.
+/// Surrounds the node with `.*` on each side that has no anchor.
 fn pad_unanchored(node: Node) -> Node {
     let mut list = match node {
         Node::Alternation(list) if list.iter().any(has_anchors) => {

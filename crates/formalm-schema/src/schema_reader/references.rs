@@ -1,25 +1,28 @@
-//! References: where they lead.
+//! Resolution of `$ref`, `$dynamicRef` and `$recursiveRef`, and checks of identifier keywords.
 
 use referencing::{Draft, Resolver, Vocabulary};
 use serde_json::Value as Json;
 
+use super::ignored_keywords::draft_name;
 use super::keyword_table::Keyword;
 use super::keyword_values::{KeywordValues, SchemaFault};
-use super::resource_registry::{DEFAULT_BASE, alternate_meta_schema_uri, missing_message};
+use super::resource_registry::{
+    DEFAULT_BASE, alternate_meta_schema_uri, draft_from_uri, missing_message,
+};
 use super::{RESOURCES_HINT, SchemaReader, SubschemaContext, local_refs, refuse};
 use crate::json::json_view::JsonView;
 use crate::schema_nodes::{NodeId, NodeLocation, Rule};
 
-/// What the references of a place start from.
+/// The base from which the references of a subschema are resolved.
 #[derive(Clone)]
 pub(super) enum ReferenceBase<'r, J> {
-    /// A plain document, by its root.
+    /// A self-contained document, by its root.
     Local(J),
     Registry(Resolver<'r>),
 }
 
 impl<'r, J: JsonView<'r>> ReferenceBase<'r, J> {
-    /// The base of a part.
+    /// Returns the base of a subschema. Fails if its identifier is not a URI.
     pub(super) fn in_subschema(
         &self,
         json: J,
@@ -36,13 +39,14 @@ impl<'r, J: JsonView<'r>> ReferenceBase<'r, J> {
         }
     }
 
-    /// The URI of the base and, where it matters, those of the resources entered on the way.
+    /// Returns the base URI and, if it matters, the dynamic scope: together they identify the
+    /// context of a node.
     pub(super) fn identity(&self, dynamic: bool) -> (String, Vec<String>) {
         let ReferenceBase::Registry(resolver) = self else { return (String::new(), Vec::new()) };
         let mut scope: Vec<String> = Vec::new();
         if dynamic {
             for uri in &resolver.dynamic_scope() {
-                // Of a resource entered twice, the outermost entrance is what counts.
+                // If a resource was entered twice, the outermost entry counts.
                 scope.retain(|one| one != uri.as_str());
                 scope.push(uri.as_str().to_owned());
             }
@@ -50,7 +54,7 @@ impl<'r, J: JsonView<'r>> ReferenceBase<'r, J> {
         (resolver.base_uri().as_str().to_owned(), scope)
     }
 
-    /// Whether a schema of a draft of its own has the vocabulary of assertions.
+    /// Returns `true` if a custom meta-schema includes the validation vocabulary.
     pub(super) fn has_validation(&self, draft: Draft, json: J) -> bool {
         match self {
             ReferenceBase::Local(_) => true,
@@ -62,8 +66,52 @@ impl<'r, J: JsonView<'r>> ReferenceBase<'r, J> {
     }
 }
 
+/// Identifier keywords with string values, and the first and last draft that have them.
+const STRING_IDENTIFIERS: [(Keyword, Draft, Draft); 4] = {
+    use Draft::{Draft4 as D4, Draft6 as D6, Draft201909 as D19, Draft202012 as D20, Unknown};
+    [
+        (Keyword::Schema, D4, Unknown),
+        (Keyword::DollarId, D6, Unknown),
+        (Keyword::Anchor, D19, Unknown),
+        (Keyword::DynamicAnchor, D20, Unknown),
+    ]
+};
+
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
-    /// The rules of a schema's references; whether nothing beside them is read.
+    /// Checks the types of identifier keywords, and notes a draft that is read as another one.
+    /// Fails if a type is wrong.
+    pub(super) fn check_identifiers(
+        &mut self,
+        fields: &KeywordValues<J>,
+        at: &SubschemaContext<'r, J>,
+    ) -> Result<(), SchemaFault> {
+        for (keyword, first, last) in STRING_IDENTIFIERS {
+            if first <= at.draft && at.draft <= last {
+                fields.string(keyword)?;
+            }
+        }
+        fields.object(Keyword::Definitions)?;
+        if !at.is_legacy() {
+            fields.object(Keyword::Defs)?;
+            fields.object(Keyword::Vocabulary)?;
+        }
+        if at.draft == Draft::Draft201909 {
+            fields.boolean(Keyword::RecursiveAnchor)?;
+        }
+        let Some(uri) = fields.string(Keyword::Schema)? else { return Ok(()) };
+        // A meta-schema that was passed as a resource declares its vocabularies, so its draft is
+        // known.
+        if Draft::from_schema_uri(uri) == Draft::Unknown && at.draft != Draft::Unknown {
+            let unknown = draft_from_uri(uri) == Draft::Unknown;
+            let what = if unknown { "names no draft that is known, and " } else { "" };
+            let message = format!("{uri:?} {what}is read as {}", draft_name(at.draft));
+            self.note(at, &["$schema"], message);
+        }
+        Ok(())
+    }
+
+    /// Adds the rules of a schema's references. Returns `true` if the draft ignores their siblings.
+    /// Fails if a reference leads nowhere.
     pub(super) fn reference_rules(
         &mut self,
         fields: &KeywordValues<J>,
@@ -206,7 +254,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         )
     }
 
-    /// Enters what a reference leads to: what is wrong with it is so there.
+    /// Returns the node of a reference's target. Errors are reported at the target.
     fn referenced_node(
         &mut self,
         json: J,
@@ -225,7 +273,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     }
 }
 
-/// Pointers below an embedded identifier often mean the whole document.
+/// Resolves a pointer from the document root: below an embedded identifier, authors often mean
+/// that.
 fn lookup_from_root<'r>(text: &str, resolver: &Resolver<'r>) -> Option<referencing::Resolved<'r>> {
     let fragment = text.strip_prefix('#')?;
     resolver.lookup(&format!("{DEFAULT_BASE}#{fragment}")).ok()

@@ -1,12 +1,13 @@
-//! What references may lead to: the schema itself, and the resources that the user passes.
+//! The registry of documents that references may lead to: the schema itself and the resources
+//! passed by the user.
 //!
-//! Nothing is fetched. A reference to what was not passed is refused where it is met: one that
-//! stands in a resource nobody comes to is nobody's mistake. The meta-schemas of all drafts are
-//! always there, under `http` and `https`.
+//! Nothing is fetched. A reference to a missing document is an error where it is read; one in a
+//! part that is never reached is none. The meta-schemas of all drafts are always available, under
+//! `http` and `https`.
 //!
-//! The crate `referencing` visits documents in the order of a hash map. What is reported is sorted
-//! by the order in which it was written, and two documents of one identifier are refused, since
-//! either could be the one that references lead to.
+//! The crate `referencing` visits documents in hash-map order. Reports are therefore sorted in
+//! document order, and two different documents with one identifier are refused, since either could
+//! be found.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,10 +19,10 @@ use serde_json::Value as Json;
 
 use super::{RESOURCES_HINT, refuse};
 
-/// The URI of schemas that have none.
+/// The base URI of schemas without one.
 pub(super) const DEFAULT_BASE: &str = "json-schema:///";
 
-/// Puts [`Json::Null`], which is no schema, where nothing was passed, and tells of it.
+/// Answers every retrieval with [`Json::Null`], which is not a schema, and records the URI.
 struct OfflineRetriever(Arc<Mutex<BTreeSet<String>>>);
 
 impl referencing::Retrieve for OfflineRetriever {
@@ -37,8 +38,8 @@ impl referencing::Retrieve for OfflineRetriever {
     }
 }
 
-/// The identifier of the meta-schema that a URI means by another spelling: the other one of `http`
-/// and `https`, or the URI without a version, which names the newest.
+/// Returns the identifier of the meta-schema that a URI means in another spelling: `http` for
+/// `https` or vice versa, or the unversioned URI, which names the newest.
 pub(super) fn alternate_meta_schema_uri(uri: &str) -> Option<String> {
     let uri = uri.trim_end_matches('#');
     let (scheme, rest) = uri.split_once("://")?;
@@ -53,12 +54,13 @@ pub(super) fn alternate_meta_schema_uri(uri: &str) -> Option<String> {
     SPECIFICATIONS.contains_resource(&spelled).then_some(spelled)
 }
 
-/// What is said of a URI that is not there.
+/// Returns the message for a document that is not available.
 pub(super) fn missing_message(uri: &str) -> String {
     format!("{uri} is not among the resources passed")
 }
 
-/// All that references may lead to, with the URI and the draft of the schema itself.
+/// Builds the registry, and returns it with the base URI and the draft of the schema. Fails if an
+/// identifier is invalid or ambiguous, or a document is missing.
 pub(super) fn build_registry<'r>(
     json: &'r Json,
     resources: &[(&str, &'r Json)],
@@ -72,9 +74,9 @@ pub(super) fn build_registry<'r>(
             .map_or_else(|| DEFAULT_BASE.to_owned(), |uri| uri.as_str().to_owned()),
         _ => DEFAULT_BASE.to_owned(),
     };
-    // The schema itself comes first: what is wrong with it is reported first.
+    // The schema itself comes first, so that its errors are reported first.
     let mut documents = vec![(base.as_str(), draft.create_resource_ref(json))];
-    // A resource that does not say its draft has that of the schema that refers to it.
+    // A resource that does not declare its draft has that of the referring schema.
     let usual = if draft == Draft::Unknown { Draft::default() } else { draft };
     for &(uri, resource) in resources {
         let draft = known_draft(resource, resources, usual);
@@ -86,7 +88,7 @@ pub(super) fn build_registry<'r>(
     let registry = match prepare_registry(&documents, draft, &asked) {
         Ok(registry) => registry,
         Err(error) => {
-            // Read one by one, so that the same fault is always the first.
+            // Prepare the documents one by one, so that the reported error is deterministic.
             let alone = documents.iter().find_map(|&one| {
                 let error = prepare_registry(&[one], draft, &Arc::default()).err()?;
                 Some(registry_error(one, &base, &error))
@@ -95,7 +97,7 @@ pub(super) fn build_registry<'r>(
         }
     };
     let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-    // A meta-schema that was not passed is told of where it is read.
+    // A missing meta-schema is reported where the reference is read.
     if !asked.is_empty()
         && let Some((place, uri)) = first_missing(json, &base, &asked)
     {
@@ -115,11 +117,11 @@ fn prepare_registry<'r>(
     let none: [(&str, ResourceRef<'r>); 0] = [];
     let builder = SPECIFICATIONS.extend(none)?;
     let builder = builder.draft(draft).retriever(OfflineRetriever(asked.clone()));
-    // The schema itself is what its URI names, whatever is passed under it.
+    // The schema itself wins over a resource passed under its URI.
     builder.extend(documents.iter().rev().copied())?.prepare()
 }
 
-/// The refusal of a document that the registry does not take.
+/// Returns the error for a document that the registry does not accept.
 fn registry_error(
     (uri, document): UriResource<'_>,
     base: &str,
@@ -135,13 +137,13 @@ fn registry_error(
     refuse(&place, message, Some(RESOURCES_HINT))
 }
 
-/// Refuses different resources of one identifier.
+/// Fails if two different resources have the same identifier.
 fn check_identifiers(resources: &[UriResource<'_>]) -> Result<(), Error> {
     let mut known: FxHashMap<String, &Json> = FxHashMap::default();
     for &(uri, resource) in resources {
         let Ok(base) = referencing::uri::from_str(uri.trim_end_matches('#')) else { continue };
         let keyword = resource.draft().id_keyword();
-        // Identifiers of this resource; within one document the last one of a name counts.
+        // Identifiers in this resource; within one document the last of equal ones counts.
         let mut own: FxHashMap<String, &Json> = FxHashMap::default();
         let mut rest = vec![(base, resource.contents())];
         while let Some((mut base, json)) = rest.pop() {
@@ -178,8 +180,8 @@ fn check_identifiers(resources: &[UriResource<'_>]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The draft that a meta-schema's URI is read as. Draft 3 is nearest to draft 4; what a draft has
-/// for links, and its name alone, stand for the draft.
+/// Returns the draft that a meta-schema URI is read as. Draft 3 is read as draft 4. Hyper-schema
+/// URIs and bare draft names stand for their draft.
 pub(super) fn draft_from_uri(uri: &str) -> Draft {
     let exact = Draft::from_schema_uri(uri);
     let path = uri.split_once("://json-schema.org/").map_or("", |(_, path)| path);
@@ -195,7 +197,8 @@ pub(super) fn draft_from_uri(uri: &str) -> Draft {
     }
 }
 
-/// The draft of a document, `usual` if it names none; a meta-schema nobody knows leaves the newest.
+/// Returns the draft of a document: `usual` if it declares none, the newest for an unknown
+/// meta-schema that was not passed.
 fn known_draft(json: &Json, resources: &[(&str, &Json)], usual: Draft) -> Draft {
     let Some(named) = json.get("$schema").and_then(Json::as_str) else { return usual };
     match draft_from_uri(named) {
@@ -209,7 +212,7 @@ fn known_draft(json: &Json, resources: &[(&str, &Json)], usual: Draft) -> Draft 
     }
 }
 
-/// The pointer of the reference whose URI a message quotes.
+/// Returns the JSON pointer of the reference whose URI an error message quotes.
 fn pointer_of_quoted_reference(json: &Json, message: &str) -> Option<String> {
     let keywords = ["$ref", "$dynamicRef", "$schema", "$id", "id"];
     first_reference(json, &keywords, &mut |text| {
@@ -220,7 +223,7 @@ fn pointer_of_quoted_reference(json: &Json, message: &str) -> Option<String> {
     .map(|found| found.0)
 }
 
-/// The first reference of the schema to what is not there: its pointer and the URI.
+/// Returns the first reference to a missing document: its JSON pointer and the URI.
 fn first_missing<'a>(
     json: &Json,
     base: &str,
@@ -236,26 +239,26 @@ fn first_missing<'a>(
         let resolved = base.as_ref().and_then(from);
         let exact = [Some(uri), resolved.as_ref().map(Uri::as_str)].into_iter().flatten();
         let exact = exact.filter_map(|uri| asked.get(uri)).next();
-        // The base may be an identifier within the document.
+        // The base may be an identifier inside the document.
         let ends = || asked.iter().find(|one| !uri.contains("://") && ends_at_slash(one, uri));
         exact.or_else(ends)
     })
 }
 
-/// Whether a URI ends with a relative reference.
+/// Returns `true` if a URI ends with a relative reference.
 fn ends_at_slash(uri: &str, reference: &str) -> bool {
     let reference = reference.trim_start_matches(['.', '/']);
     uri.strip_suffix(reference).is_some_and(|rest| rest.ends_with('/'))
 }
 
-/// The pointer of the first of these keywords, in the order of the document, whose text is what
-/// is looked for.
+/// Returns the JSON pointer of the first of these keywords, in document order, whose text `wanted`
+/// accepts.
 fn first_reference<T>(
     json: &Json,
     keywords: &[&str],
     wanted: &mut impl FnMut(&str) -> Option<T>,
 ) -> Option<(String, T)> {
-    /// Where a value stands: below another, by a name or an index.
+    /// A value on the search path: its parent and its name or index.
     struct Step<'j> {
         json: &'j Json,
         above: Option<usize>,

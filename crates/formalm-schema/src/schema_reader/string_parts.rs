@@ -1,11 +1,14 @@
-//! Our keyword `x-formalm-text`: what a text consists of, part by part.
+//! The keyword `x-formalm-text`: a string as a concatenation of parts.
 //!
-//! It is a list of parts, whose texts stand one behind the other. Each is an object that says one
-//! thing or several of its part: `pattern`, a whole one of JSON Schema's dialect; `format`, one
-//! that is known; `bytes`, a list of the least count of bytes and perhaps the most; `json`, the
-//! schema of a document; `moment`, a list of `ge`, `gt`, `le` or `lt`, whether there are dates, and
-//! a bound in UTC as minutes (since 1970 or midnight) and microseconds: times that have an offset
-//! and lie within the bound. Types of programming languages are made of it.
+//! Types of programming languages that JSON Schema cannot express compile to it. Its value is a
+//! list of objects, one for each part. The properties of an object all constrain the same part:
+//!
+//! - `pattern`: a whole-string pattern in JSON Schema's dialect;
+//! - `format`: a known format;
+//! - `bytes`: a list of the minimum and optionally the maximum number of bytes;
+//! - `json`: a schema; the part is a JSON document;
+//! - `moment`: a time with an offset, within a bound. A list of `ge`, `gt`, `le` or `lt`, whether
+//!   dates are present, and the bound in UTC as minutes (since 1970 or midnight) and microseconds.
 
 use std::sync::Arc;
 
@@ -25,10 +28,10 @@ use crate::schema_nodes::{Note, Rule};
 
 const KEYWORD_NAME: &str = Keyword::TextParts.name();
 
-/// Documents within documents.
+/// Maximum nesting of documents inside strings of documents. Chosen, not measured.
 const MAX_DOCUMENT_NESTING: usize = 8;
 
-/// A fault in a part.
+/// Returns a fault in a part.
 fn part_fault(message: impl std::fmt::Display) -> SchemaFault {
     fault_at(&[KEYWORD_NAME], message)
 }
@@ -44,7 +47,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         let list = to_serde(list);
         let Some(parts) = list.as_array() else { return Ok(()) };
         let has_documents = parts.iter().any(|part| part.get("json").is_some());
-        // Documents are written as the text around them is.
+        // An embedded document is spelled with the options of the outer one.
         let options = if has_documents { format!("{:?}", self.options) } else { String::new() };
         let key = format!("x{list}{options}");
         if let Some(&id) = self.schema.regex_ids.get(&key) {
@@ -72,7 +75,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     }
 }
 
-/// The texts of a part.
+/// Returns the language of a part. Fails if the part is malformed.
 fn part_language(
     part: &Json,
     options: Options,
@@ -145,7 +148,8 @@ fn moment_language(value: &Json) -> Result<Expression, SchemaFault> {
     }
 }
 
-/// The texts that are documents of a schema.
+/// Returns the strings that are documents of a schema, and adds its notes. Fails if the schema is
+/// invalid.
 fn document_language(
     schema: &Json,
     options: Options,
@@ -163,7 +167,7 @@ fn document_language(
     Ok(Expression::recognized(Arc::new(Inner::new(machine))))
 }
 
-/// Schemas of documents within each other.
+/// Returns the nesting of schemas of embedded documents.
 fn document_nesting(schema: &Json) -> usize {
     let (mut most, mut rest) = (0, vec![(schema, 1)]);
     while let Some((json, depth)) = rest.pop() {
@@ -180,7 +184,7 @@ fn document_nesting(schema: &Json) -> usize {
     most
 }
 
-/// A value as the usual reader has it.
+/// Converts a value to serde_json.
 fn to_serde<'r, J: JsonView<'r>>(source: J) -> Json {
     match source.shape() {
         JsonShape::Null => Json::Null,

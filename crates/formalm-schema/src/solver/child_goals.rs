@@ -1,4 +1,5 @@
-//! What the world outside asks of a child.
+//! Projection of a container's residual onto the child being read: what the child must satisfy so
+//! that the rest can be completed.
 
 use std::sync::Arc;
 
@@ -10,17 +11,18 @@ use crate::schema_nodes::Type;
 use crate::solver::Solving;
 use crate::solver::context::Core;
 
-/// The rest of the object or array that a child belongs to.
+/// The remaining part of the array or object that contains the child.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest<'a> {
     pub(crate) of: Type,
-    /// Names that cannot be used any more.
+    /// Names that can no longer be used.
     pub(crate) gone: &'a [NameId],
 }
 
 impl Core {
-    /// What a child that satisfies `known` has to satisfy too so that a value of the rest satisfies
-    /// a formula without children: false if there is none, and true unless items repeat the child.
+    /// Returns what a child that satisfies `known` must satisfy in addition, so that the rest can
+    /// satisfy a formula without child leaves. The result is a constant except for duplicated
+    /// items.
     pub(in crate::solver) fn rest_goal(
         &mut self,
         id: F,
@@ -51,8 +53,8 @@ impl Core {
         }
     }
 
-    /// The formula over children that says that the rest can be completed, for a child that
-    /// satisfies `must`.
+    /// Returns the formula over the child (which satisfies `must`) that holds iff the rest can be
+    /// completed.
     pub(crate) fn project(&mut self, id: F, must: F, rest: Rest<'_>) -> Result<F, Error> {
         let _solving = Solving::begin();
         if !self.formulas.has_child(id) {
@@ -88,8 +90,7 @@ impl Core {
         Ok(self.formulas.and(pure))
     }
 
-    /// The alternatives of a formula that speaks of the child in one place only, and what stands
-    /// beside them.
+    /// Returns the operands and the context of the only disjunction that mentions the child.
     fn single_disjunction(&mut self, id: F) -> Option<(Arc<[F]>, F)> {
         let mut parts = self.formulas.conjuncts(id);
         let mut mixed = (0..parts.len()).filter(|&at| self.formulas.has_child(parts[at]));
@@ -98,9 +99,10 @@ impl Core {
         Some((list, self.formulas.and(parts)))
     }
 
-    /// Chooses truths of the child that some child has together, and asks the rest for each.
+    /// Branches on the verdicts of the child, skipping impossible combinations, and decides the
+    /// rest for each.
     ///
-    /// `known` is what the child satisfies already. With `any`, one choice that works is enough.
+    /// `known` is what the child satisfies already. With `any`, one branch that works is enough.
     fn split_by_verdicts(
         &mut self,
         id: F,
@@ -131,7 +133,7 @@ impl Core {
                 return Ok(TRUE);
             }
         }
-        // Where only one truth is possible, it need not be said.
+        // A verdict that is forced need not be stated.
         match possible {
             [true, false] => return Ok(sides[0]),
             [false, true] => return Ok(sides[1]),
@@ -144,7 +146,7 @@ impl Core {
         Ok(self.formulas.or(vec![with, without]))
     }
 
-    /// Whether some child and some rest satisfy a formula together.
+    /// Returns `true` if some child and some rest together satisfy a formula.
     pub(crate) fn some_child_and_rest(&mut self, id: F, rest: Rest<'_>) -> Result<bool, Error> {
         let _solving = Solving::begin();
         let (mut pure, mut apart, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
@@ -190,7 +192,7 @@ impl Core {
             })?;
         match found {
             Some(found) => Ok(found),
-            // Ways through the formula are many more than truths of a child.
+            // The formula has more implicants than the child has verdicts.
             None => match self.split_by_vectors(mixed, pure, rest, true)? {
                 Some(found) => Ok(found == TRUE),
                 None => Ok(self.split_by_verdicts(mixed, pure, rest, true)? == TRUE),

@@ -1,4 +1,7 @@
-//! What a schema's machine grows as it is used: formulas, languages of texts, answers.
+//! The solver's tables (formulas, string automata, memoized answers) and its step budget.
+//!
+//! Everything here only grows while a schema automaton is in use, except for states of unbounded
+//! automata that a lookahead visits: these are rolled back.
 
 use std::sync::Arc;
 
@@ -18,35 +21,37 @@ use crate::schema_reader::pattern_search;
 use crate::shared_automata::{self, LanguageDescription};
 use crate::solver::{AnswerCache, LIST_BYTES, Listed, PropertyRuleIndex};
 
-/// Steps of a search between two looks at the deadline: about 0.1 ms.
+/// Steps between two checks of the deadline; about 0.1 ms.
 const DEADLINE_INTERVAL: u32 = 64;
 
-/// Formulas of more parts are remembered by what they were made from.
+/// Number of operands above which [`SolverContext::formula_for_type`] memoizes its results. Chosen,
+/// not measured.
 const MEMOIZED_PARTS: usize = 16;
 
-/// Parts of formulas that are gone through in the time of a step.
+/// Operands of formulas processed that count as one step. Chosen, not measured.
 const FORMULA_PARTS_PER_STEP: u64 = 512;
 
-/// Formulas within each other. Walks over formulas are recursive; one level takes at most half a
-/// kilobyte of stack, threads have two megabytes.
+/// Maximum depth of formulas. Walks are recursive: a level takes at most 0.5 KiB of stack, threads
+/// have 2 MiB.
 const MAX_FORMULA_DEPTH: u64 = 1_000;
 
-/// Alternatives up to which "exactly one" is written with each and the negation of all others.
+/// Maximum number of alternatives for which "exactly one" of languages is written as each without
+/// all others. Chosen, not measured.
 const PAIRWISE_MAX: usize = 4;
 
-/// A machine that reads texts.
+/// A regular language of strings, with its automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TextId(pub(crate) u32);
 
-/// Texts whose machines have more states than are worth keeping.
+/// Languages whose automata have too many states to keep them all.
 #[derive(Debug, Default)]
 struct UnboundedLanguages {
     languages: Vec<TextId>,
-    /// Whether the text is looked ahead of, so that copies of the machines are in use.
+    /// A lookahead is running, so copies of the automata are in use.
     in_lookahead: bool,
-    /// The machines themselves while copies are in use.
+    /// The automata themselves, while copies are in use.
     originals: Vec<(TextId, Arc<Automaton>)>,
-    /// Copies that have met nothing new, for the next look ahead.
+    /// Copies to which no state was added, for the next lookahead.
     spare_copies: Vec<(TextId, Arc<Automaton>)>,
 }
 
@@ -57,13 +62,13 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) limits: Limits,
     pub(crate) answers: AnswerCache,
-    /// Nodes as formulas; the last key is whether alternatives were left as they are.
+    /// Memoized expansions of nodes. The last part of the key is `comparing_alternatives`.
     pub(crate) expanded: Map<(NodeId, Type, bool), F>,
-    /// The same of formulas over children, where they have many parts.
+    /// Memoized expansions of formulas with many operands over the child.
     typed: Map<(F, Type, bool), F>,
-    /// Whether alternatives are being told apart, for which parts are expanded as they are.
+    /// Alternatives are being compared, so nodes are expanded without rewriting `oneOf` and `if`.
     pub(crate) comparing_alternatives: bool,
-    /// Objects and arrays listed by formula, with how many were asked for.
+    /// Enumerated objects and arrays of formulas, with the number that was requested.
     pub(crate) enumerated: Map<F, (usize, Listed)>,
     automata: Vec<Arc<Automaton>>,
     language_formulas: Vec<F>,
@@ -71,13 +76,13 @@ pub(crate) struct Core {
     unbounded: UnboundedLanguages,
     name_matches: Map<(RegexId, NameId), bool>,
     pub(crate) rule_index: PropertyRuleIndex,
-    /// States from which every text can go on.
+    /// States from which no string is rejected.
     pub(crate) always_viable: Map<(TextId, StateId), bool>,
-    /// Steps of the search for whether one state is viable.
+    /// Solver steps for the current state.
     pub(crate) steps: u64,
-    /// Work on formulas that was counted as steps.
+    /// Formula work that was already counted as steps.
     counted_work: u64,
-    /// Nodes that are being expanded, each within the one before.
+    /// Current depth of nested expansions.
     pub(crate) expansion_depth: u64,
     ticks: DeadlineTicks,
 }
@@ -108,13 +113,13 @@ impl Core {
         }
     }
 
-    /// Counts a step of a search.
+    /// Counts one step. Fails if a limit is exceeded or the deadline has passed.
     pub(crate) fn step(&mut self) -> Result<(), Error> {
         self.steps_of(1)
     }
 
-    /// Counts what takes the time of several steps, or of none, and the work on formulas since the
-    /// last count.
+    /// Counts `count` steps plus the formula work since the last call. Fails if a limit is exceeded
+    /// or the deadline has passed.
     pub(crate) fn steps_of(&mut self, count: usize) -> Result<(), Error> {
         let worked = self.formulas.work_done() / FORMULA_PARTS_PER_STEP;
         self.steps += count as u64 + (worked - self.counted_work);
@@ -131,7 +136,7 @@ impl Core {
         Ok(())
     }
 
-    /// Fails where formulas take too much memory, or are too deep to be walked.
+    /// Fails if formulas exceed their memory or depth limit.
     pub(crate) fn check_formula_limits(&self) -> Result<(), Error> {
         let deepest = self.formulas.max_depth();
         let bytes = (self.formulas.memory_bytes() + self.schema.value_bytes) as u64;
@@ -146,7 +151,7 @@ impl Core {
         Ok(())
     }
 
-    /// The machines of all texts, those that copies are in use of included.
+    /// Returns all automata, including originals and copies of unbounded ones.
     pub(crate) fn all_texts(&self) -> impl Iterator<Item = &Arc<Automaton>> {
         let UnboundedLanguages { originals: aside, spare_copies: spare, .. } = &self.unbounded;
         self.automata.iter().chain(aside.iter().chain(spare).map(|(_, machine)| machine))
@@ -156,12 +161,13 @@ impl Core {
         &self.automata[id.0 as usize]
     }
 
-    /// The formula of a machine of texts.
+    /// Returns the formula of a language.
     pub(crate) fn class_formula(&self, id: TextId) -> F {
         self.language_formulas[id.0 as usize]
     }
 
-    /// The machine of the texts that satisfy a formula; `None` if there are none.
+    /// Returns the language of a formula over strings; `None` if it is empty. Fails if the
+    /// automaton cannot be built.
     pub(crate) fn language(&mut self, id: F) -> Result<Option<TextId>, Error> {
         if let Some(&known) = self.language_ids.get(&id) {
             return Ok(known);
@@ -181,7 +187,7 @@ impl Core {
         Ok(text)
     }
 
-    /// The machine of a regex that was made before, if it has members.
+    /// Returns the language of a regex, if its automaton was built and it is not empty.
     pub(crate) fn known_language(&self, regex: RegexId) -> Option<TextId> {
         let atom = self.formulas.find_atom(&Atom::In(regex))?;
         self.language_ids.get(&atom).copied().flatten()
@@ -201,13 +207,14 @@ impl Core {
         text
     }
 
-    /// Whether a text has more states than are worth keeping: those met ahead of the text are
-    /// dropped, and mean nothing afterwards.
+    /// Returns `true` if the automaton has too many states to keep them all. States that a
+    /// lookahead adds are dropped and become invalid.
     pub(crate) fn is_unbounded(&self, text: TextId) -> bool {
         self.unbounded.languages.contains(&text)
     }
 
-    /// From here on until [`Core::behind`], texts without end are read by copies of their machines.
+    /// Starts a lookahead: until [`SolverContext::end_lookahead`], copies of the unbounded automata
+    /// are in use.
     pub(crate) fn ahead(&mut self) {
         self.unbounded.in_lookahead = true;
         for at in 0..self.unbounded.languages.len() {
@@ -219,7 +226,7 @@ impl Core {
         let machine = &mut self.automata[text.0 as usize];
         let spare = self.unbounded.spare_copies.iter().position(|one| one.0 == text);
         let spare = spare.map(|at| self.unbounded.spare_copies.swap_remove(at).1);
-        // With as many states they are the same ones.
+        // With the same number of states, the copy is up to date.
         let copy = match spare.filter(|copy| copy.state_count() == machine.state_count()) {
             Some(copy) => Some(copy),
             None => machine.copy().map(Arc::new),
@@ -230,7 +237,7 @@ impl Core {
         }
     }
 
-    /// Drops the copies; whether there were any.
+    /// Ends the lookahead and drops the copies. Returns whether there were any.
     pub(crate) fn behind(&mut self) -> bool {
         self.unbounded.in_lookahead = false;
         let any = !self.unbounded.originals.is_empty();
@@ -244,7 +251,7 @@ impl Core {
         any
     }
 
-    /// The texts that satisfy a formula. Formulas are a graph: each part is made once.
+    /// Returns the strings that satisfy a formula. Shared operands are converted once.
     fn expression(&self, id: F, known: &mut Map<F, Expression>) -> Result<Expression, Error> {
         if let Some(known) = known.get(&id) {
             return Ok(known.clone());
@@ -265,8 +272,8 @@ impl Core {
         Ok(expression)
     }
 
-    /// What tells a formula over texts from others in whatever schema; `None` where it names texts
-    /// of its own.
+    /// Returns a fingerprint of a formula over strings that is valid across schemas; `None` if it
+    /// contains an enumeration.
     fn description(
         &self,
         id: F,
@@ -295,7 +302,7 @@ impl Core {
         description
     }
 
-    /// Whether a text is in the language of a formula over texts.
+    /// Returns `true` if a string satisfies a formula over strings.
     pub(crate) fn holds_for_text(&mut self, id: F, text: &str) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
@@ -306,7 +313,7 @@ impl Core {
         Ok(read.is_ok_and(|state| machine.is_accepting(state)))
     }
 
-    /// Returns `true` if a name is in the language of a formula over texts.
+    /// Returns `true` if a name satisfies a formula over strings.
     pub(crate) fn is_name_in(&mut self, id: F, name: NameId) -> Result<bool, Error> {
         if let Some(tests) = self.schema.names.tests_of_class(name) {
             return Ok(tests.contains(&id));
@@ -315,7 +322,7 @@ impl Core {
         self.holds_for_text(id, &text)
     }
 
-    /// Whether a pattern is found in a name.
+    /// Returns `true` if a pattern matches a name.
     pub(crate) fn pattern_matches_name(
         &mut self,
         regex: RegexId,
@@ -335,7 +342,7 @@ impl Core {
         Ok(found)
     }
 
-    /// Whether a rule speaks of a name.
+    /// Returns `true` if a selector includes a name.
     pub(crate) fn selects_name(&mut self, which: &Which, name: NameId) -> Result<bool, Error> {
         let listed = match &which.names {
             Some(names) => names.binary_search(&name).is_ok(),
@@ -357,7 +364,7 @@ impl Core {
         Ok(true)
     }
 
-    /// The statement that the child at hand satisfies a node.
+    /// Returns the formula that the child being read satisfies a node.
     pub(crate) fn child(&mut self, node: NodeId) -> F {
         match &self.schema.node(node).rules[..] {
             [] => return TRUE,
@@ -367,7 +374,7 @@ impl Core {
         self.formulas.child(self.schema.representative(node))
     }
 
-    /// A formula over children as a formula over atoms of one type.
+    /// Returns a formula over the child as a formula over the atoms of one type.
     pub(crate) fn of_type(&mut self, id: F, of: Type) -> Result<F, Error> {
         match *self.formulas.get(id) {
             Form::True | Form::False => return Ok(id),
@@ -391,7 +398,7 @@ impl Core {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        // What schemas share is divided among those that have it.
+        // The memory of shared automata is divided among their owners.
         let own = |text: &Arc<Automaton>| text.memory_bytes() / Arc::strong_count(text);
         let texts: usize = self.automata.iter().map(own).sum();
         texts
@@ -413,7 +420,7 @@ impl Core {
     }
 }
 
-/// The machine of all texts; one for all schemas of a process.
+/// Returns the automaton of all strings, which all schemas of a process share.
 pub(crate) fn any_string_automaton() -> Result<Arc<Automaton>, Error> {
     static MACHINE: PerProcess<Arc<Automaton>> = PerProcess::new();
     if let Some(machine) = MACHINE.get() {
@@ -428,7 +435,7 @@ pub(crate) fn any_string() -> Expression {
     Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Ecma })
 }
 
-/// Texts that are members of exactly one of some languages.
+/// Returns the strings in exactly one of some languages.
 fn exactly_one(list: &[Expression]) -> Result<Expression, Error> {
     if list.len() > PAIRWISE_MAX {
         let (some, two) = at_least_one_and_two(list)?;
@@ -444,8 +451,8 @@ fn exactly_one(list: &[Expression]) -> Result<Expression, Error> {
     Expression::union(alone)
 }
 
-/// Texts that are members of one at least and of two at least, by halves: writing each with the
-/// negation of all others would take the square of the length.
+/// Returns the strings in at least one, and in at least two, of some languages. Divides and
+/// conquers: each without all others would take quadratic space.
 fn at_least_one_and_two(list: &[Expression]) -> Result<(Expression, Expression), Error> {
     let [one] = list else {
         let (left, right) = list.split_at(list.len() / 2);

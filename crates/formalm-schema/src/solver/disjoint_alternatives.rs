@@ -1,7 +1,8 @@
-//! Alternatives that no value satisfies together.
+//! Groups of alternatives that no value satisfies together, by a cheap syntactic test.
 //!
-//! Mostly a member that all of them ask for tells them apart: by a constant, a type, a range, or by
-//! such a member of its own. What is found here is certain; what is not found costs a search later.
+//! Mostly the alternatives all require one property that discriminates them: by a constant, a type,
+//! a range, or a discriminating property of its own. The test is sound but incomplete: what it
+//! misses is found by search later, at a cost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,19 +17,20 @@ use crate::solver::Solving;
 use crate::solver::context::Core;
 use crate::solver::numbers::number_ranges::number_ranges;
 
-/// Values within values that are looked at.
+/// Maximum nesting of values that are compared. Chosen, not measured.
 const MAX_DEPTH: usize = 4;
 
-/// Items of arrays that are looked at.
+/// Maximum number of leading items that are compared. Chosen, not measured.
 const MAX_ITEMS: u64 = 4;
 
-/// Questions about the presence of members, and about texts, in one look at alternatives.
+/// Budget of one comparison of alternatives, in queries about properties and strings. Chosen, not
+/// measured.
 const MAX_QUESTIONS: usize = 40_000;
 
-/// Numbers of alternatives, of which those that may hold together are in one list.
+/// A partition of the alternatives' indices; alternatives of different groups are disjoint.
 type Groups = Vec<Vec<usize>>;
 
-/// Lists that grow together.
+/// A union-find structure.
 struct UnionFind {
     parent: Vec<usize>,
 }
@@ -66,16 +68,18 @@ impl UnionFind {
     }
 }
 
-/// What a formula says of an object whatever else it says.
+/// The unconditional facts about an object in a formula.
 struct ObjectFacts {
     required: Vec<NameId>,
     properties: Vec<Arc<[(Which, NodeId)]>>,
 }
 
 impl Core {
-    /// Groups of formulas over atoms of a type: no value satisfies formulas of two groups.
+    /// Returns a partition of formulas over the atoms of a type: no value satisfies formulas of two
+    /// groups.
     ///
-    /// Nodes are expanded here without looking at their alternatives, so that this ends.
+    /// Nodes are expanded here without rewriting their own alternatives, so that the recursion
+    /// ends.
     pub(crate) fn disjoint_groups(&mut self, list: &[F], of: Type) -> Result<Groups, Error> {
         let _solving = Solving::begin();
         if self.comparing_alternatives {
@@ -112,7 +116,7 @@ impl Core {
         Ok(joined.groups())
     }
 
-    /// The same of formulas over children.
+    /// Returns the partition of formulas over the child.
     fn groups_of_values(
         &mut self,
         list: &[F],
@@ -164,7 +168,8 @@ impl Core {
         Ok(())
     }
 
-    /// Whether a text may satisfy a formula; where that takes a machine, it may.
+    /// Returns `false` if a string certainly does not satisfy a formula. Does not build an
+    /// automaton to find out.
     fn may_be_satisfied_by(&self, id: F, text: &str) -> Result<bool, Error> {
         let mut is_listed = true;
         for atom in self.atoms(id) {
@@ -261,7 +266,7 @@ impl Core {
         said
     }
 
-    /// Parts of a group that one name tells apart, if some name does.
+    /// Splits a group by the first name that discriminates it. Returns `None` if no name does.
     fn split_objects(
         &mut self,
         said: &[ObjectFacts],
@@ -300,7 +305,8 @@ impl Core {
         Ok(None)
     }
 
-    /// Those that ask for a name and those that refuse it, if all do one of these.
+    /// Partitions a group by the presence of a property, if each formula either requires or forbids
+    /// it.
     fn groups_by_presence(
         &mut self,
         said: &[ObjectFacts],
@@ -338,8 +344,8 @@ impl Core {
         Ok(self.formulas.and(all))
     }
 
-    /// Whether one of some conditions certainly holds beside a context: they speak of one member
-    /// that it asks for, and list all texts that it allows there.
+    /// Returns `true` if one of the conditions certainly holds in a context: they test one required
+    /// property and list all strings that the context allows there.
     pub(crate) fn conditions_cover(&mut self, conditions: &[F], context: F) -> Result<bool, Error> {
         let _solving = Solving::begin();
         let context = self.object_facts(context);

@@ -1,4 +1,4 @@
-//! All objects and arrays that satisfy a formula, where there are few.
+//! Enumerates all objects and arrays that satisfy a formula, if there are few.
 
 use formalm_automata::Error;
 
@@ -11,17 +11,18 @@ use crate::schema_nodes::{NodeId, Type};
 use crate::solver::context::Core;
 use crate::solver::{MAX_ENUMERATED, Rest};
 
-/// Containers within containers, and items, that are listed; deeper ones are left undecided.
+/// Maximum nesting of containers, and maximum number of items, that are enumerated. Deeper ones are
+/// left undecided. Chosen, not measured.
 const MAX_ENUMERATION_DEPTH: usize = 24;
 
-/// The values of a formula.
+/// The enumerated values of a formula.
 #[derive(Clone, Debug)]
 pub(crate) enum Listed {
-    /// These and no others.
+    /// Exactly these.
     All(Vec<ValueId>),
-    /// As many as were asked for, or more.
+    /// At least as many as requested.
     Plenty,
-    /// It was not found out.
+    /// Undecided.
     Unknown,
 }
 
@@ -32,7 +33,7 @@ struct FoundValues {
     depth: usize,
 }
 
-/// Why listing stopped before its end.
+/// The result of an enumeration that stopped early.
 type EarlyStop = Option<Listed>;
 
 impl FoundValues {
@@ -45,7 +46,7 @@ impl FoundValues {
 }
 
 impl Core {
-    /// The objects or arrays that satisfy a formula over their atoms.
+    /// Returns the objects or arrays that satisfy a formula over their atoms.
     pub(in crate::solver) fn enumerate_containers(
         &mut self,
         formula: F,
@@ -97,7 +98,7 @@ impl Core {
                 let name = self.schema.names.intern(&text);
                 let begun = self.begin_property(formula, name)?;
                 if !self.can_begin(begun, Rest { of: Type::Object, gone: &[] })? {
-                    // Names of a class are alike.
+                    // All names of a class behave alike.
                     break;
                 }
                 if is_endless {
@@ -112,7 +113,7 @@ impl Core {
         self.enumerate_properties(formula, &names, 0, &mut Vec::new(), found)
     }
 
-    /// Names that a formula mentions, and what tells the others apart.
+    /// Returns the names that a formula mentions and the tests that distinguish all others.
     fn mentioned_names_and_tests(&mut self, formula: F) -> (Vec<NameId>, Vec<F>) {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
         for atom in self.atoms(formula) {
@@ -138,7 +139,7 @@ impl Core {
         (names, tests)
     }
 
-    /// What a formula demands of the child whatever comes after it.
+    /// Returns what a formula demands of the child, whatever follows it.
     fn child_demands(&mut self, id: F) -> F {
         self.child_demands_memoized(id, &mut Map::default())
     }
@@ -172,7 +173,7 @@ impl Core {
         self.after_name(&owes, name)
     }
 
-    /// Objects with members of these names, in their order from a place on.
+    /// Enumerates objects with properties of these names, in their order from index `from` on.
     fn enumerate_properties(
         &mut self,
         formula: F,
@@ -200,7 +201,7 @@ impl Core {
             let kept = container.formulas[0];
             let demanded = self.child_demands(kept);
             let must = self.formulas.both(must, demanded);
-            // Where not every value will do, all of them have to be known.
+            // If not every value leads on, all of them must be known.
             let enough = if self.formulas.has_child(kept) { MAX_ENUMERATED } else { found.enough };
             let values = match self.enumerate_to_depth(must, enough, &[], found.depth + 1)? {
                 Listed::All(values) => values,
@@ -258,7 +259,7 @@ impl Core {
         let enough = if is_free { found.enough } else { MAX_ENUMERATED };
         let values = match self.enumerate_to_depth(must, enough, &[], found.depth + 1)? {
             Listed::All(values) => values,
-            // Each of the values makes another array.
+            // Each value makes another array.
             Listed::Plenty if !self.formulas.has_child(kept) => {
                 let goes_on = match self.has_unique(&container) {
                     true => self.holds_at_end(kept),
@@ -285,7 +286,7 @@ impl Core {
         Ok(None)
     }
 
-    /// Which of some nodes a value satisfies.
+    /// Returns which of some nodes a value satisfies.
     fn verdicts_of(&mut self, asked: &[NodeId], value: ValueId) -> Result<Vec<bool>, Error> {
         let same = self.schema.node_of_values(&[value]);
         let same = self.child(same);

@@ -1,4 +1,7 @@
-//! Conjunctions of literals that make a formula true, one after the other.
+//! Enumerates implicants: conjunctions of literals that make a formula true.
+//!
+//! A DPLL-like search: unit literals are propagated through the waiting disjunctions, then the
+//! smallest disjunction is branched on. A theory may prune a partial conjunction early.
 
 use std::convert::Infallible;
 
@@ -10,17 +13,18 @@ use crate::interner::Map;
 use crate::solver::Solving;
 use crate::solver::context::Core;
 
-/// So many formulas are simplified in a step.
+/// Formulas simplified that count as one step. Chosen, not measured.
 const SIMPLIFICATIONS_PER_STEP: usize = 48;
 
-/// What is asked of each implicant: `true` ends the search.
+/// The callback for an implicant; `true` ends the search.
 pub(in crate::solver) type ImplicantVisitor<'a> =
     dyn FnMut(&mut Core, &[F]) -> Result<bool, Error> + 'a;
 
 impl Core {
-    /// Hands out implicants until one is taken; whether one was, or `None` if patience ran out.
+    /// Calls `leaf` for implicants until it returns `true`. Returns whether it did, or `None` if
+    /// `patience` (in steps) ran out.
     ///
-    /// `fits` may refuse a conjunction of literals early: nothing that contains it is tried.
+    /// `fits` may reject a partial conjunction: no extension of it is tried.
     pub(in crate::solver) fn find_implicant(
         &mut self,
         id: F,
@@ -33,7 +37,7 @@ impl Core {
         Ok((found || left > 0).then_some(found))
     }
 
-    /// The same with all patience.
+    /// Calls `leaf` for implicants until it returns `true`, without a step budget of its own.
     pub(crate) fn implicants(
         &mut self,
         id: F,
@@ -118,7 +122,7 @@ impl Core {
         }
     }
 
-    /// Ways to make a disjunction or a statement of exactly one true; those that need nothing
+    /// Returns the branches of a disjunction or of an "exactly one". Branches that demand nothing
     /// more come first.
     fn disjuncts(&mut self, id: F) -> Vec<Vec<F>> {
         match self.formulas.get(id).clone() {
@@ -152,7 +156,7 @@ impl Core {
             .collect()
     }
 
-    /// What literals say of formulas.
+    /// Returns the truth values that some literals fix.
     fn literal_values(&mut self, literals: &FxHashSet<F>) -> Map<F, F> {
         let mut known = Map::default();
         let mut literals: Vec<F> = literals.iter().copied().collect();
@@ -164,7 +168,7 @@ impl Core {
         known
     }
 
-    /// The formula where that is known; what becomes of its parts is known afterwards.
+    /// Returns the formula simplified by known truth values, and memoizes those of its operands.
     fn simplify(&mut self, id: F, known: &mut Map<F, F>) -> F {
         let assumed: Result<F, Infallible> =
             self.formulas.replace_leaves(id, ReplacedLeaves::All, known, &mut |_, leaf| Ok(leaf));

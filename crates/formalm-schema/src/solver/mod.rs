@@ -1,9 +1,18 @@
-//! Whether anything satisfies a formula.
+//! The solver: decides whether any JSON value satisfies a formula.
 //!
-//! A formula over children is satisfied by a value of some type; of a type, by what the theory
-//! of that type finds for one of its implicants. Recursive schemas make this a least fixpoint: a
-//! question met again while it is open is answered *no*, because a finite value cannot need
-//! itself. Such a *no* is tentative until the open question it leaned on is answered.
+//! ```text
+//! formula over the child ── for each type ──► formula over that type's atoms
+//!                                                   │ implicant_search
+//!                                                   ▼
+//!        theories:  strings/   numbers/   arrays/   objects/
+//!                                            │         │  queries about children
+//!                                            └─────────┴──► the solver again
+//! ```
+//!
+//! A lazy SMT-style procedure: the implicants of the formula go to the theory of the type.
+//! Recursive schemas make satisfiability a least fixpoint. A query met again while it is open is
+//! answered *no*, since a finite value cannot contain itself. Such a *no* is tentative until the
+//! open query that it assumed false is closed.
 
 mod arrays;
 mod child_goals;
@@ -37,59 +46,60 @@ pub(crate) use solver_clock::Solving;
 pub use solver_clock::solver_time;
 pub(crate) use strings::fresh_string::{PLENTY, fresh_beginning};
 
-/// Nested questions; a deeper one ends in an error.
+/// Maximum number of nested queries; more are a limit error. Chosen, not measured.
 const MAX_OPEN_QUERIES: usize = 200;
 
-/// Steps after which looking for an implicant gives way to splitting. A search that succeeds mostly
-/// does so within 50; alternatives within alternatives have millions of implicants.
+/// Steps of an implicant search before it gives way to case splits. Searches that succeed mostly
+/// need fewer than 50; nested alternatives can have millions of implicants.
 const IMPLICANT_STEPS: u64 = 300;
 
-/// The same where a property was split on, so that implicants were looked for in vain.
+/// The budget of [`IMPLICANT_STEPS`] inside a case split, where implicants were searched in vain
+/// already. Chosen, not measured.
 const SPLIT_IMPLICANT_STEPS: u64 = 24;
 
-/// What is known about formulas.
+/// Memoized answers, and the state of open queries.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerCache {
-    /// None where an answer was taken back.
+    /// `None` where an answer was retracted.
     values: Map<F, Option<bool>>,
     open_queries: Vec<OpenQuery>,
-    /// Tentative *no*s, in the order found.
+    /// Tentative *no* answers, in order.
     tentative: Vec<F>,
     classes: Map<Vec<F>, Vec<TextId>>,
-    /// Tests that make many classes.
+    /// Lists of tests that make too many classes.
     many_classes: Map<Vec<F>, ()>,
-    /// Properties of one object that are being decided one after the other.
+    /// Depth of case splits on properties of one object.
     splits: u32,
-    /// Steps left to assign members to what some member has to be; `None` is no limit.
+    /// Remaining steps to assign properties to the demands on some property; `None` for no limit.
     duty_steps: Option<u64>,
-    /// Whether objects exist of which some names are gone, while properties are being decided.
+    /// Satisfiability of objects with used names, while splitting on properties.
     objects: Map<(F, Vec<NameId>), bool>,
     numbers: Map<F, bool>,
-    /// Numbers and texts of formulas that were listed.
+    /// Enumerated numbers and strings of formulas.
     listed: Map<(F, Type), arrays::unique_matching::KnownValues>,
-    /// Names of a class that are none of some others.
+    /// Names of a class that differ from some others.
     fresh_names: FxHashMap<(TextId, Vec<NameId>), Option<NameId>>,
-    /// Languages of texts that have members enough.
+    /// Languages that are known to have many strings, or not.
     has_many: Map<TextId, bool>,
-    /// Whether nothing is remembered of values.
+    /// Disables memoization, for tests.
     #[cfg(test)]
     pub(crate) forgets: bool,
 }
 
-/// What a short list of numbers takes on the heap.
+/// Approximate heap size of a short list of ids, in bytes.
 pub(crate) const LIST_BYTES: usize = 48;
 
 #[derive(Debug)]
 struct OpenQuery {
     formula: F,
-    /// Whether a *no* below relies on this question's being open.
+    /// A nested query assumed that this one is false.
     was_assumed_false: bool,
-    /// Tentative *no*s before it.
+    /// Number of tentative answers when the query was opened.
     tentative_before: usize,
 }
 
 impl AnswerCache {
-    /// Memory in use, in bytes. Lists are counted by what most of them have.
+    /// Returns the approximate memory in use, in bytes. Lists count with a typical size.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.values.memory_bytes()
             + self.tentative.capacity() * size_of::<F>()
@@ -105,12 +115,12 @@ impl AnswerCache {
             + self.has_many.memory_bytes()
     }
 
-    /// Steps of the search for an implicant.
+    /// Returns the step budget of an implicant search.
     fn implicant_steps(&self) -> u64 {
         if self.splits > 0 { SPLIT_IMPLICANT_STEPS } else { IMPLICANT_STEPS }
     }
 
-    /// Forgets what a search that failed left open.
+    /// Resets the state of open queries after a search that failed.
     pub(crate) fn abandon(&mut self) {
         self.open_queries.clear();
         self.splits = 0;
@@ -123,7 +133,8 @@ impl AnswerCache {
 }
 
 impl Core {
-    /// Whether some value satisfies a formula over children.
+    /// Returns `true` if some value satisfies a formula over the child. Fails if a limit is
+    /// exceeded.
     pub(crate) fn some_value(&mut self, id: F) -> Result<bool, Error> {
         let _solving = Solving::begin();
         if id == TRUE || id == FALSE {
@@ -180,7 +191,8 @@ impl Core {
         }
     }
 
-    /// Whether some value of a type satisfies a formula over its atoms.
+    /// Returns `true` if some value of a type satisfies a formula over its atoms. Fails if a limit
+    /// is exceeded.
     pub(crate) fn some_of_type(&mut self, id: F, of: Type) -> Result<bool, Error> {
         let _solving = Solving::begin();
         if id == TRUE || id == FALSE {
@@ -200,7 +212,7 @@ impl Core {
         self.formulas.holds(id, &mut |atom| matches!(atom, Atom::IsTrue) && value)
     }
 
-    /// Whether a formula holds if the object or array ends here.
+    /// Returns `true` if a formula holds should the object or array end here.
     pub(crate) fn holds_at_end(&self, id: F) -> bool {
         self.formulas.holds(id, &mut |atom| {
             matches!(

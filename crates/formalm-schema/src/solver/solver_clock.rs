@@ -1,5 +1,7 @@
-//! How long a thread spends in the solver, for benchmarks: with the feature `solver-clock`, which
-//! no release has, entries read a clock; without it they are nothing.
+//! Measures the time that a thread spends in the solver, for benchmarks.
+//!
+//! Only with the feature `solver-clock`, which no release enables; otherwise it compiles to
+//! nothing.
 
 #[cfg(feature = "solver-clock")]
 mod running {
@@ -11,7 +13,7 @@ mod running {
         static SPENT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     }
 
-    /// Counts the time until it is dropped, if no other does already.
+    /// A guard that measures the time until it is dropped, unless an outer guard does.
     pub(crate) struct Solving(Option<Instant>);
 
     impl Solving {
@@ -30,7 +32,7 @@ mod running {
         }
     }
 
-    /// What this thread has spent in the solver until now.
+    /// Returns the time that this thread has spent in the solver.
     pub fn solver_time() -> Duration {
         SPENT.get()
     }
@@ -41,7 +43,7 @@ pub(crate) use running::Solving;
 #[cfg(feature = "solver-clock")]
 pub use running::solver_time;
 
-/// Nothing, where no time is counted.
+/// A guard without effect.
 #[cfg(not(feature = "solver-clock"))]
 pub(crate) struct Solving;
 

@@ -1,4 +1,4 @@
-//! Which truths of some nodes a value has together.
+//! Verdict vectors: the combinations of truth values of some nodes that a single value can have.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,16 @@ use crate::solver::child_goals::Rest;
 use crate::solver::context::Core;
 use crate::solver::numbers::number_cells::Cells;
 
-/// Truths that are looked at; more are left to the search.
+/// Maximum number of truth values that are computed; more are left to the search. Chosen, not
+/// measured.
 const MAX_VERDICTS: usize = 1 << 20;
 
-/// All ways in which values answer some questions, each question's truth in its place.
+/// All vectors of verdicts that values can have, in the order of the queried nodes.
 type VerdictVectors = BTreeSet<Box<[bool]>>;
 
 impl Core {
-    /// The truths of nodes that values have together which satisfy a formula over children; `None`
-    /// where finding them takes a search.
+    /// Returns the verdict vectors of the values that satisfy a formula over the child; `None` if
+    /// finding them takes a search.
     fn verdicts_of_values(
         &mut self,
         nodes: &[NodeId],
@@ -125,10 +126,10 @@ impl Core {
         Some(all.map(|at| columns.iter().map(|column| column[at]).collect()).collect())
     }
 
-    /// Whether a formula that listed texts decide holds for a text that is in none of its lists,
-    /// then whether for each of some texts, which are sorted and have all of its lists among them.
+    /// Returns the truth of a formula over enumerations: first for strings in none of them, then
+    /// for each of `texts`, which must be sorted and contain all enumerated strings.
     pub(crate) fn listed_truths(&self, id: F, texts: &[impl AsRef<str>]) -> Box<[bool]> {
-        // Texts that are not listed are alike, and there is no end of them.
+        // Strings in no enumeration are equivalent, and there are infinitely many.
         let mut truths = vec![self.holds_for_enum_string(id, None); texts.len() + 1];
         for atom in self.atoms(id) {
             let Atom::In(regex) = atom else { continue };
@@ -152,9 +153,9 @@ impl Core {
         })
     }
 
-    /// What [`Core::split`] finds, if the truths of the child are found without a search: the
-    /// formula over children with which the rest can be completed, which where any child will do
-    /// is no more than true or false.
+    /// Returns the result of [`SolverContext::split_by_verdicts`] if the verdict vectors are known
+    /// without a search: the formula over the child with which the rest can be completed. With
+    /// `any` it is a constant.
     pub(in crate::solver) fn split_by_vectors(
         &mut self,
         id: F,
@@ -176,7 +177,7 @@ impl Core {
             let goes_on = match self.rest_goal(left, known, rest)? {
                 TRUE => true,
                 FALSE => false,
-                // Which of the children that satisfy it is not among their truths.
+                // The verdicts do not say which children satisfy the goal.
                 _ => return Ok(None),
             };
             if any && goes_on {
@@ -187,7 +188,7 @@ impl Core {
         Ok(Some(if any { FALSE } else { self.verdict_formula(&nodes, 0, &told) }))
     }
 
-    /// What a child is known to satisfy, and these truths.
+    /// Returns what a child is known to satisfy, and these verdicts.
     fn with_verdicts(&mut self, known: F, nodes: &[NodeId], truths: &[bool]) -> F {
         let mut all = vec![known];
         for (&node, &truth) in nodes.iter().zip(truths) {
@@ -197,8 +198,8 @@ impl Core {
         self.formulas.and(all)
     }
 
-    /// A formula that tells the ways that are good from the others, which are sorted and alike up
-    /// to a place.
+    /// Returns a formula that separates good vectors from bad ones. `told` is sorted, and its
+    /// vectors agree before index `from`.
     fn verdict_formula(
         &mut self,
         nodes: &[NodeId],
@@ -215,7 +216,7 @@ impl Core {
         for at in from..nodes.len() {
             let split = told.partition_point(|(way, _)| !way[at]);
             if split == 0 || split == told.len() {
-                // Where only one truth is possible, it need not be said.
+                // A verdict that is forced need not be stated.
                 continue;
             }
             let without = self.verdict_formula(nodes, at + 1, &told[..split]);
@@ -233,7 +234,7 @@ impl Core {
     }
 }
 
-/// Whether there is a whole number strictly between two numbers.
+/// Returns `true` if there is an integer strictly between two numbers.
 fn has_integer(low: Option<&Decimal>, high: Option<&Decimal>) -> bool {
     let (Some(low), Some(high)) = (low, high) else { return true };
     let places = low.fraction_digits().max(high.fraction_digits());

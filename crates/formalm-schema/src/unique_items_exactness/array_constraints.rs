@@ -1,8 +1,8 @@
-//! What a node says of arrays together with all that it holds in place.
+//! The constraints on arrays of a node together with all of its in-place subschemas.
 //!
-//! Items that are alike wherever they stand differ only in what they are: two values of which the
-//! same is true, as far as the node asks, can take each other's place. So an array of distinct items
-//! is exact if it is known how many values there are of each kind.
+//! If items are constrained independently of their position, then two values that satisfy the same
+//! subschemas are interchangeable. An array of distinct items is therefore exact if the number of
+//! values of each such *kind* is known.
 
 use std::sync::Arc;
 
@@ -13,26 +13,27 @@ use crate::schema_nodes::{NodeId, Rule, Type};
 use crate::solver::context::Core;
 use crate::solver::{Listed, MAX_ENUMERATED};
 
-/// Nodes held in place within each other.
+/// Maximum nesting of in-place subschemas that is examined. Chosen, not measured.
 const MAX_LEVELS: u32 = 8;
 
-/// Nodes that items may satisfy or not.
+/// Maximum number of subschemas that distinguish kinds of items; the number of kinds is exponential
+/// in it. Chosen, not measured.
 const MAX_PARTS: usize = 4;
 
 type ItemRanges = Arc<[(u32, u32, NodeId)]>;
 
-/// What is said of arrays.
+/// The collected constraints on an array.
 pub(super) struct ArrayConstraints {
-    /// So many items there are at least.
+    /// Minimum number of items.
     pub(super) min_items: u64,
-    /// So many items there are at most, if all of it has to hold.
+    /// Maximum number of items, if all constraints have to hold.
     pub(super) max_items: Option<u64>,
-    /// The numbers of items that are asked for, taken together.
+    /// Sum of all item counts that are demanded.
     total_demanded: u64,
     pub(super) items: Vec<ItemRanges>,
-    /// So many items of a node there are at least, and at most.
+    /// Subschemas of `contains` with their minimum and maximum counts.
     contains: Vec<(NodeId, u64, Option<u64>)>,
-    /// Not all of it need hold.
+    /// Some of the constraints need not hold.
     is_optional: bool,
 }
 
@@ -53,8 +54,8 @@ impl ArrayConstraints {
         self.total_demanded = self.total_demanded.saturating_add(items);
     }
 
-    /// Whether it matters of which kinds items are. One item that must be of a kind, and that there
-    /// is not yet, takes nothing from the others.
+    /// Returns `true` if the kinds of items matter. A single `contains` with at most one item does
+    /// not restrict the other items.
     pub(super) fn depends_on_kinds(&self) -> bool {
         self.is_optional
             || match self.contains[..] {
@@ -64,15 +65,15 @@ impl ArrayConstraints {
             }
     }
 
-    /// Whether the same is asked of all items.
+    /// Returns `true` if the constraints on items do not depend on their position.
     fn are_items_uniform(&self) -> bool {
         self.items.iter().all(|ranges| matches!(ranges[..], [] | [(0, u32::MAX, _)]))
     }
 }
 
 impl Core {
-    /// What the items of each stretch of places have to satisfy together, and the place after its
-    /// last one. Places beyond the last item that there can be are left out.
+    /// Returns for each range of positions the formula of its items and the end of the range.
+    /// Ranges after the last possible item are left out.
     pub(super) fn items_by_position(
         &mut self,
         items: &[ItemRanges],
@@ -100,7 +101,7 @@ impl Core {
         Ok(places)
     }
 
-    /// What is said of arrays; none if there is more to it.
+    /// Returns the array constraints of a node; `None` if it has others than these.
     pub(super) fn array_constraints(
         &mut self,
         id: NodeId,
@@ -109,7 +110,7 @@ impl Core {
         Ok(self.collect_constraints(id, false, &mut said, MAX_LEVELS)?.then_some(said))
     }
 
-    /// Whether arrays are exact of which all these nodes may hold, or not.
+    /// Returns `true` if arrays are exact for each combination of these nodes, holding or not.
     pub(super) fn is_conjunction_exact(&mut self, nodes: &[NodeId]) -> Result<bool, Error> {
         let mut said = ArrayConstraints::new();
         for &one in nodes {
@@ -120,7 +121,8 @@ impl Core {
         self.can_count_kinds(&said)
     }
 
-    /// Adds what a node says, of which `either` may be asked, that it holds or that it does not.
+    /// Adds the constraints of a node. With `either`, both its truth and its falsehood may be
+    /// demanded. Returns `false` if it has other constraints.
     fn collect_constraints(
         &mut self,
         id: NodeId,
@@ -173,7 +175,7 @@ impl Core {
                 _ => return Ok(false),
             };
             let inside = self.array_capable(&inside)?;
-            // Where all but one are out of the question, that one has to hold.
+            // If only one alternative can hold for arrays, it has to.
             let is_forced = match rule {
                 Rule::All(_) => true,
                 Rule::Any(_) | Rule::One(_) => inside.len() == 1,
@@ -190,7 +192,7 @@ impl Core {
         Ok(true)
     }
 
-    /// The nodes among some that some array satisfies, as far as one sees.
+    /// Returns the nodes that arrays can satisfy, by a cheap test.
     pub(super) fn array_capable(&mut self, nodes: &[NodeId]) -> Result<Vec<NodeId>, Error> {
         let mut found = Vec::with_capacity(nodes.len());
         for &one in nodes {
@@ -201,8 +203,7 @@ impl Core {
         Ok(found)
     }
 
-    /// Whether items are alike wherever they stand, and it is known of each kind how many values it
-    /// has.
+    /// Returns `true` if items are uniform and the values of each kind can be counted.
     pub(super) fn can_count_kinds(&mut self, said: &ArrayConstraints) -> Result<bool, Error> {
         let mut parts = Vec::with_capacity(said.items.len() + said.contains.len());
         if !said.are_items_uniform() {

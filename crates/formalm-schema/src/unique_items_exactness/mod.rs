@@ -1,7 +1,8 @@
-//! Where a machine may show a beginning that no member has: items that must be distinct.
+//! Decides whether `uniqueItems` is enforced exactly, and adds a note where it is not.
 //!
-//! The theory of arrays lists the values of items, and takes those for plenty that it cannot list.
-//! What is shown here to need no more than that is exact; everything else is told.
+//! The array theory enumerates the values of items, and assumes there are enough where it cannot
+//! enumerate them. An array for which this assumption is provably harmless is exact. All others get
+//! a note: a prefix may be allowed that no instance completes.
 
 mod array_constraints;
 mod same_instance;
@@ -19,22 +20,23 @@ use crate::solver::{FEW_VALUES, Interval, Listed, MAX_ENUMERATED, PLENTY, Scale}
 
 const MESSAGE: &str = "whether values enough are left for distinct items is not decided";
 
-/// Nodes that say more of the same arrays as another one.
+/// Maximum number of nodes that query a node in place. More are reported as not exact. Chosen, not
+/// measured.
 const MAX_HOLDERS: usize = 64;
 
-/// How nodes speak of the arrays that other ones speak of.
+/// How nodes constrain arrays that other nodes constrain too.
 #[derive(Default)]
 struct NodeRelations {
-    /// By the node those that ask in place whether it holds.
+    /// For each node those that query it in place and can hold for arrays.
     holders: FxHashMap<NodeId, Vec<NodeId>>,
-    /// By the node those that hold it in place, or ask for it there.
+    /// For each node those that apply or query it in place.
     parents: FxHashMap<NodeId, Vec<NodeId>>,
-    /// By the node those that may speak of the same value, though nothing holds both in place.
+    /// For each node others that may constrain the same value through another parent.
     co_instances: FxHashMap<NodeId, Vec<NodeId>>,
 }
 
 impl Core {
-    /// A note for each array of distinct items that is not shown to be exact.
+    /// Returns a note for each `uniqueItems` that is not proven exact.
     pub(crate) fn undecided_items(&mut self) -> Result<Vec<Note>, Error> {
         let nodes = self.schema.nodes.len() as u32;
         let unique: Vec<NodeId> = (0..nodes)
@@ -60,7 +62,7 @@ impl Core {
         Ok(notes)
     }
 
-    /// Whether the items of a node are shown to be exact, and those of all nodes that say more of
+    /// Returns `true` if the node is proven exact, in every combination with nodes that constrain
     /// the same arrays.
     fn is_exact_everywhere(
         &mut self,
@@ -80,7 +82,8 @@ impl Core {
             }
             open.extend(holders.get(&id).into_iter().flatten());
         }
-        // Values that other nodes speak of too, where these say something of arrays.
+        // Nodes that constrain the same value through another parent, if they constrain arrays at
+        // all.
         let mut others: Vec<NodeId> = Vec::new();
         let mut in_place: Vec<NodeId> = with_ancestors(&[id], parents).into_iter().collect();
         in_place.sort_unstable();
@@ -101,7 +104,7 @@ impl Core {
         self.within_step_limit(|core| core.is_conjunction_exact(&others))
     }
 
-    /// Whether something is shown within the limits of a search.
+    /// Runs a proof within the step limit of one search. Returns `false` if it runs out.
     fn within_step_limit(
         &mut self,
         show: impl FnOnce(&mut Core) -> Result<bool, Error>,
@@ -116,7 +119,7 @@ impl Core {
         }
     }
 
-    /// How nodes speak of the arrays that other ones speak of.
+    /// Computes how nodes constrain the same arrays.
     fn node_relations(&mut self, unique: &[NodeId]) -> Result<NodeRelations, Error> {
         let mut found = NodeRelations::default();
         for at in 0..self.schema.nodes.len() {
@@ -128,7 +131,7 @@ impl Core {
                     Rule::If { condition, then, other } => {
                         [Some(*condition), *then, *other].into_iter().flatten().collect()
                     }
-                    // It speaks of objects only.
+                    // It constrains objects only.
                     Rule::SchemaWith(_, one) => {
                         found.parents.entry(*one).or_default().push(NodeId(at as u32));
                         continue;
@@ -148,7 +151,7 @@ impl Core {
         Ok(found)
     }
 
-    /// Whether listing values is enough for the distinct items of a node.
+    /// Returns `true` if enumerating values suffices for the distinct items of a node.
     fn is_exact_by_enumeration(&mut self, id: NodeId) -> Result<bool, Error> {
         let Some(said) = self.array_constraints(id)? else { return Ok(false) };
         if said.depends_on_kinds() {
@@ -158,8 +161,8 @@ impl Core {
         self.have_enough_values(&items, said.min_items)
     }
 
-    /// Whether listing values is enough for the distinct items of each conjunction that a node is
-    /// made of. Alternatives that exclude each other are no more than that.
+    /// Returns `true` if enumerating values suffices for each implicant of a node. For disjoint
+    /// alternatives this is the weaker demand.
     fn are_implicants_exact(&mut self, id: NodeId) -> Result<bool, Error> {
         let formula = self.expand(id, Type::Array)?;
         let is_inexact =
@@ -196,8 +199,9 @@ impl Core {
         Ok(is_plain && self.have_enough_values(&items, least)?)
     }
 
-    /// Whether items that differ only by place have values enough to be distinct, however those
-    /// before were chosen. Each comes with the place after its last one.
+    /// Returns `true` if items that differ only by position have enough values to be distinct,
+    /// however the previous ones were chosen. Each item comes with the end of its range of
+    /// positions.
     fn have_enough_values(
         &mut self,
         items: &[(F, Option<u64>)],
@@ -206,7 +210,8 @@ impl Core {
         if let [] | [(_, Some(0 | 1))] = items {
             return Ok(true);
         }
-        // Of an item with few values, those are kept to after which the others can be distinct.
+        // The search tries the few values of such an item one by one, and keeps those that leave
+        // enough for the others.
         let mut at = 0;
         while at < items.len() {
             if !matches!(self.list_values(items[at].0, FEW_VALUES, &[])?, Listed::All(_)) {
@@ -214,7 +219,7 @@ impl Core {
             }
             at += 1;
         }
-        // Items all alike can take each other's values.
+        // Uniform items can swap their values.
         if let [(alike, _)] = items[at..]
             && least <= MAX_ENUMERATED as u64
             && !matches!(self.list_values(alike, MAX_ENUMERATED, &[])?, Listed::Unknown)
@@ -222,7 +227,7 @@ impl Core {
             return Ok(true);
         }
         for &(item, end) in &items[at..] {
-            // With as many values as there are places so far, one is always left.
+            // With as many values as there are positions so far, one is always left.
             let are_enough = match end {
                 Some(end) if end <= MAX_ENUMERATED as u64 => {
                     matches!(self.list_values(item, end as usize, &[])?, Listed::Plenty)
@@ -236,7 +241,7 @@ impl Core {
         Ok(least <= MAX_ENUMERATED as u64 || at == 0 && least <= PLENTY / 2)
     }
 
-    /// Whether an item is shown to have no end of values.
+    /// Returns `true` if an item provably has infinitely many values.
     fn has_infinite_values(&mut self, item: F) -> Result<bool, Error> {
         for of in [Type::String, Type::Number, Type::Array, Type::Object] {
             let formula = self.of_type(item, of)?;
@@ -252,8 +257,8 @@ impl Core {
         Ok(false)
     }
 
-    /// Whether arrays that satisfy a formula are shown to have no end: items of any number, or a
-    /// first item of which there is no end.
+    /// Returns `true` if a formula provably has infinitely many arrays: of any length, or with
+    /// infinitely many first items.
     pub(crate) fn is_endless_array(&mut self, id: F, depth: usize) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
@@ -279,7 +284,7 @@ impl Core {
                 }
                 Form::Atom(Atom::MoreItems(count)) if positive => alike = alike.max(count),
                 Form::Atom(Atom::MoreItems(_)) => is_bounded = true,
-                // The first item may be any that none of the others is.
+                // The first item can be any that the others are not.
                 Form::Atom(Atom::Unique(_)) if positive => is_unique = true,
                 _ => return Ok(false),
             }
@@ -304,7 +309,8 @@ impl Core {
         Ok(false)
     }
 
-    /// Whether some number beyond all bounds satisfies a formula; multiples come again and again.
+    /// Returns `true` if a formula holds for arbitrarily large numbers. Multiples recur, so one
+    /// beyond every bound suffices.
     pub(crate) fn is_endless_number(&mut self, id: F) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
@@ -321,7 +327,7 @@ impl Core {
     }
 }
 
-/// Nodes and all that hold them in place, or ask for them there.
+/// Returns these nodes and all that apply or query them in place, transitively.
 fn with_ancestors(nodes: &[NodeId], parents: &FxHashMap<NodeId, Vec<NodeId>>) -> FxHashSet<NodeId> {
     let mut all: FxHashSet<NodeId> = nodes.iter().copied().collect();
     let mut open = nodes.to_vec();

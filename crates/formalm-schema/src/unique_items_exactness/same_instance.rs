@@ -1,5 +1,5 @@
-//! Which nodes speak of the same value from different places: children of nodes that hold of the same
-//! array or object.
+//! Nodes that constrain the same value through different parents: children of nodes that apply to
+//! one array or object.
 
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use crate::formula::Which;
 use crate::schema_nodes::{NodeId, Rule};
 use crate::solver::context::Core;
 
-/// Children beyond these are taken to be together with none.
+/// Maximum number of children of a node that are compared; larger nodes are skipped. Chosen, not
+/// measured.
 const MAX_CHILDREN: usize = 4_096;
 
-/// Where a child stands.
+/// The position of a child in its container.
 enum ChildPosition {
     Items(u32, u32),
     Properties(Which),
@@ -20,7 +21,7 @@ enum ChildPosition {
 }
 
 impl ChildPosition {
-    /// Whether both may be the same place.
+    /// Returns `true` if both positions can be the same.
     fn overlaps(&self, other: &ChildPosition) -> bool {
         match (self, other) {
             (ChildPosition::Anywhere, _) | (_, ChildPosition::Anywhere) => true,
@@ -42,7 +43,7 @@ impl ChildPosition {
 }
 
 impl Core {
-    /// By the node those that may speak of the same value, though nothing holds both in place.
+    /// Returns for each node the others that may constrain the same value through another parent.
     pub(super) fn same_instance_nodes(
         &self,
         nodes: &FxHashSet<NodeId>,
@@ -67,7 +68,7 @@ impl Core {
         found
     }
 
-    /// The children of a node and of all that it holds in place.
+    /// Returns the children of a node and of its in-place subschemas, with their positions.
     fn children_in_place(&self, id: NodeId) -> Vec<(ChildPosition, NodeId)> {
         let (mut open, mut seen) = (vec![id], FxHashSet::default());
         let mut children = Vec::new();

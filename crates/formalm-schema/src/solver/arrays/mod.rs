@@ -1,4 +1,9 @@
-//! The theory of arrays: which conjunctions of statements some items satisfy.
+//! The theory of arrays: is a conjunction of array atoms satisfiable?
+//!
+//! A search over paths through the positions of the array. At each position an item takes over some
+//! of the demands (`contains` counts, a rule to be violated, a duplicate); paths with equal
+//! remaining demands are visited once. After the last position with a constraint of its own, one
+//! item stands for all.
 
 pub(in crate::solver) mod unique_matching;
 
@@ -14,50 +19,50 @@ use crate::shared_automata::keyed_hash;
 use crate::solver::Solving;
 use crate::solver::context::Core;
 
-/// Ways that are copied in the time of a step.
+/// Copied paths that count as one step. Chosen, not measured.
 const FORKS_PER_STEP: usize = 8;
 
-/// Kinds of items that are copied in the time of a step.
+/// Copied entries of item counts that count as one step. Chosen, not measured.
 const KINDS_PER_STEP: usize = 512;
 
-/// Ranges of places that are gone through in the time of a step.
+/// Position ranges visited that count as one step. Chosen, not measured.
 const RANGES_PER_STEP: usize = 1_024;
 
-/// Bytes of the ways of one search.
+/// Maximum memory of the paths of one search, in bytes. Chosen, not measured.
 const MAX_BYTES: u64 = 64 << 20;
 
 type ItemRanges = Arc<[(u32, u32, NodeId)]>;
 
-/// A conjunction of statements about the rest of an array.
+/// A conjunction of atoms about the rest of an array.
 #[derive(Default)]
 pub(in crate::solver) struct ArrayPlan {
     items: Vec<(ItemRanges, u32)>,
-    /// Some item breaks these.
+    /// Rules that at least one item must violate.
     duties: Vec<(ItemRanges, u32)>,
     min: u64,
     max: Option<u64>,
     needs: Vec<(u64, NodeId)>,
     budgets: Vec<(u64, NodeId)>,
-    /// Items are distinct, and none of these.
+    /// Items must be distinct, and none of these.
     pub(in crate::solver) distinct: Option<Vec<ValueId>>,
-    /// Some item is one of these, or two are equal.
+    /// An item must equal one of these, or two must be equal.
     repeats: Option<Vec<ValueId>>,
-    /// The item being read is among those that are distinct, or that some item repeats.
+    /// The item being read counts for distinctness or duplication.
     has_current: bool,
-    /// Items from here on are all alike.
+    /// Position from which all items have the same constraints.
     uniform_from: u64,
 }
 
-/// Two equal items, or one that equals an item read before.
+/// The state of a demanded duplicate: two equal items, or one equal to an item read before.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum DuplicateState {
     Done,
     Missing,
-    /// An item so constrained has come.
+    /// One of the two items has come, with this constraint.
     OneSeen(F),
 }
 
-/// How far a way through the items has come.
+/// A partial assignment of demands to the items up to a position.
 #[derive(Clone)]
 struct ArrayPath {
     at: u64,
@@ -66,15 +71,16 @@ struct ArrayPath {
     duties: Vec<bool>,
     duplicate: DuplicateState,
     items: ItemCounts,
-    /// What the item being read has to satisfy too, since one of these is equal to it.
+    /// The additional constraint on the item being read, because one of these items equals it.
     current: F,
 }
 
-/// What items satisfy, and how many satisfy each, sorted; kept only where they have to be distinct.
+/// The constraints of the items so far with their counts, sorted. Only kept if items must be
+/// distinct.
 #[derive(Clone, Default)]
 struct ItemCounts {
     kinds: Vec<(F, u64)>,
-    /// The sum of their hashes: in which order they come makes no difference.
+    /// Sum of the entries' hashes, so that it does not depend on the order.
     hash: u128,
 }
 
@@ -90,7 +96,8 @@ impl ItemCounts {
 }
 
 impl ArrayPath {
-    /// Ways of one hash are alike. The lists themselves, which may be long, are not kept.
+    /// Hashes the path; 128-bit hashes stand for equality, so that the long lists of visited paths
+    /// need not be kept.
     fn hash(&self) -> u128 {
         let ArrayPath { at, needs, budgets, duties, duplicate: twin, items, current } = self;
         keyed_hash(&(at, needs, budgets, duties, twin, items.hash, current))
@@ -98,13 +105,13 @@ impl ArrayPath {
 }
 
 impl Core {
-    /// Whether items that can still come satisfy a formula over atoms of arrays.
+    /// Returns `true` if further items can satisfy a formula over array atoms.
     pub(crate) fn some_array(&mut self, id: F) -> Result<bool, Error> {
         Ok(self.current_item_goal(id, TRUE)? != FALSE)
     }
 
-    /// What the item being read, which satisfies `known`, has to satisfy so that items that can
-    /// still come satisfy a formula.
+    /// Returns what the item being read, which satisfies `known`, must satisfy in addition so that
+    /// further items can satisfy a formula.
     pub(in crate::solver) fn current_item_goal(&mut self, id: F, known: F) -> Result<F, Error> {
         let _solving = Solving::begin();
         if id == FALSE || self.holds_at_end(id) {
@@ -118,12 +125,12 @@ impl Core {
         Ok(self.formulas.or(goals))
     }
 
-    /// Whether items satisfy a conjunction of atoms and negated atoms.
+    /// Returns `true` if items can satisfy a conjunction of literals.
     pub(crate) fn array_fits(&mut self, literals: &[F]) -> Result<bool, Error> {
         Ok(self.items_fit(literals, TRUE)? != FALSE)
     }
 
-    /// What [`Core::some_items`] finds, for a conjunction of atoms and negated atoms.
+    /// Returns the result of [`SolverContext::current_item_goal`] for a conjunction of literals.
     pub(in crate::solver) fn items_fit(&mut self, literals: &[F], known: F) -> Result<F, Error> {
         let mut plan = ArrayPlan::default();
         for &literal in literals {
@@ -159,7 +166,7 @@ impl Core {
             current: TRUE,
         }];
         let mut seen: FxHashSet<u128> = FxHashSet::default();
-        // Kinds of items in the lists of all ways that are open.
+        // Entries of the item counts of all open paths.
         let mut kinds = 0;
         while let Some(way) = open.pop() {
             kinds -= way.items.kinds.len();
@@ -183,7 +190,7 @@ impl Core {
                 continue;
             }
             if done && plan.distinct.is_none() && way.at >= plan.uniform_from {
-                // The items that are left are all alike; one stands for them.
+                // All remaining items have the same constraints, so one stands for them.
                 let mut item = vec![self.item_formula(&plan.items, way.at)?];
                 for (_, node) in &plan.budgets {
                     let counted = self.child(*node);
@@ -203,7 +210,7 @@ impl Core {
                 && plan.budgets.is_empty()
                 && way.at >= plan.uniform_from
             {
-                // Nothing is left to choose: all items up to the least number are alike.
+                // Nothing is left to choose: the items up to the minimum are uniform.
                 let item = self.item_formula(&plan.items, way.at)?;
                 if self.some_value(item)? {
                     let mut next = way;
@@ -235,7 +242,7 @@ impl Core {
         Ok(self.formulas.and(all))
     }
 
-    /// What an item at a place has to satisfy.
+    /// Returns the formula of an item at a position.
     pub(crate) fn ranges_at(&mut self, ranges: &[(u32, u32, NodeId)], at: u64) -> F {
         let mut all = Vec::new();
         for &(from, to, node) in ranges {
@@ -246,7 +253,8 @@ impl Core {
         self.formulas.and(all)
     }
 
-    /// Everything that the next item may do for the needs; what does most comes last.
+    /// Returns the paths after one more item, for each choice of demands that it takes over. The
+    /// choice with the most demands comes last, so it is tried first.
     fn next_paths(
         &mut self,
         plan: &ArrayPlan,
@@ -279,7 +287,7 @@ impl Core {
                     way.budgets[at] -= 1;
                 },
             )?;
-            // Where nothing is left of a budget, only the others may come.
+            // Once the budget is spent, no further item may count.
             for (item, _) in ways.iter_mut().filter(|_| way.budgets[at] == 0) {
                 *item = self.formulas.both(*item, other);
             }
@@ -314,7 +322,7 @@ impl Core {
             }
             self.add_duplicate_choices(plan, way, item, next, &mut list)?;
         }
-        // Beyond the least number an item that does nothing for the needs leads nowhere.
+        // After the minimum, an item that takes over no demand leads nowhere.
         list.retain(|next| {
             next.at <= plan.min.max(plan.uniform_from)
                 || (&next.needs, &next.duties, next.duplicate)
@@ -359,7 +367,7 @@ impl Core {
         left: F,
         take: impl Fn(&mut ArrayPath),
     ) -> Result<Vec<(F, ArrayPath)>, Error> {
-        // Each need may double them.
+        // Each demand may double the number of paths.
         self.steps_of(ways.len() / FORKS_PER_STEP)?;
         let mut more = Vec::with_capacity(ways.len() * 2);
         for (item, way) in ways {

@@ -1,4 +1,7 @@
-//! Whether items can be distinct: a matching of items with values.
+//! Distinct items: a bipartite matching of items with values.
+//!
+//! Items with at least as many values as there are items always find a free one. Only the scarce
+//! items need a matching, which is found by augmenting paths.
 
 use std::sync::Arc;
 
@@ -13,26 +16,28 @@ use crate::solver::context::Core;
 use crate::solver::strings::EnumLists;
 use crate::solver::{Listed, PLENTY};
 
-/// Values listed of one item; items with more count as having enough.
+/// Maximum number of values that are enumerated for one item; more count as enough. Chosen, not
+/// measured.
 pub(crate) const MAX_ENUMERATED: usize = 256;
 
-/// Fewer values than these are tried one by one where an item must be distinct from later ones.
+/// Items with fewer values are tried value by value where they must differ from later items.
+/// Chosen, not measured.
 pub(crate) const FEW_VALUES: usize = 64;
 
-/// Values that are looked through in the time of a step.
+/// Values visited that count as one step. Chosen, not measured.
 const VALUES_PER_STEP: usize = 512;
 
-/// Numbers or texts of a formula.
+/// The enumerated numbers or strings of a formula.
 #[derive(Debug)]
 pub(in crate::solver) enum KnownValues {
     All(Arc<[ValueId]>),
-    /// So many or more.
+    /// At least this many.
     Plenty(usize),
 }
 
 impl Core {
-    /// Whether values of their own can be found for all items, none of them taken. `current` is what
-    /// the item being read satisfies.
+    /// Returns `true` if all items can have distinct values, none of them `taken`. `current` is the
+    /// formula of the item being read.
     pub(in crate::solver) fn can_be_distinct(
         &mut self,
         items: &[(F, u64)],
@@ -47,7 +52,7 @@ impl Core {
         let mut known: FxHashMap<F, Listed> = FxHashMap::default();
         let current = current.map(|current| (current, 1));
         for (at, &(item, count)) in items.iter().chain(&current).enumerate() {
-            // Whichever value the current one has, plenty are left for the others.
+            // All others have enough values, whatever the current item takes.
             if at == items.len() && scarce.is_empty() {
                 break;
             }
@@ -65,10 +70,10 @@ impl Core {
             kinds += 1;
         }
         if kinds == 1 {
-            // There are as many values as there are items.
+            // One kind of items, with as many values as items.
             return Ok(true);
         }
-        // An item with as many values as there are items always finds one that is left.
+        // An item with as many values as there are items always finds a free one.
         let mut owner = FxHashMap::default();
         for item in 0..scarce.len() {
             self.steps_of(scarce[item].len() / VALUES_PER_STEP)?;
@@ -79,7 +84,7 @@ impl Core {
         Ok(true)
     }
 
-    /// All values of an item that are not taken, unless they are `enough` or more.
+    /// Returns all values of an item except those `taken`, unless there are at least `enough`.
     pub(crate) fn list_values(
         &mut self,
         item: F,
@@ -90,7 +95,7 @@ impl Core {
         self.enumerate_to_depth(item, enough, taken, 0)
     }
 
-    /// The same within so many containers.
+    /// Returns the result of [`SolverContext::enumerate_values`], inside `depth` containers.
     pub(in crate::solver) fn enumerate_to_depth(
         &mut self,
         item: F,
@@ -138,8 +143,8 @@ impl Core {
         truths.into_iter().map(|truth| self.schema.values.intern(Value::Bool(truth))).collect()
     }
 
-    /// All numbers or texts of a formula, unless they are `enough` or more. What is found is kept: the
-    /// items of an array are asked for again and again.
+    /// Returns all numbers or strings of a formula unless there are at least `enough`. Results are
+    /// cached, since the items of an array are queried repeatedly.
     fn enumerate_scalars(
         &mut self,
         formula: F,
@@ -156,7 +161,7 @@ impl Core {
         if enough <= known {
             return Ok(None);
         }
-        // Whoever asks for more will ask for one more next.
+        // The next query mostly asks for one more, so double.
         let asked = if known > 0 { 2 * enough } else { enough };
         let listed = match of {
             Type::Number => self.enumerate_number_values(formula, asked)?,
@@ -212,7 +217,8 @@ impl Core {
         Ok(None)
     }
 
-    /// The same where all texts are in some lists.
+    /// Returns the result of [`SolverContext::enumerate_strings`] if all strings are in
+    /// enumerations.
     fn enumerate_enum_strings(
         &mut self,
         formula: F,
@@ -237,7 +243,7 @@ impl Core {
     }
 }
 
-/// Gives an item a value, moving the owners of others where that helps.
+/// Assigns a value to an item along an augmenting path. Returns `false` if there is none.
 fn augment_matching(
     item: usize,
     values: &[Arc<[ValueId]>],

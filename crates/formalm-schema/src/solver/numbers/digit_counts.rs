@@ -1,4 +1,4 @@
-//! How many digits in front of the point numbers can have that satisfy a formula.
+//! The possible numbers of integer digits of the numbers that satisfy a formula.
 
 use std::ops::RangeInclusive;
 
@@ -7,22 +7,22 @@ use crate::interner::Map;
 use crate::json::decimal::Decimal;
 use crate::solver::context::Core;
 
-/// Levels of a formula that are looked at.
+/// Maximum depth of a formula that is examined. Chosen, not measured.
 const MAX_LEVELS: u32 = 4;
 
-/// How a number is compared with another one.
+/// A comparison with a number.
 #[derive(Clone, Copy)]
 enum BoundSide {
     Least,
     Most,
     Equal,
-    /// As far from zero, on either side.
+    /// At least as far from zero, on either side (multiples).
     Farther,
 }
 
 impl Core {
-    /// Counts of digits, each marked that a number other than zero of this sign can have; more may
-    /// be marked.
+    /// Returns for each digit count up to `most` whether a nonzero number of this sign can have it.
+    /// An over-approximation.
     pub(crate) fn digit_counts(&self, id: F, negative: bool, most: usize) -> Vec<bool> {
         self.counts_within(id, negative, most, (MAX_LEVELS, &mut Map::default()))
     }
@@ -96,14 +96,14 @@ impl Core {
     }
 }
 
-/// Counts of digits that numbers of a sign have on one side of a bound.
+/// Returns the digit counts of numbers of a sign on one side of a bound.
 fn digit_range(side: BoundSide, at: &Decimal, negative: bool) -> Option<RangeInclusive<usize>> {
     let same = at.is_zero() || at.is_negative() == negative;
     let digits = at.whole_digits();
     match (side, negative) {
         (BoundSide::Farther, _) => Some(digits..=usize::MAX),
         (BoundSide::Equal, _) => same.then_some(digits..=digits),
-        // Towards zero there are fewer digits, away from it more.
+        // Numbers between the bound and zero have at most its digits, others at least.
         (BoundSide::Least, true) | (BoundSide::Most, false) => same.then_some(0..=digits),
         (BoundSide::Least, false) | (BoundSide::Most, true) => {
             Some(if same { digits..=usize::MAX } else { 0..=usize::MAX })

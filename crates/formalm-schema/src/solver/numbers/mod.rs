@@ -1,7 +1,8 @@
-//! The theory of numbers: exact, over all decimals.
+//! The theory of numbers: exact satisfiability over all decimals.
 //!
-//! Between two neighbouring bounds all comparisons are constant, so that only multiples are left
-//! to look for; and every interval has decimals that are no multiples of anything given.
+//! Between two adjacent bounds all comparisons are constant, so only multiples matter there.
+//! Multiples are found by stepping through a common multiple. Every interval contains decimals that
+//! are multiples of nothing given.
 
 mod digit_counts;
 pub(in crate::solver) mod number_cells;
@@ -21,13 +22,13 @@ use crate::solver::Solving;
 use crate::solver::context::Core;
 use crate::solver::numbers::number_cells::Cells;
 
-/// Multiples of one number that are tried to avoid multiples of others.
+/// Maximum number of multiples tried to avoid multiples of other numbers. Chosen, not measured.
 const MAX_MULTIPLES_TRIED: u64 = 20_000;
 
-/// Numbers compared with that are gone through in the time of a step.
+/// Bounds visited that count as one step. Chosen, not measured.
 const BOUNDS_PER_STEP: usize = 128;
 
-/// Numbers between two ends, which belong to it if so marked.
+/// An interval; the flags tell whether its ends belong to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interval {
     pub(crate) low: Option<(Decimal, bool)>,
@@ -53,7 +54,7 @@ impl Interval {
     }
 }
 
-/// A number, and whether it is written without a point.
+/// Returns the truth of an atom for a number, given whether it is spelled as an integer.
 pub(crate) fn holds_for(atom: &Atom, value: &Decimal, whole: bool) -> bool {
     match atom {
         Atom::Least(bound) => value >= bound,
@@ -65,7 +66,8 @@ pub(crate) fn holds_for(atom: &Atom, value: &Decimal, whole: bool) -> bool {
     }
 }
 
-/// The same of the numbers between a bound and the next one, if it is no multiple.
+/// Returns the truth of an atom for the numbers between a bound and the next one that are multiples
+/// of nothing.
 pub(crate) fn holds_between(atom: &Atom, low: Option<&Decimal>, whole: bool) -> bool {
     match atom {
         Atom::Least(at) | Atom::Above(at) => low.is_some_and(|low| low >= at),
@@ -75,12 +77,12 @@ pub(crate) fn holds_between(atom: &Atom, low: Option<&Decimal>, whole: bool) -> 
 }
 
 impl Core {
-    /// Atoms in a formula.
+    /// Returns the distinct atoms of a formula.
     pub(crate) fn atoms(&self, id: F) -> Vec<Atom> {
         self.atoms_of(&[id]).into_iter().cloned().collect()
     }
 
-    /// Atoms in some formulas, each once.
+    /// Returns the distinct atoms of some formulas.
     pub(crate) fn atoms_of(&self, all: &[F]) -> Vec<&Atom> {
         let (mut atoms, mut stack) = (Vec::new(), all.to_vec());
         let mut seen = rustc_hash::FxHashSet::default();
@@ -111,7 +113,7 @@ impl Core {
         Ok(found)
     }
 
-    /// A formula less all that it says of being other than some numbers.
+    /// Returns a formula without its conjuncts that only exclude single numbers.
     pub(crate) fn drop_exclusions(&mut self, id: F) -> F {
         let Form::And(list) = self.formulas.get(id).clone() else { return id };
         let is_equal = |id: &F| matches!(self.formulas.get(*id), Form::Atom(Atom::Equal(_)));
@@ -126,7 +128,7 @@ impl Core {
         if rest.len() == list.len() { id } else { self.formulas.and(rest) }
     }
 
-    /// A number of an interval that satisfies a formula, however it is written.
+    /// Returns a number in an interval that satisfies a formula, in either spelling.
     pub(crate) fn number_within(
         &mut self,
         id: F,
@@ -140,7 +142,8 @@ impl Core {
         self.number_written(id, within, true)
     }
 
-    /// The same, written without a point (`whole`) or with one.
+    /// Returns a number in an interval that satisfies a formula, spelled as an integer (`whole`) or
+    /// with a fraction.
     pub(crate) fn number_written(
         &mut self,
         id: F,
@@ -163,7 +166,7 @@ impl Core {
         let cells = split.as_ref().map(|(_, _, compared)| {
             Cells::new(edges.clone()).that_satisfy(&self.formulas, compared, whole)
         });
-        // Where multiples are among alternatives, what is to be looked at more closely.
+        // If disjunctions contain multiples, these bounds say where to look closer.
         let bounds = match split {
             Some(_) => Vec::new(),
             None => Cells::new(edges.clone()).must_and_may(&self.formulas, id, whole),
@@ -195,7 +198,7 @@ impl Core {
                 continue;
             }
             let found = match (&cells, &split) {
-                // All numbers between two bounds are alike but for multiples.
+                // All numbers between two bounds are equivalent except for multiples.
                 (Some(cells), Some((units, avoided, _))) if cells[2 * gap] => {
                     multiple_between(units, avoided, low, high)?
                 }
@@ -210,7 +213,7 @@ impl Core {
         Ok(None)
     }
 
-    /// All numbers that satisfy a formula; `None` if they are `enough` or more.
+    /// Returns all numbers that satisfy a formula; `None` if there are at least `enough`.
     pub(in crate::solver) fn enumerate_numbers(
         &mut self,
         id: F,
@@ -229,7 +232,8 @@ impl Core {
         Ok((numbers.len() < enough).then_some(numbers))
     }
 
-    /// The same, written without a point (`whole`) or with one.
+    /// Returns all numbers that satisfy a formula, spelled as integers (`whole`) or with a
+    /// fraction; `None` if there are at least `enough`.
     fn enumerate_spelled_numbers(
         &mut self,
         id: F,
@@ -281,7 +285,7 @@ impl Core {
                 self.step()?;
                 let found = multiple_between(&units, &avoided, low.as_ref(), high.as_ref())?;
                 let Some(found) = found else { break };
-                // Away from the end that is there.
+                // Step away from the finite end.
                 let end = if low.is_none() && high.is_some() { &mut high } else { &mut low };
                 *end = Some(found.clone());
                 numbers.push(found);
@@ -290,8 +294,8 @@ impl Core {
         Ok(Some(numbers))
     }
 
-    /// Multiples that a formula asks for and those that it excludes, and what else it says, where
-    /// that is nothing of multiples.
+    /// Returns the required multiples, the excluded ones, and the other conjuncts; `None` if those
+    /// mention multiples too.
     fn separate_multiples(
         &self,
         id: F,
@@ -321,7 +325,7 @@ impl Core {
         Some((units, avoided, compared))
     }
 
-    /// A number strictly between two neighbouring bounds of the formula.
+    /// Returns a number strictly between two adjacent bounds of the formula.
     fn number_between(
         &mut self,
         id: F,
@@ -371,7 +375,8 @@ impl Core {
     }
 }
 
-/// A common multiple strictly between two numbers that is no multiple of those to avoid.
+/// Returns a common multiple strictly between two numbers that avoids all excluded multiples. Fails
+/// after [`MAX_MULTIPLES_TRIED`].
 fn multiple_between(
     units: &[Decimal],
     avoided: &[Decimal],
@@ -382,7 +387,7 @@ fn multiple_between(
     let places = all.map(Decimal::fraction_digits).max().unwrap_or(0);
     let scaled = |number: &Decimal| number.scaled(places);
     if units.is_empty() {
-        // One digit more than anything has makes a multiple of nothing.
+        // One more fraction digit than anything else makes it a multiple of nothing.
         let value = match (low, high) {
             (Some(low), _) => scaled(low) * 10u32 + 1u32,
             (None, Some(high)) => scaled(high) * 10u32 - 1u32,
@@ -393,7 +398,7 @@ fn multiple_between(
     let common = units.iter().fold(BigInt::one(), |so_far, unit| so_far.lcm(&scaled(unit)));
     let period = avoided.iter().fold(common.clone(), |so_far, unit| so_far.lcm(&scaled(unit)));
     let period = &period / &common;
-    // Counting away from the end that is there.
+    // Count away from the finite end.
     let (first, step) = match (low, high) {
         (Some(low), _) => (scaled(low).div_floor(&common) + 1u32, 1),
         (None, Some(high)) => (-((-scaled(high)).div_floor(&common) + 1u32), -1),
@@ -421,18 +426,19 @@ fn multiple_between(
     }
 }
 
-/// What a number being read is up to what a formula can tell apart.
+/// The equivalence of integer parts with respect to a formula: it makes the states of a number
+/// being read finite.
 #[derive(Debug)]
 pub(crate) struct Scale {
-    /// Whole parts above this are above every bound.
+    /// Integer parts above this are greater than every bound.
     pub(crate) above: BigInt,
-    /// Whole parts that differ by this are alike above every bound.
+    /// Above every bound, integer parts that differ by this are equivalent.
     pub(crate) modulus: BigInt,
-    /// Places after the point that bounds and multiples have.
+    /// Maximum number of fraction digits of bounds and multiples.
     pub(crate) places: u32,
-    /// Digits after which a whole part can have reached everything.
+    /// Number of digits after which an integer part can have passed every bound and residue.
     pub(crate) reach: u32,
-    /// Powers of ten after which a number has passed every bound, or is a multiple for good.
+    /// Power of ten after which a number has passed every bound and divisibility is settled.
     pub(crate) powers: u32,
 }
 
@@ -466,7 +472,7 @@ impl Scale {
         Scale { above, modulus, places, reach, powers }
     }
 
-    /// The smallest whole part that is like this one.
+    /// Returns the smallest equivalent integer part.
     pub(crate) fn fold(&self, whole: BigInt) -> BigInt {
         let first = &self.above + 1u32;
         if whole < &first + &self.modulus {

@@ -1,27 +1,28 @@
-//! Which stretches of the line satisfy a formula that compares numbers.
+//! Evaluates comparison formulas on all cells of the number line at once, as bit sets.
 
 use crate::formula::{Atom, F, Form, Formulas};
 use crate::interner::Map;
 use crate::json::decimal::Decimal;
 
-/// The line cut at the numbers compared with: before the first one, at it, between it and the
-/// next, and so on.
+/// The number line divided at the bounds of a formula: cell `2i + 1` is bound `i`, cell `2i` the
+/// gap before it.
 pub(crate) struct Cells {
     ends: Vec<Decimal>,
-    /// Whether the numbers looked at are whole; otherwise they are multiples of nothing.
+    /// The numbers considered are integers; otherwise they are multiples of nothing.
     integers: bool,
 }
 
-/// A set of cells.
+/// A bit set of cells.
 type CellSet = Box<[u64]>;
 
 impl Cells {
-    /// `ends` are ascending and distinct.
+    /// Creates the cells of `ends`, which must be ascending and distinct.
     pub(crate) fn new(ends: Vec<Decimal>) -> Cells {
         Cells::for_integers_or_others(ends, false)
     }
 
-    /// The same for whole numbers or for all others, as far as formulas tell of multiples of one.
+    /// Creates the cells for integers or for all other numbers, for formulas with no multiples
+    /// except of 1.
     pub(crate) fn for_integers_or_others(ends: Vec<Decimal>, integers: bool) -> Cells {
         Cells { ends, integers }
     }
@@ -30,9 +31,9 @@ impl Cells {
         2 * self.ends.len() + 1
     }
 
-    /// For each cell whether the numbers in it satisfy all of some formulas, being written without
-    /// a point if `whole`. What is no comparison fails. All numbers compared with are ends, or lie
-    /// outside of the cells that matter.
+    /// Returns for each cell whether its numbers satisfy all of some formulas, spelled as integers
+    /// if `whole`. Atoms that are not comparisons are false. All bounds of the formulas must be
+    /// ends, or lie outside of the cells of interest.
     pub(crate) fn that_satisfy(&self, formulas: &Formulas, all: &[F], whole: bool) -> Vec<bool> {
         let mut set = self.cells_from(0);
         let mut known = Map::default();
@@ -43,8 +44,8 @@ impl Cells {
         (0..self.count()).map(|at| set[at / 64] >> (at % 64) & 1 == 1).collect()
     }
 
-    /// For each cell whether all numbers in it satisfy a formula, and whether some may, whatever they
-    /// are multiples of.
+    /// Returns for each cell whether all of its numbers satisfy a formula, and whether some may,
+    /// whatever they are multiples of.
     pub(crate) fn must_and_may(
         &self,
         formulas: &Formulas,
@@ -56,7 +57,7 @@ impl Cells {
         (0..self.count()).map(|at| (is_in(&must, at), is_in(&may, at))).collect()
     }
 
-    /// The cells that must satisfy a formula and those that may.
+    /// Returns the cells that must satisfy a formula and those that may.
     fn bounds(
         &self,
         formulas: &Formulas,
@@ -89,7 +90,7 @@ impl Cells {
                 (without(&all, &may), without(&all, &must))
             }
             form @ (Form::And(list) | Form::Or(list) | Form::One(list)) => {
-                // The cells in some, in all, and in two at least.
+                // Cells in some, in at least two, and in all operands.
                 let [mut some_must, mut some_may, mut two_must, mut two_may] =
                     [(); 4].map(|()| none());
                 let (mut all_must, mut all_may) = (all.clone(), all);
@@ -127,7 +128,7 @@ impl Cells {
         (0..words).map(word).collect()
     }
 
-    /// Puts a number that is an end into a set.
+    /// Adds a bound to a set.
     fn mark(&self, at: &Decimal, set: &mut CellSet) {
         if let Ok(place) = self.ends.binary_search(at) {
             let cell = 2 * place + 1;
@@ -198,7 +199,7 @@ impl Cells {
                 let mut all = none();
                 for &one in list.iter() {
                     match formulas.get(one) {
-                        // There may be thousands of them.
+                        // There may be thousands of these, so each is added in place.
                         Form::Atom(Atom::Equal(at)) => self.mark(at, &mut all),
                         _ => all = joined(all, of(one), |a, b| a | b),
                     }

@@ -1,13 +1,13 @@
-//! Where on the line the numbers of a formula can be at all.
+//! An over-approximation of the numbers that satisfy a formula, as a union of ranges.
 
 use crate::formula::{Atom, F, Form, Formulas};
 use crate::interner::Map;
 use crate::json::decimal::Decimal;
 
-/// Pieces of the line that are kept apart.
+/// Maximum number of ranges; a conjunction that would exceed it is ignored. Chosen, not measured.
 const MAX_RANGES: usize = 20_000;
 
-/// A place on the line: at a number, or right before (`-1`) or behind it (`1`).
+/// A point on the number line: at a number, or immediately before (`-1`) or after it (`1`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::solver) enum RangeEnd {
     NegativeInfinity,
@@ -15,7 +15,7 @@ pub(in crate::solver) enum RangeEnd {
     PositiveInfinity,
 }
 
-/// A piece of the line with its ends.
+/// A range of numbers, including its ends.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::solver) struct NumberRange {
     pub(in crate::solver) low: RangeEnd,
@@ -34,7 +34,7 @@ impl NumberRange {
     }
 }
 
-/// Pieces of the line that hold all numbers of a formula, and maybe others.
+/// Returns ranges that contain all numbers of a formula, and maybe others.
 pub(in crate::solver) fn number_ranges(formulas: &Formulas, id: F) -> Vec<NumberRange> {
     ranges_memoized(formulas, id, &mut Map::default())
 }
@@ -81,8 +81,8 @@ fn ranges_memoized(
     pieces
 }
 
-/// Pieces that do not overlap: no more than there are numbers compared with, while alternatives that
-/// share their parts repeat the same ones exponentially often.
+/// Merges overlapping ranges. The result is linear in the number of bounds, whereas alternatives
+/// with shared operands repeat the same ranges exponentially often.
 fn merge_overlapping(mut pieces: Vec<NumberRange>) -> Vec<NumberRange> {
     pieces.sort_unstable();
     let mut joined: Vec<NumberRange> = Vec::with_capacity(pieces.len());

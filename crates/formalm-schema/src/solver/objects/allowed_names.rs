@@ -1,10 +1,9 @@
-//! The names that may come in an object whose patterns make many classes of names.
+//! The set of names that may come next in an object with many overlapping patterns.
 //!
-//! Patterns that overlap make up to 2^n classes, and each would need a machine of its own. Where an
-//! object asks nothing of its properties but values, names and how many there are, a name may come
-//! if its value can exist. So the names that may come are one Boolean combination of the patterns,
-//! found by branching on patterns whose values conflict: patterns without a conflict are never
-//! branched on.
+//! *n* overlapping patterns can make 2^n classes of names, each with an automaton. But if an object
+//! only constrains its values, names and size, then a name may come iff its value is satisfiable.
+//! So the set is one Boolean combination of patterns. It is found by branching on patterns whose
+//! values conflict; patterns without a conflict are never branched on.
 
 use formalm_automata::{Error, Resource};
 
@@ -15,10 +14,10 @@ use crate::solver::PLENTY;
 use crate::solver::context::Core;
 use crate::solver::objects::ObjectPlan;
 
-/// Branches on patterns, in one object.
+/// Maximum number of branches for one object. Chosen, not measured.
 const MAX_BRANCHES: usize = 4_096;
 
-/// The patterns that are found in a name and those that are not, as far as it is chosen.
+/// The patterns chosen to match, and those chosen not to match.
 #[derive(Default)]
 struct PatternBranch {
     found: Vec<F>,
@@ -26,8 +25,7 @@ struct PatternBranch {
 }
 
 impl Core {
-    /// Returns the names that no rule mentions and whose value can exist, as a formula over tests
-    /// of names.
+    /// Returns the unmentioned names whose value is satisfiable, as a formula over name tests.
     fn names_with_values(
         &mut self,
         rules: impl Iterator<Item = (Which, NodeId)>,
@@ -38,9 +36,8 @@ impl Core {
         self.branch_names(&patterned, &mut PatternBranch::default(), &mut left)
     }
 
-    /// Returns the names of a branch whose value can exist.
-    /// Returns the names that a conjunction of literals lets come next, of those that it does not
-    /// mention; `None` where names depend on each other.
+    /// Returns the unmentioned names that a conjunction of literals allows next; `None` if names
+    /// depend on each other.
     pub(crate) fn names_of_way(
         &mut self,
         literals: &[F],
@@ -73,7 +70,7 @@ impl Core {
         Ok(self.formulas.and(all))
     }
 
-    /// Returns `true` if names whose values can exist certainly never run out.
+    /// Returns `true` if the names with satisfiable values certainly do not run out.
     pub(in crate::solver) fn has_many_names(&mut self, plan: &ObjectPlan) -> Result<bool, Error> {
         let names = self.names_of_plan(plan)?;
         let Some(language) = self.language(names)? else { return Ok(false) };
@@ -110,7 +107,7 @@ impl Core {
         if self.some_value(all)? {
             return Ok(TRUE);
         }
-        // Leaves out rules as long as the others still conflict.
+        // Drop rules as long as the rest still conflicts.
         let mut at = 0;
         while at < possible.len() {
             let (value, test) = possible.remove(at);
@@ -137,7 +134,7 @@ impl Core {
         Ok(self.formulas.or(vec![with, without]))
     }
 
-    /// Returns whether a rule applies to the names of a branch, or a test that says so.
+    /// Returns whether a rule applies to the names of a branch, or a test that decides it.
     fn undecided_test(&mut self, which: &Which, branch: &PatternBranch) -> RuleApplies {
         let mut open = None;
         let found = which.found.iter().map(|&regex| (regex, true));
@@ -158,7 +155,7 @@ impl Core {
     }
 }
 
-/// Whether a rule applies to names.
+/// Whether a rule applies to the names of a branch.
 enum RuleApplies {
     Always,
     Never,

@@ -1,4 +1,8 @@
-//! The theory of objects: which conjunctions of statements some members satisfy.
+//! The theory of objects: is a conjunction of object atoms satisfiable?
+//!
+//! Properties are independent except through names and counts. So the search chooses absent and
+//! required properties, then a witness for each negated atom (a property that breaks a rule, or has
+//! a name outside of a language), and then fills up to the minimum size.
 
 mod allowed_names;
 pub(in crate::solver) mod property_rule_index;
@@ -15,57 +19,58 @@ use crate::json::property_names::NameId;
 use crate::schema_nodes::NodeId;
 use crate::solver::context::{Core, TextId};
 
-/// Assignments of members to what some member has to be, before properties are decided one after
-/// the other. Twelve such statements over ten names have 10^12 assignments.
+/// Steps of the assignment of witnesses before the search splits on properties instead. Twelve
+/// witnesses over ten names have 10^12 assignments. Chosen, not measured.
 const DUTY_STEPS: u64 = 500;
 
-/// Names made up that are remembered.
+/// Maximum number of cached fresh names; the cache is cleared beyond it. Chosen, not measured.
 const MAX_FRESH: usize = 10_000;
 
-/// They are remembered beside at most so many names that they are none of.
+/// Maximum number of names to differ from, for a fresh name to be cached. Chosen, not measured.
 const MAX_TAKEN: usize = 256;
 
-/// Names that are copied in the time of a step.
+/// Names copied that count as one step. Chosen, not measured.
 const NAMES_PER_STEP: usize = 64;
 
-/// Names that are owed and looked at in the time of a step.
+/// Required names visited that count as one step. Chosen, not measured.
 const REQUIRED_PER_STEP: usize = 256;
 
-/// Names of a class that are made up before it is asked whether there are as many as one likes.
+/// Fresh names of a class that are taken before its size is examined. Chosen, not measured.
 const FEW_NAMES: usize = 16;
 
-/// Something that one member at least has to be.
+/// A demand on at least one property.
 #[derive(Clone)]
 pub(in crate::solver) enum WitnessDuty {
-    /// To break one of these rules.
+    /// The property violates one of these rules.
     BreaksRules(Arc<[(Which, NodeId)]>),
-    /// To have a name that is not in this language.
+    /// The property's name is not in this language.
     NameOutside(F),
 }
 
-/// A conjunction of statements about the rest of an object.
+/// A conjunction of atoms about the rest of an object.
 #[derive(Default)]
 pub(in crate::solver) struct ObjectPlan {
     pub(in crate::solver) rules: Vec<Arc<[(Which, NodeId)]>>,
     pub(in crate::solver) names_in: Vec<F>,
     /// Sorted.
     pub(in crate::solver) required: Vec<NameId>,
-    /// Of each list a name that is left out.
+    /// Lists of names; of each list at least one must be absent.
     absent_choices: Vec<Arc<[NameId]>>,
     pub(in crate::solver) min: u64,
     pub(in crate::solver) max: Option<u64>,
     pub(in crate::solver) duties: Vec<WitnessDuty>,
-    /// Names that are mentioned, sorted.
+    /// Names mentioned by any atom, sorted.
     mentioned: Vec<NameId>,
-    /// What tells apart the names that are not.
+    /// Tests that distinguish the names that are not mentioned.
     tests: Vec<F>,
 }
 
-/// Members chosen so far, with what their values have to satisfy.
+/// The properties chosen so far, with the formulas of their values.
 type ChosenProperties = BTreeMap<NameId, F>;
 
 impl Core {
-    /// Whether members that can still come satisfy a formula over atoms of objects.
+    /// Returns `true` if further properties can satisfy a formula over object atoms. Fails if a
+    /// limit is exceeded.
     pub(crate) fn has_object(&mut self, id: F, gone: &[NameId]) -> Result<bool, Error> {
         let _solving = Solving::begin();
         if id == FALSE || self.holds_at_end(id) {
@@ -82,7 +87,7 @@ impl Core {
         self.search_object(id, gone)
     }
 
-    /// Whether properties satisfy a formula that is no conjunction of literals.
+    /// Returns `true` if properties can satisfy a formula that is not a conjunction of literals.
     pub(in crate::solver) fn search_object(
         &mut self,
         id: F,
@@ -106,8 +111,7 @@ impl Core {
         }
     }
 
-    /// Whether the members that are owed have values so far: a part of a conjunction that fails
-    /// here is in no conjunction that fits.
+    /// Returns `false` if a required property has no value. Then no larger conjunction fits either.
     pub(in crate::solver) fn object_may_fit(
         &mut self,
         literals: &[F],
@@ -126,7 +130,7 @@ impl Core {
         Ok(true)
     }
 
-    /// The same for a conjunction of atoms and negated atoms.
+    /// Returns `true` if properties can satisfy a conjunction of literals.
     pub(crate) fn object_fits(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
         if let Some(found) = self.object_fits_quickly(literals, gone)? {
             return Ok(found);
@@ -141,7 +145,8 @@ impl Core {
         found
     }
 
-    /// The same; `None` if there are many ways to assign members to what some member has to be.
+    /// Returns `true` if properties can satisfy a conjunction of literals; `None` if there are too
+    /// many assignments of witnesses.
     fn object_fits_quickly(
         &mut self,
         literals: &[F],
@@ -156,7 +161,7 @@ impl Core {
 
     fn search_properties(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
         let mut plan = self.object_plan(literals, gone);
-        // Members that are owed say it all where no others are.
+        // Without other demands, the required properties decide.
         if !plan.duties.is_empty() || plan.min > plan.required.len() as u64 {
             self.collect_mentioned(&mut plan);
         }
@@ -255,7 +260,7 @@ impl Core {
         self.assign_witnesses(plan, 0, &mut members, &unusable)
     }
 
-    /// What the value of a member has to satisfy; [`FALSE`] if there must be no such member.
+    /// Returns the formula of a property's value; [`FALSE`] if the property is forbidden.
     fn property_value(&mut self, plan: &ObjectPlan, name: NameId) -> Result<F, Error> {
         for &names in &plan.names_in {
             let text = self.schema.names.get(name).to_owned();
@@ -270,7 +275,7 @@ impl Core {
         Ok(self.formulas.and(all))
     }
 
-    /// What rules say of the value of a member.
+    /// Returns what some rules demand of a property's value.
     pub(crate) fn rules_at(
         &mut self,
         rules: &Arc<[(Which, NodeId)]>,
@@ -294,7 +299,7 @@ impl Core {
         Ok(self.formulas.and(all))
     }
 
-    /// Does every duty by some member, then adds members until there are enough.
+    /// Assigns each witness demand to a property, then fills up to the minimum.
     fn assign_witnesses(
         &mut self,
         plan: &ObjectPlan,
@@ -322,7 +327,7 @@ impl Core {
         let mut classes: Option<std::vec::IntoIter<TextId>> = (!room).then(Default::default);
         candidates.reverse();
         loop {
-            // A name that is not mentioned is made up only where no other will do.
+            // A fresh name is only made up if no other works.
             let name = match candidates.pop() {
                 Some(name) => name,
                 None => {
@@ -369,7 +374,7 @@ impl Core {
         Ok(false)
     }
 
-    /// Whether there are members enough; their values do not depend on each other.
+    /// Returns `true` if there are enough properties. Their values are independent.
     fn fill_to_minimum(
         &mut self,
         plan: &ObjectPlan,
@@ -405,14 +410,14 @@ impl Core {
                     break;
                 }
                 if plan.tests.is_empty() {
-                    // Names of any text do not run out.
+                    // Unrestricted names do not run out.
                     return Ok(true);
                 }
                 members.insert(name, value);
                 made_up += 1;
                 let left = plan.min.saturating_sub(members.len() as u64);
                 if made_up == FEW_NAMES && left < PLENTY / 2 && self.has_plenty_texts(class)? {
-                    // Names of a class are alike.
+                    // All names of a class behave alike.
                     return Ok(true);
                 }
             }
@@ -420,7 +425,7 @@ impl Core {
         Ok(members.len() as u64 >= plan.min)
     }
 
-    /// A name of a class that is neither mentioned nor used.
+    /// Returns a name of a class that is neither mentioned nor used.
     fn fresh_name(
         &mut self,
         plan: &ObjectPlan,
@@ -457,7 +462,7 @@ impl ObjectPlan {
             (Atom::NamesIn(names), true) => self.names_in.push(names),
             (Atom::NamesIn(names), false) => self.duties.push(WitnessDuty::NameOutside(names)),
             (Atom::Owed(names), true) => self.required.extend(names.iter()),
-            // A name that was passed and not read is left out already.
+            // A name that was passed over is absent already.
             (Atom::Owed(names), false) if names.iter().any(|name| gone.contains(name)) => {}
             (Atom::Owed(names), false) => self.absent_choices.push(names),
             (Atom::MoreMembers(count), true) => self.min = self.min.max(count),

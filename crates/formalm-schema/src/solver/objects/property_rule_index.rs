@@ -1,7 +1,7 @@
-//! Rules about members by the names that they list.
+//! An index of property rules by name.
 //!
-//! `properties` of *n* names is *n* rules. Asking each of them about each name takes n² steps, which
-//! 100,000 names do not have; an index is made once for each list that is long.
+//! `properties` with *n* names is *n* rules. Testing each rule for each name takes n² steps, too
+//! many for 100,000 names. So each long list gets an index once it is used repeatedly.
 
 use std::sync::Arc;
 
@@ -13,20 +13,21 @@ use crate::schema_nodes::NodeId;
 
 type PropertyRules = Arc<[(Which, NodeId)]>;
 
-/// Rules of shorter lists are asked one by one.
+/// Minimum length of a list that is indexed. Chosen, not measured.
 const MIN_INDEXED_RULES: usize = 32;
 
-/// Rules that indexes are kept of. Each entry is 4 bytes beside the list itself, which it keeps.
+/// Maximum number of rules in all indexes (4 bytes each, plus the list, which the index keeps
+/// alive). Beyond it all are dropped. Chosen, not measured.
 const MAX_RULES: usize = 4_000_000;
 
-/// The places of rules in one list.
+/// The positions of rules in one list.
 #[derive(Debug)]
 pub(crate) struct RulePositions {
-    /// Kept, so that no other list is made where this one was.
+    /// Kept alive, so that its address is not reused.
     rules: PropertyRules,
-    /// Names with a rule that lists them, sorted by name and then by place.
+    /// Pairs of a name and a rule that lists it, sorted.
     named: Vec<(NameId, u32)>,
-    /// Rules that list no names.
+    /// Rules that do not list names.
     others: Vec<u32>,
 }
 
@@ -43,7 +44,7 @@ impl RulePositions {
         RulePositions { rules: Arc::clone(rules), named, others }
     }
 
-    /// The rules that may speak of a name, in their order.
+    /// Returns the positions of the rules that may apply to a name, in order.
     pub(crate) fn for_name(&self, name: NameId) -> Vec<u32> {
         let first = self.named.partition_point(|one| one.0 < name);
         let named = self.named[first..].iter().take_while(|one| one.0 == name);
@@ -54,24 +55,24 @@ impl RulePositions {
     }
 }
 
-/// How often a list is asked before an index is worth its sorting.
+/// Number of uses of a list before an index is worth sorting. Chosen, not measured.
 const USES_BEFORE_INDEX: u32 = 8;
 
-/// Lists that were asked less often and are remembered.
+/// Maximum number of lists whose uses are counted. Chosen, not measured.
 const MAX_COUNTED_LISTS: usize = 4096;
 
 /// Indexes by the address of the list.
 #[derive(Debug, Default)]
 pub(crate) struct PropertyRuleIndex {
     lists: FxHashMap<usize, Arc<RulePositions>>,
-    /// How often lists without an index were asked. They are not kept, so that an address may
-    /// have been another list's.
+    /// Uses of lists without an index. These lists are not kept alive, so an address may have been
+    /// reused.
     use_counts: FxHashMap<usize, u32>,
     rules: usize,
 }
 
 impl PropertyRuleIndex {
-    /// The index of a list, if the list is long and was asked before.
+    /// Returns the index of a list, if it is long and used repeatedly.
     pub(crate) fn of(&mut self, rules: &PropertyRules) -> Option<Arc<RulePositions>> {
         if rules.len() < MIN_INDEXED_RULES {
             return None;

@@ -1,9 +1,8 @@
-//! Whether an object exists, by its properties one after the other.
+//! Decides an object property by property (case split).
 //!
-//! Alternatives within alternatives have far more implicants than a property has values that they
-//! tell apart. So the property that most of them speak of is decided first, as if it were read
-//! first: whether it is there, and which of the subschemas its value satisfies. What is left of the
-//! formula is mostly much smaller.
+//! Nested alternatives have far more implicants than one property has distinguishable values. So
+//! the search decides the most constrained property first, as if it were read first: whether it is
+//! present, and which subschemas its value satisfies. The residual is usually much smaller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +17,8 @@ use crate::solver::Rest;
 use crate::solver::context::Core;
 
 impl Core {
-    /// Returns whether properties that can still come satisfy a formula, by deciding the one that
-    /// most of its atoms name; `None` if they name none.
+    /// Returns whether further properties can satisfy a formula, by splitting on the most
+    /// constrained one; `None` if no atom mentions a name.
     pub(in crate::solver) fn split_by_property(
         &mut self,
         id: F,
@@ -61,8 +60,8 @@ impl Core {
         self.some_child_and_rest(with, rest)
     }
 
-    /// Returns whether properties satisfy a formula, which is remembered: different values of one
-    /// property often leave the same formula for the others.
+    /// Returns whether properties can satisfy a formula. Memoized, since different values of one
+    /// property often leave the same residual.
     pub(in crate::solver) fn has_object_memoized(
         &mut self,
         id: F,
@@ -77,8 +76,7 @@ impl Core {
         Ok(found)
     }
 
-    /// Returns the names that are gone, but for those that a formula does not mention where names
-    /// that it does not mention are all alike.
+    /// Returns the used names that a formula can distinguish from others.
     fn relevant_used_names(&self, id: F, gone: &[NameId]) -> Vec<NameId> {
         let mut mentioned = BTreeSet::new();
         for atom in self.atoms(id) {
@@ -99,7 +97,7 @@ impl Core {
         gone.iter().copied().filter(|name| mentioned.contains(name)).collect()
     }
 
-    /// Returns the property that most atoms name, required ones first, and whether it is required.
+    /// Returns the name that most atoms mention, required ones first, and whether it is required.
     fn most_constrained_property(&self, id: F, gone: &[NameId]) -> Option<(NameId, bool)> {
         let mut counts: BTreeMap<NameId, usize> = BTreeMap::new();
         for atom in self.atoms(id) {

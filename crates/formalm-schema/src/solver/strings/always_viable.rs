@@ -1,4 +1,5 @@
-//! Texts that can go on with anything, as those in which a pattern is searched for.
+//! States of string automata from which every string is viable, such as those of a search pattern:
+//! no character is rejected before the string ends.
 
 use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::FxHashSet;
@@ -8,12 +9,12 @@ use crate::interner::Map;
 use crate::solver::Solving;
 use crate::solver::context::{Core, TextId, any_string_automaton};
 
-/// Pairs of states that are looked at.
+/// Maximum number of pairs of states that are visited. Chosen, not measured.
 const MAX_PAIRS: usize = 400;
 
 impl Core {
-    /// Whether certainly every text leads from a state to one that has a member, so that nothing
-    /// is refused before the text ends. `false` inside a character.
+    /// Returns `true` if every string certainly leads from the state to a live one, so nothing is
+    /// rejected before the string ends. Returns `false` inside a multi-byte character.
     pub(crate) fn is_open(&mut self, language: TextId, state: StateId) -> Result<bool, Error> {
         let _solving = Solving::begin();
         if let Some(&known) = self.always_viable.get(&(language, state)) {
@@ -25,7 +26,7 @@ impl Core {
         if self.is_unbounded(language) || self.has_exactly_one(self.class_formula(language)) {
             return Ok(false);
         }
-        // Where characters are counted some text is too long.
+        // With a maximum length, some string is too long.
         if self.text(language).uncounted(state)?.is_some_and(|near| near.most < u64::MAX) {
             return Ok(false);
         }
@@ -43,8 +44,8 @@ impl Core {
 }
 
 impl Core {
-    /// Whether a formula is one of exactly one, which mostly refuses where a second one holds: that
-    /// is found out late.
+    /// Returns `true` for an "exactly one", which mostly rejects strings that satisfy two operands;
+    /// exploring its states would find that out late.
     fn has_exactly_one(&self, id: F) -> bool {
         match self.formulas.get(id) {
             Form::One(_) => true,
@@ -53,8 +54,8 @@ impl Core {
         }
     }
 
-    /// Whether texts that satisfy a formula are certainly those in which something is found
-    /// anywhere: what makes the machine of texts open without looking at its states.
+    /// Returns `true` if the language certainly is that of a search pattern, which is always
+    /// viable. Decided without looking at states.
     fn is_search_pattern(&self, id: F, known: &mut Map<F, bool>) -> bool {
         if let Some(&known) = known.get(&id) {
             return known;
@@ -70,8 +71,8 @@ impl Core {
     }
 }
 
-/// The states between two characters that are reached from one, if every character is read from
-/// all of them; `None` if one is refused, or there are many.
+/// Returns the reachable states between two characters, if each of them reads every character;
+/// `None` otherwise, or if there are too many.
 fn reachable_states(machine: &Automaton, state: StateId) -> Result<Option<Vec<StateId>>, Error> {
     let any = any_string_automaton()?;
     let mut bytes = [machine.class_starts(), any.class_starts()].concat();

@@ -1,4 +1,4 @@
-//! Texts of a language that are none of some others.
+//! Strings of a language that differ from given ones, and languages with many strings.
 
 use formalm_automata::{ByteSet, Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -7,21 +7,21 @@ use crate::formula::TRUE;
 use crate::solver::Solving;
 use crate::solver::context::{Core, TextId};
 
-/// So many values count as enough: none of our tokens reads so many, and no schema that asks for
-/// half of them is taken to have them.
+/// Number of values that counts as enough. No token sequence in use reads so many items, and no
+/// schema that demands half of them is assumed to have them. Chosen, not measured.
 pub(crate) const PLENTY: u64 = 1 << 20;
 
-/// Steps of the search for a loop.
+/// Maximum number of steps of the search for a cycle. Chosen, not measured.
 const MAX_STEPS: usize = 2_000;
 
-/// Steps after which counting beginnings is tried first.
+/// Steps of that search before prefixes are counted instead. Chosen, not measured.
 const FEW_STEPS: usize = 24;
 
-/// States whose beginnings are counted.
+/// Maximum number of states whose prefixes are counted. Chosen, not measured.
 const MAX_COUNTED: usize = 1_000;
 
 impl Core {
-    /// A member of a language that is not excluded.
+    /// Returns a string of a language that is not excluded, or `None`.
     pub(crate) fn fresh_text(
         &self,
         language: TextId,
@@ -31,11 +31,11 @@ impl Core {
         let machine = self.text(language);
         let excluded: Vec<&[u8]> = excluded.iter().map(|text| text.as_bytes()).collect();
         let found = fresh_member(&**machine, machine.start(), &excluded)?;
-        // Languages of texts have members in UTF-8 only.
+        // Languages of strings contain valid UTF-8 only.
         Ok(found.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 
-    /// Whether a language of texts has certainly at least [`PLENTY`] members.
+    /// Returns `true` if a language certainly has at least [`ENOUGH_VALUES`] strings.
     pub(crate) fn has_plenty_texts(&mut self, language: TextId) -> Result<bool, Error> {
         let _solving = Solving::begin();
         if self.class_formula(language) == TRUE {
@@ -56,8 +56,8 @@ impl Core {
     }
 }
 
-/// Whether there are soon [`PLENTY`] beginnings of one length. All states shown are live, so each
-/// is that of another member.
+/// Returns `true` if there are [`ENOUGH_VALUES`] prefixes of one length. All visible states are
+/// live, so each prefix belongs to a different string.
 fn has_many_prefixes<M: Machine>(machine: &M) -> Result<bool, Error> {
     let mut counts: FxHashMap<StateId, u64> = [(machine.start(), 1)].into_iter().collect();
     let mut seen = 0;
@@ -84,14 +84,14 @@ fn has_many_prefixes<M: Machine>(machine: &M) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Whether a search soon meets a loop, so that there is no end of members.
+/// Returns `true` if a short search meets a cycle, so that there are infinitely many strings.
 fn has_loop<M: Machine>(machine: &M, steps: usize) -> Result<bool, Error> {
     let mut way: Vec<(StateId, Vec<u8>)> = Vec::new();
     let mut done = FxHashSet::default();
     let mut open = Some(machine.start());
     for _ in 0..steps {
         if let Some(state) = open.take() {
-            // Where most bytes lead the loops are, and these are among the last.
+            // Cycles are where most bytes lead, which are among the last.
             way.push((state, machine.live_bytes(state)?.iter().collect()));
         }
         let Some((state, bytes)) = way.last_mut() else { return Ok(false) };
@@ -111,7 +111,7 @@ fn has_loop<M: Machine>(machine: &M, steps: usize) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// A continuation from `state` that is none of the excluded ones.
+/// Returns a continuation from `state` that is not excluded.
 fn fresh_member<M: Machine>(
     machine: &M,
     state: StateId,
@@ -122,9 +122,10 @@ fn fresh_member<M: Machine>(
     Ok(Some([read, rest].concat()))
 }
 
-/// The beginning of one, and where it leads: to a state whose shortest text makes it one.
+/// Returns a prefix and its state such that the shortest completion makes it a string that is not
+/// excluded.
 ///
-/// All states shown are live, so the first byte that no excluded text has leads to one.
+/// All visible states are live, so the first byte that no excluded string has leads to one.
 pub(crate) fn fresh_beginning<M: Machine>(
     machine: &M,
     state: StateId,
@@ -140,7 +141,7 @@ pub(crate) fn fresh_beginning<M: Machine>(
         let live = machine.live_bytes(state)?;
         let mut taken = ByteSet::default();
         excluded.iter().filter_map(|text| text.first()).for_each(|&byte| taken.insert(byte));
-        // Letters first: what is found stands for its class, and may be shown.
+        // Letters first: the string represents its class and may be shown to the user.
         let order = || (b'a'..=b'z').chain(0..b'a').chain(b'z' + 1..=255);
         for byte in order().filter(|&byte| live.contains(byte) && !taken.contains(byte)) {
             if let Some(next) = machine.step(state, byte)? {

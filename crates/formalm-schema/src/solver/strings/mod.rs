@@ -1,4 +1,7 @@
-//! Whether a text satisfies a formula, without a machine where only listed texts can.
+//! The theory of strings: is a Boolean combination of languages satisfiable?
+//!
+//! If enumerations bound the formula, their strings are tested one by one, without building an
+//! automaton for the combination. Otherwise the automaton of the formula decides.
 
 mod always_viable;
 pub(in crate::solver) mod fresh_string;
@@ -13,11 +16,11 @@ use crate::formula::{Atom, F, Form};
 use crate::interner::Map;
 use crate::solver::context::Core;
 
-/// Lists among which one of the texts that satisfy a formula is, if there are any.
+/// Enumerations whose union contains all strings of a formula.
 pub(in crate::solver) type EnumLists = Vec<Arc<[String]>>;
 
 impl Core {
-    /// Whether some text satisfies a formula over texts.
+    /// Returns `true` if some string satisfies a formula over strings.
     pub(in crate::solver) fn has_string(&mut self, id: F) -> Result<bool, Error> {
         match self.enum_lists(id) {
             Some(lists) => self.has_enum_string(id, &lists),
@@ -26,7 +29,7 @@ impl Core {
         }
     }
 
-    /// Whether a formula excludes some listed texts and nothing else: of the others there is no end.
+    /// Returns `true` if a formula only excludes enumerated strings; infinitely many others remain.
     pub(in crate::solver) fn is_complement_of_enum(&self, id: F) -> bool {
         match self.formulas.get(id) {
             Form::Not(inner) => self.enum_lists(*inner).is_some(),
@@ -35,7 +38,8 @@ impl Core {
         }
     }
 
-    /// The shortest lists that hold all texts of a formula; `None` where no list bounds it.
+    /// Returns the shortest enumerations that contain all strings of a formula; `None` if it is not
+    /// bounded by any.
     pub(in crate::solver) fn enum_lists(&self, id: F) -> Option<EnumLists> {
         self.enum_lists_memoized(id, &mut Map::default())
     }
@@ -62,7 +66,7 @@ impl Core {
                 let mut seen = FxHashSet::default();
                 let lists: Option<Vec<EnumLists>> =
                     parts.iter().map(|&part| self.enum_lists_memoized(part, known)).collect();
-                // Alternatives that share their parts have the same lists again and again.
+                // Alternatives with shared operands repeat the same enumerations.
                 let is_new = |one: &Arc<[String]>| seen.insert(Arc::as_ptr(one));
                 lists.map(|lists| lists.into_iter().flatten().filter(is_new).collect())
             }
@@ -84,7 +88,7 @@ impl Core {
         Ok(false)
     }
 
-    /// Makes the machines of what is not listed.
+    /// Builds the automata of all languages that are not enumerations.
     pub(in crate::solver) fn build_automata(&mut self, id: F) -> Result<(), Error> {
         for atom in self.atoms(id) {
             if let Atom::In(regex) = atom
@@ -97,7 +101,8 @@ impl Core {
         Ok(())
     }
 
-    /// Whether a text satisfies a formula of which the machines of all atoms were made.
+    /// Returns `true` if a string satisfies a formula. The automata of its languages must have been
+    /// built.
     pub(in crate::solver) fn string_satisfies(&self, id: F, text: &str) -> Result<bool, Error> {
         let mut failure = None;
         let holds = self.formulas.holds(id, &mut |atom| {

@@ -1,4 +1,7 @@
-//! Classes of texts that languages tell apart.
+//! Partitions strings into the classes that some languages distinguish.
+//!
+//! Either by refinement (each class is split by each language) or, with three languages or more, by
+//! a walk of the product of their automata, which finds the nonempty classes directly.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,28 +13,30 @@ use crate::formula::{F, TRUE};
 use crate::solver::Solving;
 use crate::solver::context::{Core, TextId, any_string_automaton};
 
-/// Classes of names that one formula may tell apart: at most so many, and so many for all tests and
-/// for each. Tests that overlap have twice as many classes with each, and each class has a machine.
+/// Maximum number of classes: in total, and a base plus an amount for each test. Overlapping tests
+/// double the classes each time, and each class has an automaton. Chosen, not measured.
 const MAX_CLASSES: [usize; 3] = [4_096, 256, 16];
 
-/// With fewer tests each class is split by each test.
+/// Number of tests from which the product is walked. Chosen, not measured.
 const MIN_PRODUCT_TESTS: usize = 3;
 
-/// So many classes more than tests are still few. With three tests that exclude each other there
-/// are four classes, and eight with three that do not.
+/// Number of classes in excess of the tests that still counts as few. Three disjoint tests have
+/// four classes, three overlapping ones eight. Chosen, not measured.
 const EXTRA_CLASSES: usize = 4;
 
-/// Steps of machines in which all tests are read at once, for all of them and for each.
+/// Maximum number of automaton steps of a product walk: a base, and an amount for each test.
+/// Chosen, not measured.
 const MAX_STEPS: [usize; 2] = [8_000, 4_000];
 
-/// The tests that the texts of a class satisfy.
+/// The tests that the strings of a class satisfy.
 type TestSet = BTreeSet<usize>;
 
-/// The machines that go on, by their tests.
+/// The live automata with their states, by test.
 type LiveStates = Vec<(usize, StateId)>;
 
 impl Core {
-    /// The classes of names that formulas over names tell apart, those that have members.
+    /// Returns the nonempty classes of names that some formulas distinguish. Fails if there are too
+    /// many.
     pub(crate) fn classes(&mut self, tests: &[F]) -> Result<Vec<TextId>, Error> {
         let _solving = Solving::begin();
         if let Some(known) = self.answers.classes.get(tests) {
@@ -50,7 +55,7 @@ impl Core {
         self.record_classes(tests, classes)
     }
 
-    /// The classes; `None` if there are many. They are few if most tests exclude each other.
+    /// Returns the classes, or `None` if there are many. There are few if most tests are disjoint.
     pub(crate) fn few_classes(&mut self, tests: &[F]) -> Result<Option<Vec<TextId>>, Error> {
         if tests.len() < MIN_PRODUCT_TESTS || self.answers.classes.get(tests).is_some() {
             return self.classes(tests).map(Some);
@@ -82,7 +87,7 @@ impl Core {
         Ok(list)
     }
 
-    /// The classes, each split by each test; `None` if they are more than `most`.
+    /// Returns the classes by refinement; `None` if there are more than `most`.
     fn refine_classes(&mut self, tests: &[F], most: usize) -> Result<Option<Vec<F>>, Error> {
         let mut classes = vec![TRUE];
         for &test in tests {
@@ -104,7 +109,7 @@ impl Core {
         Ok(Some(classes))
     }
 
-    /// The classes, found by machines that read the same texts.
+    /// Returns the classes by a walk of the product automaton.
     fn product_classes(&mut self, tests: &[F], most: usize) -> Result<ProductResult, Error> {
         if tests.len() < MIN_PRODUCT_TESTS {
             return Ok(ProductResult::Unknown);
@@ -140,7 +145,7 @@ impl Core {
             }
         }
         let mut classes: Vec<TestSet> = reading.classes.into_iter().collect();
-        // Those that satisfy the first test come first, and so on.
+        // Sort as refinement does: strings that satisfy the first test come first, and so on.
         classes.sort_unstable_by(|one, other| {
             let is_in = |class: &TestSet| (0..tests.len()).map(|at| !class.contains(&at)).collect();
             let keys: [Vec<bool>; 2] = [is_in(one), is_in(other)];
@@ -149,11 +154,12 @@ impl Core {
         Ok(ProductResult::Classes(classes))
     }
 
-    /// Formulas of classes that are all there are.
+    /// Returns formulas for the classes, using that there are no others.
     fn class_formulas(&mut self, tests: &[F], classes: &[TestSet]) -> Vec<F> {
         let mut formulas = Vec::with_capacity(classes.len());
         for class in classes {
-            // What satisfies all of its tests, and none that others satisfy which do so too.
+            // A class is the conjunction of its tests without those that larger classes satisfy in
+            // addition.
             let larger = classes.iter().filter(|one| one.is_superset(class));
             let others: TestSet =
                 larger.flatten().filter(|at| !class.contains(at)).copied().collect();
@@ -167,19 +173,19 @@ impl Core {
     }
 }
 
-/// What reading all tests at once found.
+/// The result of a product walk.
 enum ProductResult {
     Classes(Vec<TestSet>),
-    /// There are more than were allowed.
+    /// More classes than allowed.
     TooMany,
-    /// It takes long.
+    /// The step budget ran out.
     Unknown,
 }
 
-/// Machines that read the same texts.
+/// A walk of the product of automata.
 struct ProductWalk {
     machines: Vec<(usize, Arc<Automaton>)>,
-    /// Reads all texts: a class has texts, not bytes.
+    /// The automaton of all strings: classes contain strings, not arbitrary bytes.
     texts: Arc<Automaton>,
     classes: FxHashSet<TestSet>,
     seen: FxHashSet<(LiveStates, StateId)>,
@@ -188,10 +194,11 @@ struct ProductWalk {
 }
 
 impl ProductWalk {
-    /// Notes a place that texts come to.
+    /// Records a state of the product.
     fn visit(&mut self, states: LiveStates, texts: StateId) {
         match states[..] {
-            // Every state that goes on has a member ahead.
+            // Every live automaton has a string ahead; with none left, only the empty class
+            // remains.
             [] => {
                 self.classes.insert(TestSet::new());
                 return;
@@ -216,8 +223,8 @@ impl ProductWalk {
         &self.machines[at].1
     }
 
-    /// Notes the class of the text that ends at a place, and the places behind it; whether there
-    /// were steps left to do so.
+    /// Records the class of strings that end in a product state, and its successors. Returns
+    /// `false` if the step budget ran out.
     fn expand(&mut self, states: &LiveStates, texts: StateId) -> Result<bool, Error> {
         if self.texts.is_accepting(texts) {
             let accepts = |&(at, state): &(usize, StateId)| {
@@ -245,7 +252,7 @@ impl ProductWalk {
     }
 }
 
-/// Classes of names that one formula may tell apart.
+/// Returns the maximum number of classes for some tests.
 fn most_classes(tests: &[F]) -> usize {
     let [most, all, each] = MAX_CLASSES;
     most.min(all + each * tests.len())
@@ -261,7 +268,7 @@ mod tests {
     use crate::schema_reader::pattern_search::search_language;
     use crate::solver::context::any_string;
 
-    /// Both ways find classes of the same languages, in the same order.
+    /// Refinement and product find the same classes in the same order.
     #[test]
     fn classes_are_those_that_splitting_finds() {
         let document = Document::read("true").unwrap();
