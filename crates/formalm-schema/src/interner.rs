@@ -58,14 +58,14 @@ impl HashSlots {
     /// Adds a position that is not in the index.
     fn add(&mut self, hash: u32, id: u32) {
         if (self.used + 1) * 4 > self.slots.len() * 3 {
-            self.grow();
+            self.grow_index();
         }
         self.put(u64::from(hash) << 32 | u64::from(id + 1));
         self.used += 1;
     }
 
     #[cold]
-    fn grow(&mut self) {
+    fn grow_index(&mut self) {
         let larger = vec![EMPTY; (self.slots.len() * 2).max(MIN_SLOTS)];
         let slots = std::mem::replace(&mut self.slots, larger);
         for slot in slots {
@@ -327,9 +327,9 @@ mod tests {
 
     /// An entry type with many hash collisions.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    struct Crowded(u8);
+    struct CollidingEntry(u8);
 
-    impl Hash for Crowded {
+    impl Hash for CollidingEntry {
         fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
             (self.0 / 16).hash(state);
         }
@@ -341,9 +341,9 @@ mod tests {
             steps in proptest::collection::vec((any::<u8>(), 0u8..20), 0..400),
         ) {
             let mut table = Table::default();
-            let mut list: Vec<Crowded> = Vec::new();
+            let mut list: Vec<CollidingEntry> = Vec::new();
             for (entry, what) in steps {
-                let entry = Crowded(entry);
+                let entry = CollidingEntry(entry);
                 match what {
                     0 => {
                         let length = list.len() * usize::from(entry.0) / 256;
@@ -379,11 +379,11 @@ mod tests {
             let mut map = Map::default();
             let mut all = std::collections::HashMap::new();
             for (key, value) in steps {
-                map.insert(Crowded(key), value);
+                map.insert(CollidingEntry(key), value);
                 all.insert(key, value);
             }
             for key in 0..=255 {
-                prop_assert_eq!(map.get(&Crowded(key)), all.get(&key));
+                prop_assert_eq!(map.get(&CollidingEntry(key)), all.get(&key));
             }
         }
     }

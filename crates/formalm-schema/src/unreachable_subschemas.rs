@@ -55,8 +55,8 @@ impl Core {
                         self.note_if_unreachable(both, one, message, taken, notes)?;
                     }
                 }
-                Rule::Members(members) => {
-                    for (which, node) in members.iter() {
+                Rule::Members(properties) => {
+                    for (which, node) in properties.iter() {
                         let Some([name]) = which.names.as_deref() else { continue };
                         let rules = vec![
                             Rule::Types { types: vec![Type::Object], integer: false },

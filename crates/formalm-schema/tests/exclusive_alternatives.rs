@@ -44,18 +44,18 @@ fn part() -> impl Strategy<Value = Json> {
 /// An object with a discriminator, whose properties come before or after it in the schema.
 fn alternative() -> impl Strategy<Value = Json> {
     let parts = proptest::collection::btree_map(prop_oneof![Just("p"), Just("q")], part(), 0..3);
-    let owed = proptest::collection::vec(prop_oneof![Just("p"), Just("q")], 0..2);
-    (mark(), parts, owed, 0..4u8, any::<bool>()).prop_map(
-        |((name, mark), parts, mut owed, asks, closed)| {
+    let required = proptest::collection::vec(prop_oneof![Just("p"), Just("q")], 0..2);
+    (mark(), parts, required, 0..4u8, any::<bool>()).prop_map(
+        |((name, mark), parts, mut required, asks, closed)| {
             let mut properties: Map<String, Json> =
                 parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect();
             properties.insert(name.clone(), mark);
             if asks > 0 {
-                owed.push(if name == "p" { "p" } else { "k" });
+                required.push(if name == "p" { "p" } else { "k" });
             }
-            owed.sort_unstable();
-            owed.dedup();
-            let mut one = json!({"properties": properties, "required": owed});
+            required.sort_unstable();
+            required.dedup();
+            let mut one = json!({"properties": properties, "required": required});
             if closed {
                 one["additionalProperties"] = json!(false);
             }
@@ -230,10 +230,10 @@ proptest! {
 #[test]
 fn wide_alternatives_take_few_steps() {
     let kinds =
-        |mark: &dyn Fn(usize) -> Json, owed: &str, rest: &dyn Fn(usize) -> Json| -> Vec<Json> {
+        |mark: &dyn Fn(usize) -> Json, required: &str, rest: &dyn Fn(usize) -> Json| -> Vec<Json> {
             let one = |at: usize| {
-                let properties = json!({owed: mark(at), "a": rest(at)});
-                json!({"type": "object", "properties": properties, "required": [owed]})
+                let properties = json!({required: mark(at), "a": rest(at)});
+                json!({"type": "object", "properties": properties, "required": [required]})
             };
             (0..50).map(one).collect()
         };

@@ -264,13 +264,13 @@ fn object() -> impl Strategy<Value = Json> {
         Just(json!({"enum": [true, []]})),
         Just(json!({"minItems": 1})),
     ];
-    let owed = proptest::collection::vec(name(), 1..3);
+    let required = proptest::collection::vec(name(), 1..3);
     let leaf = prop_oneof![
-        owed.clone().prop_map(|names| json!({"required": names})),
+        required.clone().prop_map(|names| json!({"required": names})),
         (name(), value.clone()).prop_map(|(name, value)| json!({"properties": {name: value}})),
         (name(), value.clone())
             .prop_map(|(name, value)| json!({"properties": {name: value}, "required": [name]})),
-        (name(), owed).prop_map(|(name, names)| json!({"dependentRequired": {name: names}})),
+        (name(), required).prop_map(|(name, names)| json!({"dependentRequired": {name: names}})),
         value.prop_map(|value| json!({"patternProperties": {"b": value}})),
         (0..4u8).prop_map(|n| json!({"minProperties": n})),
     ];

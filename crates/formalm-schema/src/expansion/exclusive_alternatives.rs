@@ -63,17 +63,17 @@ struct SortedRules {
 
 impl Core {
     /// Returns the conjunction of all rules, for a value of one type.
-    pub(crate) fn expand_rules(&mut self, rules: &[Rule], of: Type) -> Result<F, Error> {
-        let mut said = SortedRules::default();
-        self.sort_rules(rules, of, &mut said, &mut FxHashSet::default())?;
-        let context = self.property_context(&said.plain);
-        let mut all = said.plain;
-        for list in said.exactly_one {
-            all.push(self.exactly_one(list, context, of)?);
+    pub(crate) fn expand_rules(&mut self, rules: &[Rule], ty: Type) -> Result<F, Error> {
+        let mut sorted = SortedRules::default();
+        self.sort_rules(rules, ty, &mut sorted, &mut FxHashSet::default())?;
+        let context = self.property_context(&sorted.plain);
+        let mut all = sorted.plain;
+        for list in sorted.exactly_one {
+            all.push(self.exactly_one(list, context, ty)?);
         }
-        let families = group_by_names(&self.formulas, said.conditionals);
-        for chain in said.chains.iter().chain(&families) {
-            all.push(self.conditional_formula(chain, context, of)?);
+        let families = group_by_names(&self.formulas, sorted.conditionals);
+        for chain in sorted.chains.iter().chain(&families) {
+            all.push(self.conditional_formula(chain, context, ty)?);
         }
         Ok(self.formulas.and(all))
     }
@@ -81,13 +81,13 @@ impl Core {
     fn sort_rules(
         &mut self,
         rules: &[Rule],
-        of: Type,
-        said: &mut SortedRules,
+        ty: Type,
+        sorted: &mut SortedRules,
         seen: &mut FxHashSet<NodeId>,
     ) -> Result<(), Error> {
         for rule in rules {
             match rule {
-                Rule::One(nodes) => said.exactly_one.push(self.expand_all(nodes, of)?),
+                Rule::One(nodes) => sorted.exactly_one.push(self.expand_all(nodes, ty)?),
                 Rule::All(nodes) => {
                     for &node in nodes {
                         let within = self.schema.node(node).rules.clone();
@@ -97,15 +97,15 @@ impl Core {
                             // A node that was visited contributes nothing new.
                             if seen.insert(node) {
                                 self.step()?;
-                                self.sort_rules(&within, of, said, seen)?;
+                                self.sort_rules(&within, ty, sorted, seen)?;
                             }
                         } else {
-                            said.plain.push(self.expand(node, of)?);
+                            sorted.plain.push(self.expand(node, ty)?);
                         }
                     }
                 }
-                Rule::If { .. } => self.sort_conditional(rule, of, said)?,
-                _ => said.plain.push(self.expand_rule(rule, rules, of)?),
+                Rule::If { .. } => self.sort_conditional(rule, ty, sorted)?,
+                _ => sorted.plain.push(self.expand_rule(rule, rules, ty)?),
             }
         }
         Ok(())
@@ -115,26 +115,26 @@ impl Core {
     fn sort_conditional(
         &mut self,
         rule: &Rule,
-        of: Type,
-        said: &mut SortedRules,
+        ty: Type,
+        sorted: &mut SortedRules,
     ) -> Result<(), Error> {
         let mut chain = ConditionChain { first_match_only: true, ..ConditionChain::default() };
         let mut next = Some(rule.clone());
         while let Some(Rule::If { condition, then, other }) = next.take() {
-            let condition = self.expand(condition, of)?;
-            let then = then.map_or(Ok(TRUE), |node| self.expand(node, of))?;
+            let condition = self.expand(condition, ty)?;
+            let then = then.map_or(Ok(TRUE), |node| self.expand(node, ty))?;
             chain.push(condition, then);
             let Some(other) = other else { break };
             match &self.schema.node(other).rules[..] {
                 [only @ Rule::If { .. }] => next = Some(only.clone()),
-                _ => chain.otherwise = self.expand(other, of)?,
+                _ => chain.otherwise = self.expand(other, ty)?,
             }
         }
         match chain.conditions[..] {
             [condition] if chain.otherwise == TRUE => {
-                said.conditionals.push((condition, chain.consequences[0]))
+                sorted.conditionals.push((condition, chain.consequences[0]))
             }
-            _ => said.chains.push(chain),
+            _ => sorted.chains.push(chain),
         }
         Ok(())
     }
@@ -150,16 +150,16 @@ impl Core {
     }
 
     /// Returns a formula for "exactly one of `list`", given that `context` holds.
-    fn exactly_one(&mut self, mut list: Vec<F>, context: F, of: Type) -> Result<F, Error> {
+    fn exactly_one(&mut self, mut list: Vec<F>, context: F, ty: Type) -> Result<F, Error> {
         list.retain(|&one| one != FALSE);
-        let build = |core: &mut Core, list: &[F], groups: &[Vec<usize>]| {
-            let mut ways = Vec::with_capacity(groups.len());
+        let build = |solver: &mut Core, list: &[F], groups: &[Vec<usize>]| {
+            let mut branches = Vec::with_capacity(groups.len());
             for group in groups {
-                ways.push(core.formulas.one(group.iter().map(|&at| list[at]).collect()));
+                branches.push(solver.formulas.one(group.iter().map(|&at| list[at]).collect()));
             }
-            Ok(core.formulas.or(ways))
+            Ok(solver.formulas.or(branches))
         };
-        self.split_exclusive(&list, context, of, &build)
+        self.split_exclusive(&list, context, ty, &build)
     }
 
     /// Returns the formula of a chain of conditionals, given that `context` holds.
@@ -167,45 +167,45 @@ impl Core {
         &mut self,
         chain: &ConditionChain,
         context: F,
-        of: Type,
+        ty: Type,
     ) -> Result<F, Error> {
-        let build = |core: &mut Core, conditions: &[F], groups: &[Vec<usize>]| {
+        let build = |solver: &mut Core, conditions: &[F], groups: &[Vec<usize>]| {
             let all: Vec<usize> = (0..conditions.len()).collect();
             if groups.len() < 2 {
-                return Ok(core.chain_as_written(chain, conditions, &all, chain.otherwise));
+                return Ok(solver.chain_as_written(chain, conditions, &all, chain.otherwise));
             }
-            let mut ways = Vec::with_capacity(groups.len() + 1);
+            let mut branches = Vec::with_capacity(groups.len() + 1);
             for group in groups {
                 let some = group.iter().map(|&at| conditions[at]).collect();
-                let some = core.formulas.or(some);
+                let some = solver.formulas.or(some);
                 let follows = match group[..] {
                     [at] => chain.consequences[at],
                     // The first condition that holds, and all that hold, are in this group.
-                    _ => core.chain_as_written(chain, conditions, group, TRUE),
+                    _ => solver.chain_as_written(chain, conditions, group, TRUE),
                 };
-                ways.push(core.formulas.both(some, follows));
+                branches.push(solver.formulas.both(some, follows));
             }
-            if !core.conditions_cover(conditions, context)? {
+            if !solver.conditions_cover(conditions, context)? {
                 let mut fails = vec![chain.otherwise];
                 for &one in conditions {
-                    fails.push(core.formulas.not(one));
+                    fails.push(solver.formulas.not(one));
                 }
-                ways.push(core.formulas.and(fails));
+                branches.push(solver.formulas.and(fails));
             }
-            Ok(core.formulas.or(ways))
+            Ok(solver.formulas.or(branches))
         };
-        self.split_exclusive(&chain.conditions, context, of, &build)
+        self.split_exclusive(&chain.conditions, context, ty, &build)
     }
 
     fn chain_as_written(
         &mut self,
         chain: &ConditionChain,
         conditions: &[F],
-        of: &[usize],
+        ty: &[usize],
         last: F,
     ) -> F {
         let mut all = last;
-        for &at in of.iter().rev() {
+        for &at in ty.iter().rev() {
             let fails = self.formulas.not(conditions[at]);
             let then = self.formulas.or(vec![fails, chain.consequences[at]]);
             if chain.first_match_only {
@@ -223,34 +223,34 @@ impl Core {
         &mut self,
         list: &[F],
         context: F,
-        of: Type,
+        ty: Type,
         build: &impl Fn(&mut Core, &[F], &[Vec<usize>]) -> Result<F, Error>,
     ) -> Result<F, Error> {
         let whole = [(0..list.len()).collect()];
         if list.len() < 2 || self.comparing_alternatives {
             return build(self, list, &whole);
         }
-        let groups = self.exclusive_groups(list, context, of)?;
-        if of != Type::Object {
+        let groups = self.exclusive_groups(list, context, ty)?;
+        if ty != Type::Object {
             return build(self, list, &groups);
         }
-        let owed = self.required_names(context);
+        let required = self.required_names(context);
         if groups.len() > 1 {
-            let list = self.drop_required(list, &owed);
+            let list = self.drop_required(list, &required);
             return build(self, &list, &groups);
         }
         for name in self.shared_names(list) {
-            let there = self.owed(vec![name]);
-            let beside = self.formulas.both(context, there);
-            let groups = self.exclusive_groups(list, beside, of)?;
+            let present = self.owed(vec![name]);
+            let combined = self.formulas.both(context, present);
+            let groups = self.exclusive_groups(list, combined, ty)?;
             if groups.len() > 1 {
-                let absent = self.formulas.not(there);
-                let with = self.drop_required(list, &[&owed[..], &[name]].concat());
+                let absent = self.formulas.not(present);
+                let with = self.drop_required(list, &[&required[..], &[name]].concat());
                 let with = build(self, &with, &groups)?;
                 let without: Vec<F> =
                     list.iter().map(|&one| self.assume_absent(one, name)).collect();
                 let without = build(self, &without, &whole)?;
-                let with = self.formulas.both(there, with);
+                let with = self.formulas.both(present, with);
                 let without = self.formulas.both(absent, without);
                 return Ok(self.formulas.or(vec![with, without]));
             }
@@ -262,17 +262,17 @@ impl Core {
         &mut self,
         list: &[F],
         context: F,
-        of: Type,
+        ty: Type,
     ) -> Result<Vec<Vec<usize>>, Error> {
-        let beside: Vec<F> = list.iter().map(|&one| self.formulas.both(one, context)).collect();
-        self.disjoint_groups(&beside, of)
+        let combined: Vec<F> = list.iter().map(|&one| self.formulas.both(one, context)).collect();
+        self.disjoint_groups(&combined, ty)
     }
 
     pub(crate) fn required_names(&self, context: F) -> Vec<NameId> {
         let mut names = Vec::new();
         for part in self.formulas.conjuncts(context) {
-            if let Form::Atom(Atom::Owed(owed)) = self.formulas.get(part) {
-                names.extend(owed.iter());
+            if let Form::Atom(Atom::Owed(required)) = self.formulas.get(part) {
+                names.extend(required.iter());
             }
         }
         names
@@ -301,14 +301,13 @@ impl Core {
     }
 
     /// Returns the formulas simplified by the fact that the names in `owed` are required anyway.
-    fn drop_required(&mut self, list: &[F], owed: &[NameId]) -> Vec<F> {
+    fn drop_required(&mut self, list: &[F], required: &[NameId]) -> Vec<F> {
         let mut known = Map::default();
         let mut with = |id: F| {
-            self.map_atoms(id, &mut known, &|core, atom| match atom {
-                Atom::Owed(names) => {
-                    core.owed(names.iter().copied().filter(|one| !owed.contains(one)).collect())
-                }
-                atom => core.formulas.atom(atom),
+            self.map_atoms(id, &mut known, &|solver, atom| match atom {
+                Atom::Owed(names) => solver
+                    .owed(names.iter().copied().filter(|one| !required.contains(one)).collect()),
+                atom => solver.formulas.atom(atom),
             })
         };
         list.iter().map(|&one| with(one)).collect()
@@ -316,7 +315,7 @@ impl Core {
 
     /// Returns the formula that is left if the property is absent.
     pub(crate) fn assume_absent(&mut self, id: F, name: NameId) -> F {
-        self.map_atoms(id, &mut Map::default(), &|core, atom| match atom {
+        self.map_atoms(id, &mut Map::default(), &|solver, atom| match atom {
             Atom::Owed(names) if names.contains(&name) => FALSE,
             Atom::Members(rules) => {
                 let rules = rules.iter().filter_map(|(which, node)| {
@@ -325,9 +324,9 @@ impl Core {
                     is_left.then_some((which, *node))
                 });
                 let rules: Arc<[_]> = rules.collect();
-                if rules.is_empty() { TRUE } else { core.formulas.atom(Atom::Members(rules)) }
+                if rules.is_empty() { TRUE } else { solver.formulas.atom(Atom::Members(rules)) }
             }
-            atom => core.formulas.atom(atom),
+            atom => solver.formulas.atom(atom),
         })
     }
 
@@ -340,8 +339,8 @@ impl Core {
         if let Some(&known) = known.get(&id) {
             return known;
         }
-        let mut all = |core: &mut Core, list: &[F]| -> Vec<F> {
-            list.iter().map(|&one| core.map_atoms(one, known, new)).collect()
+        let mut all = |solver: &mut Core, list: &[F]| -> Vec<F> {
+            list.iter().map(|&one| solver.map_atoms(one, known, new)).collect()
         };
         let replaced = match self.formulas.get(id).clone() {
             Form::Atom(atom) => new(self, atom),
@@ -375,7 +374,7 @@ fn group_by_names(formulas: &Formulas, all: Vec<(F, F)>) -> Vec<ConditionChain> 
         let mut names = Vec::new();
         for part in formulas.conjuncts(condition) {
             match formulas.get(part) {
-                Form::Atom(Atom::Owed(owed)) => names.extend(owed.iter()),
+                Form::Atom(Atom::Owed(required)) => names.extend(required.iter()),
                 Form::Atom(Atom::Members(rules)) => {
                     names.extend(
                         rules.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),

@@ -24,14 +24,14 @@ const MAX_EXPANSION_DEPTH: u64 = 500;
 impl Core {
     /// Returns the formula that a value of type `of` must satisfy to satisfy the node. Fails if
     /// nodes are nested too deeply or formulas exceed their limits.
-    pub(crate) fn expand(&mut self, node: NodeId, of: Type) -> Result<F, Error> {
+    pub(crate) fn expand(&mut self, node: NodeId, ty: Type) -> Result<F, Error> {
         let node = self.schema.representative(node);
-        let key = (node, of, self.comparing_alternatives);
+        let key = (node, ty, self.comparing_alternatives);
         if let Some(&known) = self.expanded.get(&key) {
             return Ok(known);
         }
         let rules = Arc::clone(&self.schema.node(node).rules);
-        if rules.iter().any(|rule| rule.excludes_type(of)) {
+        if rules.iter().any(|rule| rule.excludes_type(ty)) {
             return Ok(FALSE);
         }
         if self.expansion_depth >= MAX_EXPANSION_DEPTH {
@@ -40,15 +40,15 @@ impl Core {
         }
         self.check_formula_limits()?;
         self.expansion_depth += 1;
-        let formula = self.expand_rules(&rules, of);
+        let formula = self.expand_rules(&rules, ty);
         self.expansion_depth -= 1;
         let formula = formula?;
         self.expanded.insert(key, formula);
         Ok(formula)
     }
 
-    pub(crate) fn expand_all(&mut self, nodes: &[NodeId], of: Type) -> Result<Vec<F>, Error> {
-        nodes.iter().map(|&node| self.expand(node, of)).collect()
+    pub(crate) fn expand_all(&mut self, nodes: &[NodeId], ty: Type) -> Result<Vec<F>, Error> {
+        nodes.iter().map(|&node| self.expand(node, ty)).collect()
     }
 
     /// Returns the formula of one rule for a value of type `of`. `oneOf` and `if` are translated by
@@ -57,27 +57,27 @@ impl Core {
         &mut self,
         rule: &Rule,
         siblings: &[Rule],
-        of: Type,
+        ty: Type,
     ) -> Result<F, Error> {
         Ok(match rule {
             Rule::Never => FALSE,
-            Rule::Types { types, integer } => match of {
-                _ if types.contains(&of) => TRUE,
+            Rule::Types { types, integer } => match ty {
+                _ if types.contains(&ty) => TRUE,
                 Type::Number if *integer => {
                     self.formulas.atom(Atom::Multiple(crate::json::decimal::Decimal::integer(1)))
                 }
                 _ => FALSE,
             },
-            Rule::Enum(values) => self.any_of_values(values, of),
+            Rule::Enum(values) => self.any_of_values(values, ty),
             Rule::Any(nodes) => {
-                let list = self.expand_all(nodes, of)?;
+                let list = self.expand_all(nodes, ty)?;
                 self.formulas.or(list)
             }
             Rule::Not(node) => {
-                let inner = self.expand(*node, of)?;
+                let inner = self.expand(*node, ty)?;
                 self.formulas.not(inner)
             }
-            _ => match of {
+            _ => match ty {
                 Type::Number => self.number_rule(rule),
                 Type::String => match rule {
                     Rule::StringLanguage(regex) if self.schema.is_any_string(*regex) => TRUE,
@@ -140,13 +140,14 @@ impl Core {
                 names => self.formulas.atom(Atom::NamesIn(names)),
             },
             Rule::DependentRequired(name, names) => {
-                let there = self.owed(vec![*name]);
-                let (absent, owed) = (self.formulas.not(there), self.owed(names.clone()));
-                self.formulas.or(vec![absent, owed])
+                let present = self.owed(vec![*name]);
+                let (absent, required) = (self.formulas.not(present), self.owed(names.clone()));
+                self.formulas.or(vec![absent, required])
             }
             Rule::SchemaWith(name, node) => {
-                let there = self.owed(vec![*name]);
-                let (absent, holds) = (self.formulas.not(there), self.expand(*node, Type::Object)?);
+                let present = self.owed(vec![*name]);
+                let (absent, holds) =
+                    (self.formulas.not(present), self.expand(*node, Type::Object)?);
                 self.formulas.or(vec![absent, holds])
             }
             Rule::UnevaluatedProperties(node) => self.unevaluated_properties(*node, siblings)?,
@@ -166,14 +167,14 @@ impl Core {
     }
 
     /// Returns the formula that the value equals one of `values`.
-    fn any_of_values(&mut self, values: &[ValueId], of: Type) -> F {
+    fn any_of_values(&mut self, values: &[ValueId], ty: Type) -> F {
         let (mut list, mut texts) = (Vec::new(), Vec::new());
         for &id in values {
             let value = self.schema.values.get(id);
-            if value.json_type() != of {
+            if value.json_type() != ty {
                 continue;
             }
-            match (value.clone(), of) {
+            match (value.clone(), ty) {
                 (Value::Null, Type::Null) => return TRUE,
                 (Value::Bool(truth), Type::Bool) => {
                     let atom = self.formulas.atom(Atom::IsTrue);
@@ -184,7 +185,9 @@ impl Core {
                 }
                 (Value::String(text), Type::String) => texts.push(text),
                 (Value::Array(items), Type::Array) => list.push(self.equal_array(&items)),
-                (Value::Object(members), Type::Object) => list.push(self.equal_object(&members)),
+                (Value::Object(properties), Type::Object) => {
+                    list.push(self.equal_object(&properties))
+                }
                 _ => {}
             }
         }
@@ -209,15 +212,15 @@ impl Core {
         self.formulas.and(all)
     }
 
-    fn equal_object(&mut self, members: &[(NameId, ValueId)]) -> F {
-        let mut rules = Vec::with_capacity(members.len());
-        for &(name, value) in members {
+    fn equal_object(&mut self, properties: &[(NameId, ValueId)]) -> F {
+        let mut rules = Vec::with_capacity(properties.len());
+        for &(name, value) in properties {
             let node = self.schema.node_of_values(&[value]);
             rules.push((Which::only(name), node));
         }
-        let count = members.len() as u64;
+        let count = properties.len() as u64;
         let large = self.formulas.atom(Atom::MoreMembers(count + 1));
-        let names = members.iter().map(|&(name, _)| name).collect();
+        let names = properties.iter().map(|&(name, _)| name).collect();
         let mut all = vec![self.formulas.not(large), self.owed(names)];
         if !rules.is_empty() {
             all.push(self.formulas.atom(Atom::Members(rules.into())));
@@ -228,11 +231,11 @@ impl Core {
 
 impl Rule {
     /// Returns `true` if the rule alone rules out the type.
-    fn excludes_type(&self, of: Type) -> bool {
+    fn excludes_type(&self, ty: Type) -> bool {
         match self {
             Rule::Never => true,
             Rule::Types { types, integer } => {
-                !(types.contains(&of) || *integer && of == Type::Number)
+                !(types.contains(&ty) || *integer && ty == Type::Number)
             }
             _ => false,
         }

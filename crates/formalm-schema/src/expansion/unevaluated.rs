@@ -37,7 +37,7 @@ impl Core {
         &mut self,
         rules: &[Rule],
         condition: F,
-        of: Type,
+        ty: Type,
     ) -> Result<Vec<(F, NodeId)>, Error> {
         let mut parts = Vec::new();
         for rule in rules {
@@ -45,22 +45,22 @@ impl Core {
                 Rule::All(nodes) => parts.extend(nodes.iter().map(|&node| (condition, node))),
                 Rule::Any(nodes) | Rule::One(nodes) => {
                     for &node in nodes {
-                        let holds = self.expand(node, of)?;
+                        let holds = self.expand(node, ty)?;
                         parts.push((self.formulas.both(condition, holds), node));
                     }
                 }
-                Rule::If { condition: asked, then, other } => {
-                    let holds = self.expand(*asked, of)?;
+                Rule::If { condition: query, then, other } => {
+                    let holds = self.expand(*query, ty)?;
                     let fails = self.formulas.not(holds);
                     let holds = self.formulas.both(condition, holds);
-                    parts.push((holds, *asked));
+                    parts.push((holds, *query));
                     parts.extend(then.map(|node| (holds, node)));
                     let fails = self.formulas.both(condition, fails);
                     parts.extend(other.map(|node| (fails, node)));
                 }
-                Rule::SchemaWith(name, node) if of == Type::Object => {
-                    let there = self.owed(vec![*name]);
-                    parts.push((self.formulas.both(condition, there), *node));
+                Rule::SchemaWith(name, node) if ty == Type::Object => {
+                    let present = self.owed(vec![*name]);
+                    parts.push((self.formulas.both(condition, present), *node));
                 }
                 _ => {}
             }
@@ -199,7 +199,7 @@ impl Core {
         for edge in edges.windows(2) {
             let (from, to) = (edge[0], edge[1]);
             let inside = covered.ranges.iter().filter(|&&(_, low, high)| low <= from && to <= high);
-            let mut ways: Vec<F> = inside.map(|&(condition, ..)| condition).collect();
+            let mut branches: Vec<F> = inside.map(|&(condition, ..)| condition).collect();
             for bits in 0..1usize << covered.contains.len() {
                 let chosen = (0..covered.contains.len()).filter(|at| bits >> at & 1 != 0);
                 let chosen: Vec<_> = chosen.map(|at| covered.contains[at]).collect();
@@ -208,9 +208,9 @@ impl Core {
                 let node = if nodes.len() == 1 { rest } else { self.schema.any_of_node(nodes) };
                 let mut needs: Vec<F> = chosen.iter().map(|&(condition, _)| condition).collect();
                 needs.push(self.formulas.atom(Atom::Items([(from, to, node)].into(), 0)));
-                ways.push(self.formulas.and(needs));
+                branches.push(self.formulas.and(needs));
             }
-            all.push(self.formulas.or(ways));
+            all.push(self.formulas.or(branches));
         }
         Ok(self.formulas.and(all))
     }

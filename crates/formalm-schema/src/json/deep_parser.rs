@@ -72,13 +72,16 @@ pub(crate) fn parse(text: &str) -> Result<Json, usize> {
                     }
                     value = Json::Array(items);
                 }
-                (PartialContainer::Object(mut members, before), b',' | b'}') => {
-                    members.insert(before, value);
+                (PartialContainer::Object(mut properties, before), b',' | b'}') => {
+                    properties.insert(before, value);
                     if next == b',' {
-                        open.push(PartialContainer::Object(members, property_name(text, &mut at)?));
+                        open.push(PartialContainer::Object(
+                            properties,
+                            property_name(text, &mut at)?,
+                        ));
                         break;
                     }
-                    value = Json::Object(members);
+                    value = Json::Object(properties);
                 }
                 _ => return Err(at - 1),
             }

@@ -293,23 +293,23 @@ impl TapeParser<'_> {
 
     /// Removes duplicate names: the last value counts, at the position of the first.
     fn drop_duplicate_names(&mut self, first: usize) {
-        let members = &self.waiting[first..];
+        let properties = &self.waiting[first..];
         let text = |span: TextSpan| self.tape.string(span);
-        if members.len() <= FEW_PROPERTIES {
+        if properties.len() <= FEW_PROPERTIES {
             let alike = |one: &TapeEntry, other: &TapeEntry| text(one.name) == text(other.name);
-            let mut pairs = members.iter().enumerate();
-            if pairs.all(|(at, one)| !members[..at].iter().any(|other| alike(one, other))) {
+            let mut pairs = properties.iter().enumerate();
+            if pairs.all(|(at, one)| !properties[..at].iter().any(|other| alike(one, other))) {
                 return;
             }
         }
         let mut places: FxHashMap<&str, usize> = FxHashMap::default();
-        let mut kept: Vec<TapeEntry> = Vec::with_capacity(members.len());
-        for member in members {
-            let at = *places.entry(text(member.name)).or_insert(kept.len());
+        let mut kept: Vec<TapeEntry> = Vec::with_capacity(properties.len());
+        for property in properties {
+            let at = *places.entry(text(property.name)).or_insert(kept.len());
             if at < kept.len() {
-                kept[at] = *member;
+                kept[at] = *property;
             } else {
-                kept.push(*member);
+                kept.push(*property);
             }
         }
         self.waiting.truncate(first);
@@ -333,8 +333,8 @@ mod tests {
             JsonShape::String(text) => Json::String(text.to_owned()),
             JsonShape::Array => part.children().map(|(_, one)| json(one)).collect(),
             JsonShape::Object => {
-                let members = part.children().map(|(name, one)| (name.to_owned(), json(one)));
-                let all: Vec<(String, Json)> = members.collect();
+                let properties = part.children().map(|(name, one)| (name.to_owned(), json(one)));
+                let all: Vec<(String, Json)> = properties.collect();
                 let count = all.len();
                 let map: Map<String, Json> = all.into_iter().collect();
                 assert_eq!(map.len(), count, "names are distinct");
@@ -349,8 +349,8 @@ mod tests {
 
     #[test]
     fn many_members_keep_their_places() {
-        let members: Vec<String> = (0..60).map(|at| format!("\"{}\":{at}", at % 40)).collect();
-        let text = format!("{{{}}}", members.join(","));
+        let properties: Vec<String> = (0..60).map(|at| format!("\"{}\":{at}", at % 40)).collect();
+        let text = format!("{{{}}}", properties.join(","));
         let usual: Json = serde_json::from_str(&text).expect("an object");
         let tape = JsonTape::read(&text).expect("a tree");
         assert_eq!(order(&json(tape.root())), order(&usual));

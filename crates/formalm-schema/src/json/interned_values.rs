@@ -70,8 +70,8 @@ impl Values {
             }
             JsonShape::Object => {
                 let mut list = Vec::new();
-                for (name, member) in json.children() {
-                    list.push((names.intern(name), self.read(member, names)?));
+                for (name, property) in json.children() {
+                    list.push((names.intern(name), self.read(property, names)?));
                 }
                 list.sort_unstable();
                 Value::Object(list.into())

@@ -70,8 +70,8 @@ impl<'r> JsonView<'r> for &'r Json {
 
     fn children(self) -> impl Iterator<Item = (&'r str, Self)> {
         let items = self.as_array().into_iter().flatten().map(|item| ("", item));
-        let members = self.as_object().into_iter().flatten();
-        items.chain(members.map(|(name, member)| (name.as_str(), member)))
+        let properties = self.as_object().into_iter().flatten();
+        items.chain(properties.map(|(name, property)| (name.as_str(), property)))
     }
 
     fn address(self) -> usize {

@@ -16,7 +16,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         at: &SubschemaContext<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), SchemaFault> {
-        let mut members: Vec<(Which, NodeId)> = Vec::new();
+        let mut properties: Vec<(Which, NodeId)> = Vec::new();
         let mut declared = Vec::new();
         for (name, json) in fields.object(Keyword::Properties)?.into_iter().flat_map(J::children) {
             let id = self.schema.names.intern(name);
@@ -27,7 +27,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 found: [].into(),
                 missing: [].into(),
             };
-            members.push((
+            properties.push((
                 which,
                 self.subschema_node(json, at, Keyword::Properties, KeywordPart::Name(id))?,
             ));
@@ -43,7 +43,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             let found = found.into();
             let which = Which { names: None, others: [].into(), found, missing: [].into() };
             let part = KeywordPart::Text(source.into());
-            members.push((which, self.subschema_node(json, at, Keyword::PatternProperties, part)?));
+            properties
+                .push((which, self.subschema_node(json, at, Keyword::PatternProperties, part)?));
         }
         patterns.sort_unstable();
         patterns.dedup();
@@ -57,7 +58,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             let node =
                 self.subschema_node(json, at, Keyword::AdditionalProperties, KeywordPart::Whole)?;
             if !which.missing.iter().any(|&id| self.schema.is_any_string(id)) {
-                members.push((which, node));
+                properties.push((which, node));
             }
         } else if !self.options.takes_more
             && !fields.has(Keyword::UnevaluatedProperties)
@@ -66,11 +67,11 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             let (others, missing) = (declared.into(), patterns.into());
             let which = Which { names: None, others, found: [].into(), missing };
             let never = self.schema.add_node(SchemaNode::synthetic(vec![Rule::Never]));
-            members.push((which, never));
+            properties.push((which, never));
             self.note(at, &[], "members that are not declared are left out");
         }
-        if !members.is_empty() {
-            rules.push(Rule::Members(members.into()));
+        if !properties.is_empty() {
+            rules.push(Rule::Members(properties.into()));
         }
         if let Some(json) = fields.get(Keyword::PropertyNames).filter(|_| at.draft != Draft::Draft4)
         {

@@ -24,8 +24,12 @@ const NUMBER_KEYWORDS: u64 = keyword_set(&[
     Keyword::ExclusiveMaximum,
     Keyword::MultipleOf,
 ]);
-const STRING_KEYWORDS: u64 =
-    keyword_set(&[Keyword::MinLength, Keyword::MaxLength, Keyword::Pattern, Keyword::OtherPattern]);
+const STRING_KEYWORDS: u64 = keyword_set(&[
+    Keyword::MinLength,
+    Keyword::MaxLength,
+    Keyword::Pattern,
+    Keyword::DialectPattern,
+]);
 const COUNT_KEYWORDS: u64 = keyword_set(&[
     Keyword::Required,
     Keyword::MinProperties,
@@ -158,7 +162,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         at: &SubschemaContext<'r, J>,
     ) -> Option<String> {
         fields.schema.children().find_map(|(name, json)| {
-            let is_unknown = Keyword::of(name).is_none() && (json.is_object() || json.is_array());
+            let is_unknown =
+                Keyword::from_name(name).is_none() && (json.is_object() || json.is_array());
             let steps = find_wrapped_schema(json).filter(|_| is_unknown)?;
             let parts: Vec<&str> =
                 std::iter::once(name).chain(steps.iter().map(String::as_str)).collect();
@@ -268,7 +273,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         if let Some(source) = fields.string(Keyword::Pattern)? {
             rules.push(Rule::StringLanguage(self.ecma_pattern(source, at, &["pattern"])?));
         }
-        if let Some(json) = fields.object(Keyword::OtherPattern)? {
+        if let Some(json) = fields.object(Keyword::DialectPattern)? {
             rules.push(Rule::StringLanguage(self.dialect_pattern(json)?));
         }
         Ok(())
@@ -277,7 +282,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     /// Reads `x-formalm-pattern`, a pattern in another dialect: an object with `pattern`, `dialect`
     /// and optionally `flags` and `method`.
     fn dialect_pattern(&mut self, json: J) -> Result<RegexId, SchemaFault> {
-        let name = Keyword::OtherPattern.name();
+        let name = Keyword::DialectPattern.name();
         let (mut source, mut dialect, mut letters, mut method) = (None, None, "", "search");
         for (part, value) in json.children() {
             let Some(text) = value.as_str() else {

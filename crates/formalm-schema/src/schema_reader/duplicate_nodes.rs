@@ -123,10 +123,10 @@ impl Rule {
             | (Rule::One(left), Rule::One(right)) => all(left, right),
             (
                 &Rule::If { condition, then, other },
-                &Rule::If { condition: asked, then: so, other: not },
+                &Rule::If { condition: other_condition, then: other_then, other: not },
             ) => {
-                one(condition) == one(asked)
-                    && then.map(one) == so.map(one)
+                one(condition) == one(other_condition)
+                    && then.map(one) == other_then.map(one)
                     && other.map(one) == not.map(one)
             }
             (Rule::SchemaWith(name, left), Rule::SchemaWith(also, right)) => {

@@ -8,7 +8,7 @@
 
 use referencing::Draft;
 
-use super::keyword_table::{Keyword, Use};
+use super::keyword_table::{Keyword, KeywordRole};
 use super::keyword_types::missing_properties_hint;
 use super::keyword_values::KeywordValues;
 use super::{SchemaReader, SubschemaContext};
@@ -123,9 +123,9 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         let has_reference = fields.get(Keyword::Ref).and_then(J::as_str).is_some();
         let ignores_siblings = at.is_legacy() && has_reference;
         for (keyword, json) in fields.schema.children() {
-            let known = Keyword::of(keyword);
-            let message = match known.map(|known| (known, known.used())) {
-                Some((Keyword::Ref, _) | (_, Use::Names)) => None,
+            let known = Keyword::from_name(keyword);
+            let message = match known.map(|known| (known, known.role())) {
+                Some((Keyword::Ref, _) | (_, KeywordRole::Identifies)) => None,
                 // Schemas meant for readers of all drafts have both identifiers.
                 Some((Keyword::DollarId, _))
                     if is_same_identifier(fields.get(Keyword::Id), json) =>
@@ -135,7 +135,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 Some(_) if ignores_siblings => {
                     Some(format!("beside $ref {} reads no {keyword}", draft_name(at.draft)))
                 }
-                Some((known, Use::Says(first, last))) => {
+                Some((known, KeywordRole::Asserts(first, last))) => {
                     if at.draft == Draft::Unknown || first <= at.draft && at.draft <= last {
                         match (
                             missing_companion(fields, known),
@@ -341,7 +341,7 @@ const MEANT_KEYWORDS: [(&str, u32); MEANT_COUNT] = {
     let mut words = [("$defs", letter_set("$defs")); MEANT_COUNT];
     let (mut at, mut to) = (0, 1);
     while at < Keyword::ALL.len() {
-        if matches!(Keyword::ALL[at].used(), Use::Says(..)) {
+        if matches!(Keyword::ALL[at].role(), KeywordRole::Asserts(..)) {
             let name = Keyword::ALL[at].name();
             words[to] = (name, letter_set(name));
             to += 1;
@@ -355,7 +355,7 @@ const MEANT_KEYWORDS: [(&str, u32); MEANT_COUNT] = {
 const MEANT_COUNT: usize = {
     let (mut count, mut at) = (1, 0);
     while at < Keyword::ALL.len() {
-        count += matches!(Keyword::ALL[at].used(), Use::Says(..)) as usize;
+        count += matches!(Keyword::ALL[at].role(), KeywordRole::Asserts(..)) as usize;
         at += 1;
     }
     count

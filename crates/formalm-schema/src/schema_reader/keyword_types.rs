@@ -12,7 +12,7 @@ use referencing::Draft;
 use rustc_hash::FxHashSet;
 
 use super::ignored_keywords::missing_companion;
-use super::keyword_table::{Keyword, Use};
+use super::keyword_table::{Keyword, KeywordRole};
 use super::keyword_values::{KeywordValues, SchemaFault, keyword_set};
 use super::resource_registry::draft_from_uri;
 use super::{NodeKey, SchemaReader, SubschemaContext, refuse};
@@ -97,8 +97,8 @@ fn value_type(keyword: Keyword) -> ValueType {
         | Keyword::MinProperties => ValueType::NonNegativeInteger,
         Keyword::Type => ValueType::Types,
         Keyword::Required => ValueType::StringList,
-        Keyword::Enum | Keyword::TextParts => ValueType::List,
-        Keyword::OtherPattern => ValueType::Object,
+        Keyword::Enum | Keyword::StringParts => ValueType::List,
+        Keyword::DialectPattern => ValueType::Object,
         Keyword::Vocabulary => ValueType::BooleanMap,
         Keyword::Properties
         | Keyword::PatternProperties
@@ -126,9 +126,11 @@ fn value_type(keyword: Keyword) -> ValueType {
 
 /// Returns `true` if the draft's meta-schema defines the keyword.
 fn is_known(keyword: Keyword, draft: Draft) -> bool {
-    match keyword.used() {
-        Use::Says(first, last) => draft == Draft::Unknown || first <= draft && draft <= last,
-        Use::Names => match keyword {
+    match keyword.role() {
+        KeywordRole::Asserts(first, last) => {
+            draft == Draft::Unknown || first <= draft && draft <= last
+        }
+        KeywordRole::Identifies => match keyword {
             Keyword::Defs | Keyword::Vocabulary => draft >= Draft::Draft201909,
             _ => true,
         },

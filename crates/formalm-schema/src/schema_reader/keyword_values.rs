@@ -53,7 +53,7 @@ impl<'r, J: JsonView<'r>> KeywordValues<J> {
     pub(super) fn of(schema: J) -> KeywordValues<J> {
         let (mut values, mut given) = ([None; Keyword::ALL.len()], 0);
         for (name, json) in schema.children() {
-            if let Some(keyword) = Keyword::of(name) {
+            if let Some(keyword) = Keyword::from_name(name) {
                 values[keyword as usize] = Some(json);
                 given |= keyword_set(&[keyword]);
             }

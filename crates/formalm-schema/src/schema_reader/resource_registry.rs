@@ -259,19 +259,19 @@ fn first_reference<T>(
     wanted: &mut impl FnMut(&str) -> Option<T>,
 ) -> Option<(String, T)> {
     /// A value on the search path: its parent and its name or index.
-    struct Step<'j> {
+    struct SearchStep<'j> {
         json: &'j Json,
         above: Option<usize>,
         name: Option<&'j str>,
         index: usize,
     }
-    let mut steps = vec![Step { json, above: None, name: None, index: 0 }];
+    let mut steps = vec![SearchStep { json, above: None, name: None, index: 0 }];
     let mut stack = vec![0];
     while let Some(at) = stack.pop() {
         let json = steps[at].json;
         let first = steps.len();
         match json {
-            Json::Array(list) => steps.extend(list.iter().enumerate().map(|(index, json)| Step {
+            Json::Array(list) => steps.extend(list.iter().enumerate().map(|(index, json)| SearchStep {
                 json,
                 above: Some(at),
                 name: None,
@@ -293,7 +293,7 @@ fn first_reference<T>(
                         return Some((format!("#/{}", names.join("/")), found));
                     }
                 }
-                steps.extend(map.iter().map(|(name, json)| Step {
+                steps.extend(map.iter().map(|(name, json)| SearchStep {
                     json,
                     above: Some(at),
                     name: Some(name),

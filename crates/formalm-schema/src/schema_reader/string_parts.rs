@@ -26,7 +26,7 @@ use crate::machine::SchemaAutomaton;
 use crate::options::{Limits, Options};
 use crate::schema_nodes::{Note, Rule};
 
-const KEYWORD_NAME: &str = Keyword::TextParts.name();
+const KEYWORD_NAME: &str = Keyword::StringParts.name();
 
 /// Maximum nesting of documents inside strings of documents. Chosen, not measured.
 const MAX_DOCUMENT_NESTING: usize = 8;
@@ -43,7 +43,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         at: &SubschemaContext<'r, J>,
         rules: &mut Vec<Rule>,
     ) -> Result<(), SchemaFault> {
-        let Some(list) = fields.list(Keyword::TextParts)? else { return Ok(()) };
+        let Some(list) = fields.list(Keyword::StringParts)? else { return Ok(()) };
         let list = to_serde(list);
         let Some(parts) = list.as_array() else { return Ok(()) };
         let has_documents = parts.iter().any(|part| part.get("json").is_some());
@@ -81,9 +81,9 @@ fn part_language(
     options: Options,
     notes: &mut Vec<Note>,
 ) -> Result<Expression, SchemaFault> {
-    let Some(members) = part.as_object() else { return Err(part_fault("a part is an object")) };
+    let Some(properties) = part.as_object() else { return Err(part_fault("a part is an object")) };
     let mut all = Vec::new();
-    for (name, value) in members {
+    for (name, value) in properties {
         all.push(match name.as_str() {
             "pattern" => pattern_language(value)?,
             "format" => {

@@ -8,7 +8,7 @@ use formalm_automata::Error;
 use crate::formula::{F, FALSE, Form, Formulas, TRUE};
 use crate::json::property_names::NameId;
 use crate::schema_nodes::Type;
-use crate::solver::Solving;
+use crate::solver::SolverTimer;
 use crate::solver::context::Core;
 
 /// The remaining part of the array or object that contains the child.
@@ -56,7 +56,7 @@ impl Core {
     /// Returns the formula over the child (which satisfies `must`) that holds iff the rest can be
     /// completed.
     pub(crate) fn project(&mut self, id: F, must: F, rest: Rest<'_>) -> Result<F, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         if !self.formulas.has_child(id) {
             return self.rest_goal(id, must, rest);
         }
@@ -73,13 +73,13 @@ impl Core {
             pure.push(self.rest_goal(mixed, known, rest)?);
             return Ok(self.formulas.and(pure));
         }
-        if let Some((list, beside)) = self.single_disjunction(mixed) {
-            let mut ways = Vec::with_capacity(list.len());
+        if let Some((list, context)) = self.single_disjunction(mixed) {
+            let mut branches = Vec::with_capacity(list.len());
             for &one in list.iter() {
-                let all = self.formulas.both(one, beside);
-                ways.push(self.project(all, known, rest)?);
+                let all = self.formulas.both(one, context);
+                branches.push(self.project(all, known, rest)?);
             }
-            pure.push(self.formulas.or(ways));
+            pure.push(self.formulas.or(branches));
             return Ok(self.formulas.and(pure));
         }
         let goal = match self.split_by_vectors(mixed, known, rest, false)? {
@@ -120,14 +120,14 @@ impl Core {
         let child = self.formulas.child(node);
         let mut sides = [FALSE; 2];
         let mut possible = [true; 2];
-        for (at, truth) in [TRUE, FALSE].into_iter().enumerate() {
-            let literal = if truth == TRUE { child } else { self.formulas.not(child) };
+        for (at, verdict) in [TRUE, FALSE].into_iter().enumerate() {
+            let literal = if verdict == TRUE { child } else { self.formulas.not(child) };
             let both = self.formulas.both(known, literal);
             if !self.some_value(both)? {
                 possible[at] = false;
                 continue;
             }
-            let smaller = self.formulas.answer(id, &[node], &[truth]);
+            let smaller = self.formulas.answer(id, &[node], &[verdict]);
             sides[at] = self.split_by_verdicts(smaller, both, rest, any)?;
             if any && sides[at] != FALSE {
                 return Ok(TRUE);
@@ -148,7 +148,7 @@ impl Core {
 
     /// Returns `true` if some child and some rest together satisfy a formula.
     pub(crate) fn some_child_and_rest(&mut self, id: F, rest: Rest<'_>) -> Result<bool, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         let (mut pure, mut apart, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
         for part in self.formulas.conjuncts(id) {
             match (self.formulas.has_child(part), self.formulas.has_atom(part)) {
@@ -167,28 +167,28 @@ impl Core {
             let child = self.formulas.both(pure, goal);
             return self.some_value(child);
         }
-        let child = |core: &mut Core, literals: &[F]| {
-            let children = literals.iter().copied().filter(|&one| core.formulas.has_child(one));
+        let child = |solver: &mut Core, literals: &[F]| {
+            let children = literals.iter().copied().filter(|&one| solver.formulas.has_child(one));
             let mut children: Vec<F> = children.collect();
             children.push(pure);
-            core.formulas.and(children)
+            solver.formulas.and(children)
         };
-        let fits = |core: &mut Core, literals: &[F]| {
-            let child = child(core, literals);
-            Ok(core.some_value(child)? && core.rest_may_fit(literals, rest)?)
+        let fits = |solver: &mut Core, literals: &[F]| {
+            let child = child(solver, literals);
+            Ok(solver.some_value(child)? && solver.rest_may_fit(literals, rest)?)
         };
         mixed.extend(apart);
         let mixed = self.formulas.and(mixed);
         let patience = self.answers.implicant_steps();
         let found =
-            self.find_implicant(mixed, patience, &mut { fits }, &mut |core, literals| {
-                if !fits(core, literals)? {
+            self.find_implicant(mixed, patience, &mut { fits }, &mut |solver, literals| {
+                if !fits(solver, literals)? {
                     return Ok(false);
                 }
-                let atoms = literals.iter().copied().filter(|&one| !core.formulas.has_child(one));
+                let atoms = literals.iter().copied().filter(|&one| !solver.formulas.has_child(one));
                 let atoms: Vec<F> = atoms.collect();
-                let child = child(core, literals);
-                core.rest_fits(&atoms, child, rest)
+                let child = child(solver, literals);
+                solver.rest_fits(&atoms, child, rest)
             })?;
         match found {
             Some(found) => Ok(found),

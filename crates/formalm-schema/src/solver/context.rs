@@ -174,10 +174,10 @@ impl Core {
         }
         self.check_formula_limits()?;
         let make = || {
-            let expression = self.expression(id, &mut Map::default())?;
+            let expression = self.to_expression(id, &mut Map::default())?;
             Automaton::of(&expression, TextLimits::default())
         };
-        let machine = match (id, self.description(id, &mut Map::default())) {
+        let machine = match (id, self.language_fingerprint(id, &mut Map::default())) {
             (TRUE, _) => Some(any_string_automaton()?),
             (_, Some(description)) => shared_automata::shared_automaton(description, make)?.0,
             (_, None) => make()?.map(Arc::new),
@@ -188,7 +188,7 @@ impl Core {
     }
 
     /// Returns the language of a regex, if its automaton was built and it is not empty.
-    pub(crate) fn known_language(&self, regex: RegexId) -> Option<TextId> {
+    pub(crate) fn existing_language(&self, regex: RegexId) -> Option<TextId> {
         let atom = self.formulas.find_atom(&Atom::In(regex))?;
         self.language_ids.get(&atom).copied().flatten()
     }
@@ -252,17 +252,17 @@ impl Core {
     }
 
     /// Returns the strings that satisfy a formula. Shared operands are converted once.
-    fn expression(&self, id: F, known: &mut Map<F, Expression>) -> Result<Expression, Error> {
+    fn to_expression(&self, id: F, known: &mut Map<F, Expression>) -> Result<Expression, Error> {
         if let Some(known) = known.get(&id) {
             return Ok(known.clone());
         }
         let mut all = |list: &[F]| -> Result<Vec<Expression>, Error> {
-            list.iter().map(|&one| self.expression(one, known)).collect()
+            list.iter().map(|&one| self.to_expression(one, known)).collect()
         };
         let expression = match self.formulas.get(id) {
             Form::True => any_string(),
             Form::Atom(Atom::In(regex)) => self.schema.regexes[regex.0 as usize].clone(),
-            Form::Not(inner) => self.expression(*inner, known)?.complement()?,
+            Form::Not(inner) => self.to_expression(*inner, known)?.complement()?,
             Form::And(list) => Expression::intersection(all(list)?)?,
             Form::Or(list) => Expression::union(all(list)?)?,
             Form::One(list) => exactly_one(&all(list)?)?,
@@ -274,7 +274,7 @@ impl Core {
 
     /// Returns a fingerprint of a formula over strings that is valid across schemas; `None` if it
     /// contains an enumeration.
-    fn description(
+    fn language_fingerprint(
         &self,
         id: F,
         known: &mut Map<F, Option<LanguageDescription>>,
@@ -283,7 +283,7 @@ impl Core {
             return known;
         }
         let mut all = |mark: &str, list: &[F]| {
-            let parts = list.iter().map(|&one| self.description(one, known));
+            let parts = list.iter().map(|&one| self.language_fingerprint(one, known));
             let parts: Option<Vec<LanguageDescription>> = parts.collect();
             parts.map(|parts| LanguageDescription::from_parts(mark, parts))
         };
@@ -375,20 +375,20 @@ impl Core {
     }
 
     /// Returns a formula over the child as a formula over the atoms of one type.
-    pub(crate) fn of_type(&mut self, id: F, of: Type) -> Result<F, Error> {
+    pub(crate) fn of_type(&mut self, id: F, ty: Type) -> Result<F, Error> {
         match *self.formulas.get(id) {
             Form::True | Form::False => return Ok(id),
-            Form::Child(node) => return self.expand(node, of),
+            Form::Child(node) => return self.expand(node, ty),
             _ => {}
         }
-        let key = (id, of, self.comparing_alternatives);
+        let key = (id, ty, self.comparing_alternatives);
         if let Some(&known) = self.typed.get(&key) {
             return Ok(known);
         }
         let nodes = self.formulas.asked(&[id]);
         let mut answers = Vec::with_capacity(nodes.len());
         for &node in &nodes {
-            answers.push(self.expand(node, of)?);
+            answers.push(self.expand(node, ty)?);
         }
         let typed = self.formulas.answer(id, &nodes, &answers);
         if self.formulas.part_count(typed) > MEMOIZED_PARTS {

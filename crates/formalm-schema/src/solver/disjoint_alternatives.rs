@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use crate::formula::{Atom, F, FALSE, Form, Which};
 use crate::json::property_names::NameId;
 use crate::schema_nodes::{NodeId, Type};
-use crate::solver::Solving;
+use crate::solver::SolverTimer;
 use crate::solver::context::Core;
 use crate::solver::numbers::number_ranges::number_ranges;
 
@@ -28,7 +28,7 @@ const MAX_ITEMS: u64 = 4;
 const MAX_QUESTIONS: usize = 40_000;
 
 /// A partition of the alternatives' indices; alternatives of different groups are disjoint.
-type Groups = Vec<Vec<usize>>;
+type AlternativeGroups = Vec<Vec<usize>>;
 
 /// A union-find structure.
 struct UnionFind {
@@ -40,7 +40,7 @@ impl UnionFind {
         UnionFind { parent: (0..count).collect() }
     }
 
-    fn root(&mut self, mut at: usize) -> usize {
+    fn find_root(&mut self, mut at: usize) -> usize {
         while self.parent[at] != at {
             self.parent[at] = self.parent[self.parent[at]];
             at = self.parent[at];
@@ -48,21 +48,21 @@ impl UnionFind {
         at
     }
 
-    fn join(&mut self, one: usize, other: usize) {
-        let (one, other) = (self.root(one), self.root(other));
+    fn union(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.find_root(one), self.find_root(other));
         self.parent[one.max(other)] = one.min(other);
     }
 
-    fn join_all(&mut self, list: impl IntoIterator<Item = usize>) {
+    fn union_all(&mut self, list: impl IntoIterator<Item = usize>) {
         let mut list = list.into_iter();
         let Some(first) = list.next() else { return };
-        list.for_each(|one| self.join(first, one));
+        list.for_each(|one| self.union(first, one));
     }
 
-    fn groups(mut self) -> Groups {
+    fn into_groups(mut self) -> AlternativeGroups {
         let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for at in 0..self.parent.len() {
-            groups.entry(self.root(at)).or_default().push(at);
+            groups.entry(self.find_root(at)).or_default().push(at);
         }
         groups.into_values().collect()
     }
@@ -80,14 +80,14 @@ impl Core {
     ///
     /// Nodes are expanded here without rewriting their own alternatives, so that the recursion
     /// ends.
-    pub(crate) fn disjoint_groups(&mut self, list: &[F], of: Type) -> Result<Groups, Error> {
-        let _solving = Solving::begin();
+    pub(crate) fn disjoint_groups(&mut self, list: &[F], ty: Type) -> Result<AlternativeGroups, Error> {
+        let _solving = SolverTimer::begin();
         if self.comparing_alternatives {
             return Ok(vec![(0..list.len()).collect()]);
         }
         self.comparing_alternatives = true;
-        let mut left = MAX_QUESTIONS;
-        let groups = self.groups_of_type(list, of, 0, &mut left);
+        let mut budget = MAX_QUESTIONS;
+        let groups = self.groups_of_type(list, ty, 0, &mut budget);
         self.comparing_alternatives = false;
         groups
     }
@@ -95,25 +95,27 @@ impl Core {
     fn groups_of_type(
         &mut self,
         list: &[F],
-        of: Type,
+        ty: Type,
         depth: usize,
-        left: &mut usize,
-    ) -> Result<Groups, Error> {
+        budget: &mut usize,
+    ) -> Result<AlternativeGroups, Error> {
         let mut joined = UnionFind::new(list.len());
-        match of {
+        match ty {
             Type::Bool => {
                 for truth in [true, false] {
                     let all = 0..list.len();
-                    joined.join_all(all.filter(|&at| self.holds_for_bool(list[at], truth)));
+                    joined.union_all(all.filter(|&at| self.holds_for_bool(list[at], truth)));
                 }
             }
-            Type::String => self.join_strings(list, &mut joined, left)?,
+            Type::String => self.join_strings(list, &mut joined, budget)?,
             Type::Number => self.join_numbers(list, &mut joined),
-            Type::Object if depth < MAX_DEPTH => return self.groups_of_objects(list, depth, left),
-            Type::Array if depth < MAX_DEPTH => return self.groups_of_arrays(list, depth, left),
-            _ => joined.join_all(0..list.len()),
+            Type::Object if depth < MAX_DEPTH => {
+                return self.groups_of_objects(list, depth, budget);
+            }
+            Type::Array if depth < MAX_DEPTH => return self.groups_of_arrays(list, depth, budget),
+            _ => joined.union_all(0..list.len()),
         }
-        Ok(joined.groups())
+        Ok(joined.into_groups())
     }
 
     /// Returns the partition of formulas over the child.
@@ -121,46 +123,46 @@ impl Core {
         &mut self,
         list: &[F],
         depth: usize,
-        left: &mut usize,
-    ) -> Result<Groups, Error> {
+        budget: &mut usize,
+    ) -> Result<AlternativeGroups, Error> {
         let mut joined = UnionFind::new(list.len());
-        for of in Type::ALL {
+        for ty in Type::ALL {
             let (mut typed, mut places) = (Vec::new(), Vec::new());
             for (at, &one) in list.iter().enumerate() {
-                let one = self.of_type(one, of)?;
+                let one = self.of_type(one, ty)?;
                 if one != FALSE {
                     typed.push(one);
                     places.push(at);
                 }
             }
-            for group in self.groups_of_type(&typed, of, depth, left)? {
-                joined.join_all(group.into_iter().map(|at| places[at]));
+            for group in self.groups_of_type(&typed, ty, depth, budget)? {
+                joined.union_all(group.into_iter().map(|at| places[at]));
             }
         }
-        Ok(joined.groups())
+        Ok(joined.into_groups())
     }
 
     fn join_strings(
         &self,
         list: &[F],
         joined: &mut UnionFind,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> Result<(), Error> {
         let listed: Vec<_> = list.iter().map(|&one| self.enum_lists(one)).collect();
         let others: Vec<usize> = (0..list.len()).filter(|&at| listed[at].is_none()).collect();
-        joined.join_all(others.iter().copied());
+        joined.union_all(others.iter().copied());
         let mut first: BTreeMap<&str, usize> = BTreeMap::new();
         for (at, lists) in listed.iter().enumerate() {
             for text in lists.iter().flatten().flat_map(|texts| texts.iter()) {
-                joined.join(at, *first.entry(text).or_insert(at));
+                joined.union(at, *first.entry(text).or_insert(at));
             }
         }
         let Some(&other) = others.first() else { return Ok(()) };
         for (text, at) in first {
             for &one in &others {
-                *left = left.saturating_sub(1);
-                if *left == 0 || self.may_be_satisfied_by(list[one], text)? {
-                    joined.join(at, other);
+                *budget = budget.saturating_sub(1);
+                if *budget == 0 || self.may_be_satisfied_by(list[one], text)? {
+                    joined.union(at, other);
                     break;
                 }
             }
@@ -188,7 +190,7 @@ impl Core {
         for (span, at) in all {
             match last.take() {
                 Some((high, other)) if span.low <= high => {
-                    joined.join(at, other);
+                    joined.union(at, other);
                     last = Some((high.max(span.high), at));
                 }
                 _ => last = Some((span.high, at)),
@@ -200,9 +202,9 @@ impl Core {
         &mut self,
         list: &[F],
         depth: usize,
-        left: &mut usize,
-    ) -> Result<Groups, Error> {
-        let mut groups: Groups = vec![(0..list.len()).collect()];
+        budget: &mut usize,
+    ) -> Result<AlternativeGroups, Error> {
+        let mut groups: AlternativeGroups = vec![(0..list.len()).collect()];
         for place in 0..MAX_ITEMS {
             let (mut items, mut is_there) = (Vec::with_capacity(list.len()), true);
             for &one in list {
@@ -222,10 +224,10 @@ impl Core {
             if !is_there {
                 break;
             }
-            let mut finer = Groups::new();
+            let mut finer = AlternativeGroups::new();
             for group in groups {
                 let within: Vec<F> = group.iter().map(|&at| items[at]).collect();
-                for part in self.groups_of_values(&within, depth + 1, left)? {
+                for part in self.groups_of_values(&within, depth + 1, budget)? {
                     finer.push(part.into_iter().map(|at| group[at]).collect());
                 }
             }
@@ -238,13 +240,13 @@ impl Core {
         &mut self,
         list: &[F],
         depth: usize,
-        left: &mut usize,
-    ) -> Result<Groups, Error> {
-        let said: Vec<ObjectFacts> = list.iter().map(|&one| self.object_facts(one)).collect();
-        let mut open: Groups = vec![(0..list.len()).collect()];
-        let mut groups = Groups::new();
+        budget: &mut usize,
+    ) -> Result<AlternativeGroups, Error> {
+        let facts: Vec<ObjectFacts> = list.iter().map(|&one| self.object_facts(one)).collect();
+        let mut open: AlternativeGroups = vec![(0..list.len()).collect()];
+        let mut groups = AlternativeGroups::new();
         while let Some(group) = open.pop() {
-            match self.split_objects(&said, &group, depth, left)? {
+            match self.split_by_discriminator(&facts, &group, depth, budget)? {
                 Some(finer) => open.extend(finer),
                 None => groups.push(group),
             }
@@ -253,47 +255,47 @@ impl Core {
     }
 
     fn object_facts(&self, id: F) -> ObjectFacts {
-        let mut said = ObjectFacts { required: Vec::new(), properties: Vec::new() };
+        let mut facts = ObjectFacts { required: Vec::new(), properties: Vec::new() };
         for part in self.formulas.conjuncts(id) {
             match self.formulas.get(part) {
-                Form::Atom(Atom::Owed(names)) => said.required.extend(names.iter()),
-                Form::Atom(Atom::Members(rules)) => said.properties.push(rules.clone()),
+                Form::Atom(Atom::Owed(names)) => facts.required.extend(names.iter()),
+                Form::Atom(Atom::Members(rules)) => facts.properties.push(rules.clone()),
                 _ => {}
             }
         }
-        said.required.sort_unstable();
-        said.required.dedup();
-        said
+        facts.required.sort_unstable();
+        facts.required.dedup();
+        facts
     }
 
     /// Splits a group by the first name that discriminates it. Returns `None` if no name does.
-    fn split_objects(
+    fn split_by_discriminator(
         &mut self,
-        said: &[ObjectFacts],
+        facts: &[ObjectFacts],
         group: &[usize],
         depth: usize,
-        left: &mut usize,
-    ) -> Result<Option<Groups>, Error> {
+        budget: &mut usize,
+    ) -> Result<Option<AlternativeGroups>, Error> {
         if group.len() < 2 {
             return Ok(None);
         }
         let mut counts: BTreeMap<NameId, usize> = BTreeMap::new();
-        for &name in group.iter().flat_map(|&at| &said[at].required) {
+        for &name in group.iter().flat_map(|&at| &facts[at].required) {
             *counts.entry(name).or_default() += 1;
         }
         for (&name, &count) in &counts {
-            if *left < group.len() {
+            if *budget < group.len() {
                 return Ok(None);
             }
-            *left -= group.len();
+            *budget -= group.len();
             let mut values = Vec::with_capacity(group.len());
             for &at in group {
-                values.push(self.property_formula(&said[at], name)?);
+                values.push(self.property_formula(&facts[at], name)?);
             }
             let finer = if count == group.len() {
-                self.groups_of_values(&values, depth + 1, left)?
+                self.groups_of_values(&values, depth + 1, budget)?
             } else {
-                self.groups_by_presence(said, group, name, &values)?
+                self.groups_by_presence(facts, group, name, &values)?
             };
             if finer.len() > 1 {
                 let finer = finer.into_iter();
@@ -309,14 +311,14 @@ impl Core {
     /// it.
     fn groups_by_presence(
         &mut self,
-        said: &[ObjectFacts],
+        facts: &[ObjectFacts],
         group: &[usize],
         name: NameId,
         values: &[F],
-    ) -> Result<Groups, Error> {
+    ) -> Result<AlternativeGroups, Error> {
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for (at, &one) in group.iter().enumerate() {
-            if said[one].required.binary_search(&name).is_ok() {
+            if facts[one].required.binary_search(&name).is_ok() {
                 with.push(at);
             } else if self.has_no_type(values[at])? {
                 without.push(at);
@@ -328,17 +330,17 @@ impl Core {
     }
 
     fn has_no_type(&mut self, id: F) -> Result<bool, Error> {
-        for of in Type::ALL {
-            if self.of_type(id, of)? != FALSE {
+        for ty in Type::ALL {
+            if self.of_type(id, ty)? != FALSE {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn property_formula(&mut self, said: &ObjectFacts, name: NameId) -> Result<F, Error> {
-        let mut all = Vec::with_capacity(said.properties.len());
-        for rules in &said.properties {
+    fn property_formula(&mut self, facts: &ObjectFacts, name: NameId) -> Result<F, Error> {
+        let mut all = Vec::with_capacity(facts.properties.len());
+        for rules in &facts.properties {
             all.push(self.rules_at(rules, name)?);
         }
         Ok(self.formulas.and(all))
@@ -347,7 +349,7 @@ impl Core {
     /// Returns `true` if one of the conditions certainly holds in a context: they test one required
     /// property and list all strings that the context allows there.
     pub(crate) fn conditions_cover(&mut self, conditions: &[F], context: F) -> Result<bool, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         let context = self.object_facts(context);
         let before = std::mem::replace(&mut self.comparing_alternatives, true);
         let covers = self.find_covering(conditions, &context);
@@ -369,8 +371,8 @@ impl Core {
         }
         let allowed = self.property_formula(context, name)?;
         let mut texts: FxHashSet<String> = FxHashSet::default();
-        for of in Type::ALL {
-            match (of, self.of_type(allowed, of)?) {
+        for ty in Type::ALL {
+            match (ty, self.of_type(allowed, ty)?) {
                 (_, FALSE) => {}
                 (Type::String, typed) => {
                     let Some(lists) = self.enum_lists(typed) else { return Ok(false) };

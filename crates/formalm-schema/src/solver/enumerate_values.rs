@@ -50,7 +50,7 @@ impl Core {
     pub(in crate::solver) fn enumerate_containers(
         &mut self,
         formula: F,
-        of: Type,
+        ty: Type,
         enough: usize,
         depth: usize,
     ) -> Result<Listed, Error> {
@@ -70,7 +70,7 @@ impl Core {
         }
         let mut found = FoundValues { values: Vec::new(), enough, depth };
         let owes = Owes { formulas: [formula].into(), asked: [].into(), goal: TRUE };
-        let stopped = match of {
+        let stopped = match ty {
             Type::Object => self.enumerate_objects(formula, &mut found)?,
             _ => self.enumerate_arrays(&owes, &mut Vec::new(), &mut found)?,
         };
@@ -118,7 +118,7 @@ impl Core {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
         for atom in self.atoms(formula) {
             match atom {
-                Atom::Owed(owed) => names.extend(owed.iter()),
+                Atom::Owed(required) => names.extend(required.iter()),
                 Atom::NamesIn(language) => tests.push(language),
                 Atom::Members(rules) => {
                     for (which, _) in rules.iter() {
@@ -179,12 +179,12 @@ impl Core {
         formula: F,
         names: &[NameId],
         from: usize,
-        members: &mut Vec<(NameId, ValueId)>,
+        properties: &mut Vec<(NameId, ValueId)>,
         found: &mut FoundValues,
     ) -> Result<EarlyStop, Error> {
         self.step()?;
         if self.holds_at_end(formula) {
-            let mut sorted = members.clone();
+            let mut sorted = properties.clone();
             sorted.sort_unstable();
             let object = self.schema.values.intern(Value::Object(sorted.into()));
             if let Some(stopped) = found.push(object) {
@@ -192,9 +192,9 @@ impl Core {
             }
         }
         for at in from..names.len() {
-            let gone = names[..=at].to_vec();
+            let used_names = names[..=at].to_vec();
             let begun = self.begin_property(formula, names[at])?;
-            if !self.can_begin(begun.clone(), Rest { of: Type::Object, gone: &gone })? {
+            if !self.can_begin(begun.clone(), Rest { of: Type::Object, gone: &used_names })? {
                 continue;
             }
             let (container, must, _) = self.part(begun);
@@ -206,23 +206,23 @@ impl Core {
             let values = match self.enumerate_to_depth(must, enough, &[], found.depth + 1)? {
                 Listed::All(values) => values,
                 Listed::Plenty if !self.formulas.has_child(kept) => {
-                    if self.has_object(kept, &gone)? {
+                    if self.has_object(kept, &used_names)? {
                         return Ok(Some(Listed::Plenty));
                     }
                     continue;
                 }
                 _ => return Ok(Some(Listed::Unknown)),
             };
-            let asked = self.formulas.asked(&[kept]);
+            let queries = self.formulas.asked(&[kept]);
             for value in values {
-                let truths = self.verdicts_of(&asked, value)?;
-                let rest = self.after_child(&container, &asked, &truths, None)?.formulas[0];
-                if rest == FALSE || !self.has_object(rest, &gone)? {
+                let verdicts = self.verdicts_of(&queries, value)?;
+                let rest = self.after_child(&container, &queries, &verdicts, None)?.formulas[0];
+                if rest == FALSE || !self.has_object(rest, &used_names)? {
                     continue;
                 }
-                members.push((names[at], value));
-                let stopped = self.enumerate_properties(rest, names, at + 1, members, found)?;
-                members.pop();
+                properties.push((names[at], value));
+                let stopped = self.enumerate_properties(rest, names, at + 1, properties, found)?;
+                properties.pop();
                 if stopped.is_some() {
                     return Ok(stopped);
                 }
@@ -261,18 +261,18 @@ impl Core {
             Listed::All(values) => values,
             // Each value makes another array.
             Listed::Plenty if !self.formulas.has_child(kept) => {
-                let goes_on = match self.has_unique(&container) {
+                let is_completable = match self.has_unique(&container) {
                     true => self.holds_at_end(kept),
                     false => self.some_array(kept)?,
                 };
-                return Ok(Some(if goes_on { Listed::Plenty } else { Listed::Unknown }));
+                return Ok(Some(if is_completable { Listed::Plenty } else { Listed::Unknown }));
             }
             _ => return Ok(Some(Listed::Unknown)),
         };
-        let asked = self.formulas.asked(&[kept]);
+        let queries = self.formulas.asked(&[kept]);
         for value in values {
-            let truths = self.verdicts_of(&asked, value)?;
-            let rest = self.after_child(&container, &asked, &truths, Some(value))?;
+            let verdicts = self.verdicts_of(&queries, value)?;
+            let rest = self.after_child(&container, &queries, &verdicts, Some(value))?;
             if rest.formulas[0] == FALSE || !self.some_array(rest.formulas[0])? {
                 continue;
             }
@@ -287,15 +287,15 @@ impl Core {
     }
 
     /// Returns which of some nodes a value satisfies.
-    fn verdicts_of(&mut self, asked: &[NodeId], value: ValueId) -> Result<Vec<bool>, Error> {
+    fn verdicts_of(&mut self, queries: &[NodeId], value: ValueId) -> Result<Vec<bool>, Error> {
         let same = self.schema.node_of_values(&[value]);
         let same = self.child(same);
-        let mut truths = Vec::with_capacity(asked.len());
-        for &node in asked {
-            let said = self.child(node);
-            let both = self.formulas.both(said, same);
-            truths.push(self.some_value(both)?);
+        let mut verdicts = Vec::with_capacity(queries.len());
+        for &node in queries {
+            let satisfied = self.child(node);
+            let both = self.formulas.both(satisfied, same);
+            verdicts.push(self.some_value(both)?);
         }
-        Ok(truths)
+        Ok(verdicts)
     }
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 
 use crate::formula::{F, FALSE, Form, ReplacedLeaves, TRUE};
 use crate::interner::Map;
-use crate::solver::Solving;
+use crate::solver::SolverTimer;
 use crate::solver::context::Core;
 
 /// Formulas simplified that count as one step. Chosen, not measured.
@@ -44,7 +44,7 @@ impl Core {
         fits: &mut ImplicantVisitor<'_>,
         leaf: &mut ImplicantVisitor<'_>,
     ) -> Result<bool, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         let mut patience = u64::MAX;
         self.branch(FxHashSet::default(), vec![id], &mut patience, fits, leaf)
     }
@@ -132,19 +132,19 @@ impl Core {
                 list.into_iter().map(|one| vec![one]).collect()
             }
             Form::One(list) => {
-                let mut ways: Vec<usize> = (0..list.len()).collect();
-                ways.sort_by_key(|&at| !self.holds_at_end(list[at]));
-                ways.into_iter().map(|at| self.only_these_hold(&list, &[at])).collect()
+                let mut branches: Vec<usize> = (0..list.len()).collect();
+                branches.sort_by_key(|&at| !self.holds_at_end(list[at]));
+                branches.into_iter().map(|at| self.only_these_hold(&list, &[at])).collect()
             }
             Form::Not(inner) => {
                 let Form::One(list) = self.formulas.get(inner).clone() else { return Vec::new() };
-                let mut ways = vec![self.only_these_hold(&list, &[])];
+                let mut branches = vec![self.only_these_hold(&list, &[])];
                 for left in 0..list.len() {
                     for right in left + 1..list.len() {
-                        ways.push(vec![list[left], list[right]]);
+                        branches.push(vec![list[left], list[right]]);
                     }
                 }
-                ways
+                branches
             }
             _ => Vec::new(),
         }

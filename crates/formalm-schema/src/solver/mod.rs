@@ -41,7 +41,7 @@ pub(crate) use enumerate_values::Listed;
 pub(crate) use numbers::number_cells::Cells;
 pub(crate) use numbers::{Interval, Scale, holds_between, holds_for};
 pub(crate) use objects::property_rule_index::PropertyRuleIndex;
-pub(crate) use solver_clock::Solving;
+pub(crate) use solver_clock::SolverTimer;
 #[cfg(feature = "solver-clock")]
 pub use solver_clock::solver_time;
 pub(crate) use strings::fresh_string::{PLENTY, fresh_beginning};
@@ -136,7 +136,7 @@ impl Core {
     /// Returns `true` if some value satisfies a formula over the child. Fails if a limit is
     /// exceeded.
     pub(crate) fn some_value(&mut self, id: F) -> Result<bool, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
@@ -159,9 +159,9 @@ impl Core {
             tentative_before: mark,
         });
         let mut found = false;
-        for of in Type::ALL {
-            let formula = self.of_type(id, of)?;
-            if self.some_of_type(formula, of)? {
+        for ty in Type::ALL {
+            let formula = self.of_type(id, ty)?;
+            if self.some_of_type(formula, ty)? {
                 found = true;
                 break;
             }
@@ -193,12 +193,12 @@ impl Core {
 
     /// Returns `true` if some value of a type satisfies a formula over its atoms. Fails if a limit
     /// is exceeded.
-    pub(crate) fn some_of_type(&mut self, id: F, of: Type) -> Result<bool, Error> {
-        let _solving = Solving::begin();
+    pub(crate) fn some_of_type(&mut self, id: F, ty: Type) -> Result<bool, Error> {
+        let _solving = SolverTimer::begin();
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
-        match of {
+        match ty {
             Type::Null => Ok(false),
             Type::Bool => Ok([true, false].into_iter().any(|truth| self.holds_for_bool(id, truth))),
             Type::String => self.has_string(id),

@@ -14,16 +14,16 @@ mod running {
     }
 
     /// A guard that measures the time until it is dropped, unless an outer guard does.
-    pub(crate) struct Solving(Option<Instant>);
+    pub(crate) struct SolverTimer(Option<Instant>);
 
-    impl Solving {
-        pub(crate) fn begin() -> Solving {
+    impl SolverTimer {
+        pub(crate) fn begin() -> SolverTimer {
             let depth = DEPTH.replace(DEPTH.get() + 1);
-            Solving((depth == 0).then(Instant::now))
+            SolverTimer((depth == 0).then(Instant::now))
         }
     }
 
-    impl Drop for Solving {
+    impl Drop for SolverTimer {
         fn drop(&mut self) {
             DEPTH.set(DEPTH.get() - 1);
             if let Some(start) = self.0 {
@@ -39,18 +39,18 @@ mod running {
 }
 
 #[cfg(feature = "solver-clock")]
-pub(crate) use running::Solving;
+pub(crate) use running::SolverTimer;
 #[cfg(feature = "solver-clock")]
 pub use running::solver_time;
 
 /// A guard without effect.
 #[cfg(not(feature = "solver-clock"))]
-pub(crate) struct Solving;
+pub(crate) struct SolverTimer;
 
 #[cfg(not(feature = "solver-clock"))]
-impl Solving {
+impl SolverTimer {
     #[inline(always)]
-    pub(crate) fn begin() -> Solving {
-        Solving
+    pub(crate) fn begin() -> SolverTimer {
+        SolverTimer
     }
 }

@@ -26,52 +26,52 @@ impl Core {
         nodes: &[NodeId],
         known: F,
     ) -> Result<Option<VerdictVectors>, Error> {
-        let mut ways = VerdictVectors::new();
-        for of in Type::ALL {
-            let known = self.of_type(known, of)?;
+        let mut vectors = VerdictVectors::new();
+        for ty in Type::ALL {
+            let known = self.of_type(known, ty)?;
             if known == FALSE {
                 continue;
             }
-            let mut asked = Vec::with_capacity(nodes.len());
+            let mut queries = Vec::with_capacity(nodes.len());
             for &node in nodes {
-                asked.push(self.expand(node, of)?);
+                queries.push(self.expand(node, ty)?);
             }
-            let is_constant = asked.iter().all(|&one| one == TRUE || one == FALSE);
-            let found = match of {
+            let is_constant = queries.iter().all(|&one| one == TRUE || one == FALSE);
+            let found = match ty {
                 _ if is_constant => self
-                    .some_of_type(known, of)?
-                    .then(|| asked.iter().map(|&one| one == TRUE).collect())
+                    .some_of_type(known, ty)?
+                    .then(|| queries.iter().map(|&one| one == TRUE).collect())
                     .into_iter()
                     .collect::<VerdictVectors>(),
-                Type::Null => [asked.iter().map(|&one| one == TRUE).collect()].into(),
+                Type::Null => [queries.iter().map(|&one| one == TRUE).collect()].into(),
                 Type::Bool => {
-                    let truths = [true, false].into_iter();
-                    let truths = truths.filter(|&truth| self.holds_for_bool(known, truth));
-                    truths
-                        .map(|truth| {
-                            asked.iter().map(|&one| self.holds_for_bool(one, truth)).collect()
+                    let verdicts = [true, false].into_iter();
+                    let verdicts = verdicts.filter(|&verdict| self.holds_for_bool(known, verdict));
+                    verdicts
+                        .map(|verdict| {
+                            queries.iter().map(|&one| self.holds_for_bool(one, verdict)).collect()
                         })
                         .collect()
                 }
-                Type::Number => match self.verdicts_of_numbers(&asked, known) {
-                    Some(ways) => ways,
+                Type::Number => match self.verdicts_of_numbers(&queries, known) {
+                    Some(vectors) => vectors,
                     None => return Ok(None),
                 },
-                Type::String => match self.verdicts_of_strings(&asked, known) {
-                    Some(ways) => ways,
+                Type::String => match self.verdicts_of_strings(&queries, known) {
+                    Some(vectors) => vectors,
                     None => return Ok(None),
                 },
                 Type::Array | Type::Object => return Ok(None),
             };
-            ways.extend(found);
+            vectors.extend(found);
         }
-        Ok(Some(ways))
+        Ok(Some(vectors))
     }
 
-    fn verdicts_of_numbers(&self, asked: &[F], known: F) -> Option<VerdictVectors> {
+    fn verdicts_of_numbers(&self, queries: &[F], known: F) -> Option<VerdictVectors> {
         let mut ends = Vec::new();
         let one = Decimal::integer(1);
-        for atom in self.atoms_of(&[asked, &[known]].concat()) {
+        for atom in self.atoms_of(&[queries, &[known]].concat()) {
             match atom {
                 Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => ends.push(at.clone()),
                 Atom::Multiple(unit) if *unit == one => {}
@@ -80,14 +80,14 @@ impl Core {
         }
         ends.sort_unstable();
         ends.dedup();
-        if ends.len().saturating_mul(4 * asked.len()) > MAX_VERDICTS {
+        if ends.len().saturating_mul(4 * queries.len()) > MAX_VERDICTS {
             return None;
         }
-        let mut ways = VerdictVectors::new();
+        let mut vectors = VerdictVectors::new();
         for integers in [false, true] {
             let cells = Cells::for_integers_or_others(ends.clone(), integers);
             let known = cells.that_satisfy(&self.formulas, &[known], false);
-            let columns: Vec<Vec<bool>> = asked
+            let columns: Vec<Vec<bool>> = queries
                 .iter()
                 .map(|&one| cells.that_satisfy(&self.formulas, &[one], false))
                 .collect();
@@ -103,24 +103,24 @@ impl Core {
                     _ => ends[at / 2].is_integer() == integers,
                 };
                 if has_any {
-                    ways.insert(columns.iter().map(|column| column[at]).collect());
+                    vectors.insert(columns.iter().map(|column| column[at]).collect());
                 }
             }
         }
-        Some(ways)
+        Some(vectors)
     }
 
-    fn verdicts_of_strings(&self, asked: &[F], known: F) -> Option<VerdictVectors> {
+    fn verdicts_of_strings(&self, queries: &[F], known: F) -> Option<VerdictVectors> {
         let mut texts: BTreeSet<&str> = BTreeSet::new();
-        for atom in self.atoms_of(&[asked, &[known]].concat()) {
+        for atom in self.atoms_of(&[queries, &[known]].concat()) {
             let Atom::In(regex) = atom else { return None };
             texts.extend(self.schema.listed.get(regex)?.iter().map(String::as_str));
         }
-        if texts.len().saturating_mul(asked.len()) > MAX_VERDICTS {
+        if texts.len().saturating_mul(queries.len()) > MAX_VERDICTS {
             return None;
         }
         let texts: Vec<&str> = texts.into_iter().collect();
-        let columns: Vec<_> = asked.iter().map(|&one| self.listed_truths(one, &texts)).collect();
+        let columns: Vec<_> = queries.iter().map(|&one| self.listed_truths(one, &texts)).collect();
         let known = self.listed_truths(known, &texts);
         let all = (0..known.len()).filter(|&at| known[at]);
         Some(all.map(|at| columns.iter().map(|column| column[at]).collect()).collect())
@@ -130,16 +130,16 @@ impl Core {
     /// for each of `texts`, which must be sorted and contain all enumerated strings.
     pub(crate) fn listed_truths(&self, id: F, texts: &[impl AsRef<str>]) -> Box<[bool]> {
         // Strings in no enumeration are equivalent, and there are infinitely many.
-        let mut truths = vec![self.holds_for_enum_string(id, None); texts.len() + 1];
+        let mut verdicts = vec![self.holds_for_enum_string(id, None); texts.len() + 1];
         for atom in self.atoms(id) {
             let Atom::In(regex) = atom else { continue };
             for text in self.schema.listed.get(&regex).into_iter().flat_map(|list| list.iter()) {
                 if let Ok(at) = texts.binary_search_by(|one| one.as_ref().cmp(text)) {
-                    truths[at + 1] = self.holds_for_enum_string(id, Some(text));
+                    verdicts[at + 1] = self.holds_for_enum_string(id, Some(text));
                 }
             }
         }
-        truths.into()
+        verdicts.into()
     }
 
     fn holds_for_enum_string(&self, id: F, text: Option<&str>) -> bool {
@@ -164,36 +164,37 @@ impl Core {
         any: bool,
     ) -> Result<Option<F>, Error> {
         let nodes = self.formulas.asked(&[id]);
-        let Some(ways) = self.verdicts_of_values(&nodes, known)? else { return Ok(None) };
-        let mut told: Vec<(Box<[bool]>, bool)> = Vec::with_capacity(ways.len());
-        for way in ways {
+        let Some(vectors) = self.verdicts_of_values(&nodes, known)? else { return Ok(None) };
+        let mut decisions: Vec<(Box<[bool]>, bool)> = Vec::with_capacity(vectors.len());
+        for vector in vectors {
             self.step()?;
-            let truths: Vec<F> = way.iter().map(|&truth| Formulas::constant(truth)).collect();
-            let left = self.formulas.answer(id, &nodes, &truths);
+            let verdicts: Vec<F> =
+                vector.iter().map(|&verdict| Formulas::constant(verdict)).collect();
+            let left = self.formulas.answer(id, &nodes, &verdicts);
             let known = match rest.of {
-                Type::Array => self.with_verdicts(known, &nodes, &way),
+                Type::Array => self.with_verdicts(known, &nodes, &vector),
                 _ => known,
             };
-            let goes_on = match self.rest_goal(left, known, rest)? {
+            let is_completable = match self.rest_goal(left, known, rest)? {
                 TRUE => true,
                 FALSE => false,
                 // The verdicts do not say which children satisfy the goal.
                 _ => return Ok(None),
             };
-            if any && goes_on {
+            if any && is_completable {
                 return Ok(Some(TRUE));
             }
-            told.push((way, goes_on));
+            decisions.push((vector, is_completable));
         }
-        Ok(Some(if any { FALSE } else { self.verdict_formula(&nodes, 0, &told) }))
+        Ok(Some(if any { FALSE } else { self.verdict_formula(&nodes, 0, &decisions) }))
     }
 
     /// Returns what a child is known to satisfy, and these verdicts.
-    fn with_verdicts(&mut self, known: F, nodes: &[NodeId], truths: &[bool]) -> F {
+    fn with_verdicts(&mut self, known: F, nodes: &[NodeId], verdicts: &[bool]) -> F {
         let mut all = vec![known];
-        for (&node, &truth) in nodes.iter().zip(truths) {
+        for (&node, &verdict) in nodes.iter().zip(verdicts) {
             let child = self.formulas.child(node);
-            all.push(if truth { child } else { self.formulas.not(child) });
+            all.push(if verdict { child } else { self.formulas.not(child) });
         }
         self.formulas.and(all)
     }
@@ -204,9 +205,9 @@ impl Core {
         &mut self,
         nodes: &[NodeId],
         from: usize,
-        told: &[(Box<[bool]>, bool)],
+        decisions: &[(Box<[bool]>, bool)],
     ) -> F {
-        match told {
+        match decisions {
             [] => return FALSE,
             [(_, first), rest @ ..] if rest.iter().all(|(_, good)| good == first) => {
                 return Formulas::constant(*first);
@@ -214,13 +215,13 @@ impl Core {
             _ => {}
         }
         for at in from..nodes.len() {
-            let split = told.partition_point(|(way, _)| !way[at]);
-            if split == 0 || split == told.len() {
+            let split = decisions.partition_point(|(vector, _)| !vector[at]);
+            if split == 0 || split == decisions.len() {
                 // A verdict that is forced need not be stated.
                 continue;
             }
-            let without = self.verdict_formula(nodes, at + 1, &told[..split]);
-            let with = self.verdict_formula(nodes, at + 1, &told[split..]);
+            let without = self.verdict_formula(nodes, at + 1, &decisions[..split]);
+            let with = self.verdict_formula(nodes, at + 1, &decisions[split..]);
             if without == with {
                 return with;
             }

@@ -20,7 +20,7 @@ const MAX_LEVELS: u32 = 8;
 /// in it. Chosen, not measured.
 const MAX_PARTS: usize = 4;
 
-type ItemRanges = Arc<[(u32, u32, NodeId)]>;
+type PositionRanges = Arc<[(u32, u32, NodeId)]>;
 
 /// The collected constraints on an array.
 pub(super) struct ArrayConstraints {
@@ -30,7 +30,7 @@ pub(super) struct ArrayConstraints {
     pub(super) max_items: Option<u64>,
     /// Sum of all item counts that are demanded.
     total_demanded: u64,
-    pub(super) items: Vec<ItemRanges>,
+    pub(super) items: Vec<PositionRanges>,
     /// Subschemas of `contains` with their minimum and maximum counts.
     contains: Vec<(NodeId, u64, Option<u64>)>,
     /// Some of the constraints need not hold.
@@ -76,8 +76,8 @@ impl Core {
     /// Ranges after the last possible item are left out.
     pub(super) fn items_by_position(
         &mut self,
-        items: &[ItemRanges],
-        most: Option<u64>,
+        items: &[PositionRanges],
+        max_items: Option<u64>,
     ) -> Result<Vec<(F, Option<u64>)>, Error> {
         let ranges = items.iter().flat_map(|ranges| ranges.iter());
         let mut edges: Vec<u64> = ranges
@@ -85,7 +85,7 @@ impl Core {
             .filter(|&edge| edge != u32::MAX)
             .map(u64::from)
             .chain([0])
-            .chain(most)
+            .chain(max_items)
             .collect();
         edges.sort_unstable();
         edges.dedup();
@@ -93,7 +93,7 @@ impl Core {
         for (at, &edge) in edges.iter().enumerate() {
             let all = items.iter().map(|ranges| self.ranges_at(ranges, edge)).collect();
             let item = self.formulas.and(all);
-            if most.is_some_and(|most| edge >= most) || !self.some_value(item)? {
+            if max_items.is_some_and(|max_items| edge >= max_items) || !self.some_value(item)? {
                 break;
             }
             places.push((item, edges.get(at + 1).copied()));
@@ -106,19 +106,21 @@ impl Core {
         &mut self,
         id: NodeId,
     ) -> Result<Option<ArrayConstraints>, Error> {
-        let mut said = ArrayConstraints::new();
-        Ok(self.collect_constraints(id, false, &mut said, MAX_LEVELS)?.then_some(said))
+        let mut constraints = ArrayConstraints::new();
+        Ok(self
+            .collect_constraints(id, false, &mut constraints, MAX_LEVELS)?
+            .then_some(constraints))
     }
 
     /// Returns `true` if arrays are exact for each combination of these nodes, holding or not.
     pub(super) fn is_conjunction_exact(&mut self, nodes: &[NodeId]) -> Result<bool, Error> {
-        let mut said = ArrayConstraints::new();
+        let mut constraints = ArrayConstraints::new();
         for &one in nodes {
-            if !self.collect_constraints(one, true, &mut said, MAX_LEVELS)? {
+            if !self.collect_constraints(one, true, &mut constraints, MAX_LEVELS)? {
                 return Ok(false);
             }
         }
-        self.can_count_kinds(&said)
+        self.can_count_kinds(&constraints)
     }
 
     /// Adds the constraints of a node. With `either`, both its truth and its falsehood may be
@@ -127,33 +129,35 @@ impl Core {
         &mut self,
         id: NodeId,
         either: bool,
-        said: &mut ArrayConstraints,
+        constraints: &mut ArrayConstraints,
         levels: u32,
     ) -> Result<bool, Error> {
         let Some(levels) = levels.checked_sub(1) else { return Ok(false) };
-        said.is_optional |= either;
+        constraints.is_optional |= either;
         let rules = Arc::clone(&self.schema.node(id).rules);
         for rule in rules.iter() {
             let (inside, negates): (Vec<NodeId>, bool) = match rule {
                 Rule::Items(ranges) => {
-                    said.items.push(Arc::clone(ranges));
+                    constraints.items.push(Arc::clone(ranges));
                     continue;
                 }
                 Rule::MinItems(min) => {
-                    said.demand(*min);
+                    constraints.demand(*min);
                     continue;
                 }
                 Rule::MaxItems(max) => {
                     if either {
-                        said.demand(max.saturating_add(1));
+                        constraints.demand(max.saturating_add(1));
                     }
-                    said.max_items = Some(said.max_items.map_or(*max, |most| most.min(*max)));
+                    constraints.max_items =
+                        Some(constraints.max_items.map_or(*max, |max_items| max_items.min(*max)));
                     continue;
                 }
                 Rule::Contains { node, min, max, .. } => {
-                    said.contains.push((*node, *min, *max));
-                    let most = max.filter(|_| either).map_or(0, |max| max.saturating_add(1));
-                    said.total_demanded = said.total_demanded.saturating_add((*min).max(most));
+                    constraints.contains.push((*node, *min, *max));
+                    let max_items = max.filter(|_| either).map_or(0, |max| max.saturating_add(1));
+                    constraints.total_demanded =
+                        constraints.total_demanded.saturating_add((*min).max(max_items));
                     continue;
                 }
                 Rule::All(list) | Rule::Any(list) => (list.clone(), false),
@@ -181,10 +185,10 @@ impl Core {
                 Rule::Any(_) | Rule::One(_) => inside.len() == 1,
                 _ => false,
             };
-            said.is_optional |= !is_forced;
+            constraints.is_optional |= !is_forced;
             let either = either || negates && !is_forced;
             for one in inside {
-                if !self.collect_constraints(one, either, said, levels)? {
+                if !self.collect_constraints(one, either, constraints, levels)? {
                     return Ok(false);
                 }
             }
@@ -204,33 +208,36 @@ impl Core {
     }
 
     /// Returns `true` if items are uniform and the values of each kind can be counted.
-    pub(super) fn can_count_kinds(&mut self, said: &ArrayConstraints) -> Result<bool, Error> {
-        let mut parts = Vec::with_capacity(said.items.len() + said.contains.len());
-        if !said.are_items_uniform() {
+    pub(super) fn can_count_kinds(
+        &mut self,
+        constraints: &ArrayConstraints,
+    ) -> Result<bool, Error> {
+        let mut parts = Vec::with_capacity(constraints.items.len() + constraints.contains.len());
+        if !constraints.are_items_uniform() {
             return Ok(false);
         }
-        let items = said.items.iter().flat_map(|ranges| ranges.iter());
+        let items = constraints.items.iter().flat_map(|ranges| ranges.iter());
         let same = |node| self.schema.representative(node);
-        parts.extend(items.map(|&(_, _, node)| (same(node), said.is_optional)));
+        parts.extend(items.map(|&(_, _, node)| (same(node), constraints.is_optional)));
         let bounded = |&(node, _, max): &(NodeId, u64, Option<u64>)| {
-            (same(node), said.is_optional || max.is_some())
+            (same(node), constraints.is_optional || max.is_some())
         };
-        parts.extend(said.contains.iter().map(bounded));
+        parts.extend(constraints.contains.iter().map(bounded));
         parts.sort_unstable();
         parts.dedup();
-        if said.total_demanded > MAX_ENUMERATED as u64 / 2 || parts.len() > MAX_PARTS {
+        if constraints.total_demanded > MAX_ENUMERATED as u64 / 2 || parts.len() > MAX_PARTS {
             return Ok(false);
         }
         let mut kinds: Vec<F> = vec![TRUE];
         for (node, either) in parts {
             let is_one = self.child(node);
-            let mut ways = vec![is_one];
+            let mut sides = vec![is_one];
             if either {
-                ways.push(self.formulas.not(is_one));
+                sides.push(self.formulas.not(is_one));
             }
             for at in 0..kinds.len() {
-                for &way in &ways {
-                    kinds.push(self.formulas.both(kinds[at], way));
+                for &side in &sides {
+                    kinds.push(self.formulas.both(kinds[at], side));
                 }
             }
         }

@@ -67,17 +67,17 @@ impl Core {
     fn is_exact_everywhere(
         &mut self,
         id: NodeId,
-        NodeRelations { holders, parents, co_instances: elsewhere }: &NodeRelations,
+        NodeRelations { holders, parents, co_instances }: &NodeRelations,
     ) -> Result<bool, Error> {
         let (mut open, mut seen) = (vec![id], FxHashSet::default());
         while let Some(id) = open.pop() {
             if !seen.insert(id) {
                 continue;
             }
-            let is_shown = seen.len() <= MAX_HOLDERS
-                && (self.within_step_limit(|core| core.is_exact_by_enumeration(id))?
-                    || self.within_step_limit(|core| core.are_implicants_exact(id))?);
-            if !is_shown {
+            let is_exact = seen.len() <= MAX_HOLDERS
+                && (self.within_step_limit(|solver| solver.is_exact_by_enumeration(id))?
+                    || self.within_step_limit(|solver| solver.are_implicants_exact(id))?);
+            if !is_exact {
                 return Ok(false);
             }
             open.extend(holders.get(&id).into_iter().flatten());
@@ -88,7 +88,7 @@ impl Core {
         let mut in_place: Vec<NodeId> = with_ancestors(&[id], parents).into_iter().collect();
         in_place.sort_unstable();
         for one in in_place {
-            for &other in elsewhere.get(&one).into_iter().flatten() {
+            for &other in co_instances.get(&one).into_iter().flatten() {
                 let says = self.expand(other, Type::Array)?;
                 if says != TRUE && says != FALSE && !seen.contains(&other) {
                     others.push(other);
@@ -101,21 +101,21 @@ impl Core {
             return Ok(true);
         }
         others.push(id);
-        self.within_step_limit(|core| core.is_conjunction_exact(&others))
+        self.within_step_limit(|solver| solver.is_conjunction_exact(&others))
     }
 
     /// Runs a proof within the step limit of one search. Returns `false` if it runs out.
     fn within_step_limit(
         &mut self,
-        show: impl FnOnce(&mut Core) -> Result<bool, Error>,
+        proof: impl FnOnce(&mut Core) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
         self.steps = 0;
-        match show(self) {
+        match proof(self) {
             Err(Error::Limit { .. }) => {
                 self.answers.abandon();
                 Ok(false)
             }
-            shown => shown,
+            proven => proven,
         }
     }
 
@@ -153,12 +153,12 @@ impl Core {
 
     /// Returns `true` if enumerating values suffices for the distinct items of a node.
     fn is_exact_by_enumeration(&mut self, id: NodeId) -> Result<bool, Error> {
-        let Some(said) = self.array_constraints(id)? else { return Ok(false) };
-        if said.depends_on_kinds() {
-            return self.can_count_kinds(&said);
+        let Some(constraints) = self.array_constraints(id)? else { return Ok(false) };
+        if constraints.depends_on_kinds() {
+            return self.can_count_kinds(&constraints);
         }
-        let items = self.items_by_position(&said.items, said.max_items)?;
-        self.have_enough_values(&items, said.min_items)
+        let items = self.items_by_position(&constraints.items, constraints.max_items)?;
+        self.have_enough_values(&items, constraints.min_items)
     }
 
     /// Returns `true` if enumerating values suffices for each implicant of a node. For disjoint
@@ -166,14 +166,14 @@ impl Core {
     fn are_implicants_exact(&mut self, id: NodeId) -> Result<bool, Error> {
         let formula = self.expand(id, Type::Array)?;
         let is_inexact =
-            self.implicants(formula, &mut |_, _| Ok(true), &mut |core, literals| {
-                Ok(!core.is_implicant_exact(literals)?)
+            self.implicants(formula, &mut |_, _| Ok(true), &mut |solver, literals| {
+                Ok(!solver.is_implicant_exact(literals)?)
             })?;
         Ok(!is_inexact)
     }
 
     fn is_implicant_exact(&mut self, literals: &[F]) -> Result<bool, Error> {
-        let (mut items, mut least, mut most, mut is_unique) = (Vec::new(), 1, None, false);
+        let (mut items, mut min_items, mut max_items, mut is_unique) = (Vec::new(), 1, None, false);
         let mut is_plain = true;
         for &literal in literals {
             let (form, positive) = match self.formulas.get(literal) {
@@ -182,21 +182,21 @@ impl Core {
             };
             match (form, positive) {
                 (Form::Atom(Atom::Items(ranges, _)), true) => items.push(Arc::clone(ranges)),
-                (Form::Atom(Atom::MoreItems(count)), true) => least = least.max(*count),
+                (Form::Atom(Atom::MoreItems(count)), true) => min_items = min_items.max(*count),
                 (Form::Atom(Atom::MoreItems(count)), false) => {
                     let few = count.saturating_sub(1);
-                    most = Some(most.map_or(few, |most: u64| most.min(few)));
+                    max_items = Some(max_items.map_or(few, |max_items: u64| max_items.min(few)));
                 }
                 (Form::Atom(Atom::Unique(_)), true) => is_unique = true,
                 (Form::Atom(Atom::Unique(_)), false) => (is_unique, is_plain) = (true, false),
                 _ => is_plain = false,
             }
         }
-        if !is_unique || most.is_some_and(|most| most < least) {
+        if !is_unique || max_items.is_some_and(|max_items| max_items < min_items) {
             return Ok(true);
         }
-        let items = self.items_by_position(&items, most)?;
-        Ok(is_plain && self.have_enough_values(&items, least)?)
+        let items = self.items_by_position(&items, max_items)?;
+        Ok(is_plain && self.have_enough_values(&items, min_items)?)
     }
 
     /// Returns `true` if items that differ only by position have enough values to be distinct,
@@ -205,7 +205,7 @@ impl Core {
     fn have_enough_values(
         &mut self,
         items: &[(F, Option<u64>)],
-        least: u64,
+        min_items: u64,
     ) -> Result<bool, Error> {
         if let [] | [(_, Some(0 | 1))] = items {
             return Ok(true);
@@ -221,7 +221,7 @@ impl Core {
         }
         // Uniform items can swap their values.
         if let [(alike, _)] = items[at..]
-            && least <= MAX_ENUMERATED as u64
+            && min_items <= MAX_ENUMERATED as u64
             && !matches!(self.list_values(alike, MAX_ENUMERATED, &[])?, Listed::Unknown)
         {
             return Ok(true);
@@ -238,17 +238,17 @@ impl Core {
                 return Ok(false);
             }
         }
-        Ok(least <= MAX_ENUMERATED as u64 || at == 0 && least <= PLENTY / 2)
+        Ok(min_items <= MAX_ENUMERATED as u64 || at == 0 && min_items <= PLENTY / 2)
     }
 
     /// Returns `true` if an item provably has infinitely many values.
     fn has_infinite_values(&mut self, item: F) -> Result<bool, Error> {
-        for of in [Type::String, Type::Number, Type::Array, Type::Object] {
-            let formula = self.of_type(item, of)?;
-            let endless = match of {
+        for ty in [Type::String, Type::Number, Type::Array, Type::Object] {
+            let formula = self.of_type(item, ty)?;
+            let endless = match ty {
                 Type::Number => self.is_endless_number(formula)?,
                 Type::Array => self.is_endless_array(formula, 0)?,
-                _ => self.is_endless(formula, of, 0)?,
+                _ => self.is_endless(formula, ty, 0)?,
             };
             if endless {
                 return Ok(true);
@@ -263,8 +263,8 @@ impl Core {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
-        self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
-            core.has_infinite_items(literals, depth)
+        self.implicants(id, &mut |_, _| Ok(true), &mut |solver, literals| {
+            solver.has_infinite_items(literals, depth)
         })
     }
 
@@ -289,9 +289,9 @@ impl Core {
                 _ => return Ok(false),
             }
         }
-        let longer = |core: &mut Core, count: u64| {
-            let more = core.formulas.atom(Atom::MoreItems(count));
-            core.array_fits(&[literals, &[more]].concat())
+        let longer = |solver: &mut Core, count: u64| {
+            let more = solver.formulas.atom(Atom::MoreItems(count));
+            solver.array_fits(&[literals, &[more]].concat())
         };
         if !is_bounded && !is_unique && alike < MAX_ENUMERATED as u64 && longer(self, alike + 1)? {
             return Ok(true);
@@ -300,9 +300,9 @@ impl Core {
             return Ok(false);
         }
         let first = self.formulas.and(first);
-        for of in [Type::String, Type::Number, Type::Array, Type::Object] {
-            let item = self.of_type(first, of)?;
-            if self.is_endless(item, of, depth + 1)? {
+        for ty in [Type::String, Type::Number, Type::Array, Type::Object] {
+            let item = self.of_type(first, ty)?;
+            if self.is_endless(item, ty, depth + 1)? {
                 return Ok(true);
             }
         }

@@ -16,7 +16,7 @@ use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE};
 use crate::json::interned_values::ValueId;
 use crate::schema_nodes::NodeId;
 use crate::shared_automata::keyed_hash;
-use crate::solver::Solving;
+use crate::solver::SolverTimer;
 use crate::solver::context::Core;
 
 /// Copied paths that count as one step. Chosen, not measured.
@@ -99,8 +99,8 @@ impl ArrayPath {
     /// Hashes the path; 128-bit hashes stand for equality, so that the long lists of visited paths
     /// need not be kept.
     fn hash(&self) -> u128 {
-        let ArrayPath { at, needs, budgets, duties, duplicate: twin, items, current } = self;
-        keyed_hash(&(at, needs, budgets, duties, twin, items.hash, current))
+        let ArrayPath { at, needs, budgets, duties, duplicate, items, current } = self;
+        keyed_hash(&(at, needs, budgets, duties, duplicate, items.hash, current))
     }
 }
 
@@ -113,13 +113,13 @@ impl Core {
     /// Returns what the item being read, which satisfies `known`, must satisfy in addition so that
     /// further items can satisfy a formula.
     pub(in crate::solver) fn current_item_goal(&mut self, id: F, known: F) -> Result<F, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         if id == FALSE || self.holds_at_end(id) {
             return Ok(Formulas::constant(id != FALSE));
         }
         let mut goals = Vec::new();
-        self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
-            goals.push(core.items_fit(literals, known)?);
+        self.implicants(id, &mut |_, _| Ok(true), &mut |solver, literals| {
+            goals.push(solver.items_fit(literals, known)?);
             Ok(goals.last() == Some(&TRUE))
         })?;
         Ok(self.formulas.or(goals))
@@ -168,52 +168,52 @@ impl Core {
         let mut seen: FxHashSet<u128> = FxHashSet::default();
         // Entries of the item counts of all open paths.
         let mut kinds = 0;
-        while let Some(way) = open.pop() {
-            kinds -= way.items.kinds.len();
-            self.steps_of(1 + way.items.kinds.len() / KINDS_PER_STEP)?;
-            if !seen.insert(way.hash()) {
+        while let Some(path) = open.pop() {
+            kinds -= path.items.kinds.len();
+            self.steps_of(1 + path.items.kinds.len() / KINDS_PER_STEP)?;
+            if !seen.insert(path.hash()) {
                 continue;
             }
-            let done = way.needs.iter().all(|&need| need == 0)
-                && way.duties.iter().all(|&done| done)
-                && way.duplicate == DuplicateState::Done;
-            if done && way.at >= plan.min {
+            let done = path.needs.iter().all(|&need| need == 0)
+                && path.duties.iter().all(|&done| done)
+                && path.duplicate == DuplicateState::Done;
+            if done && path.at >= plan.min {
                 let current = plan.has_current.then_some(known);
                 match &plan.distinct {
-                    Some(taken) if !self.can_be_distinct(&way.items.kinds, current, taken)? => {}
-                    _ if way.current == TRUE => return Ok(TRUE),
-                    _ => goals.push(way.current),
+                    Some(taken) if !self.can_be_distinct(&path.items.kinds, current, taken)? => {}
+                    _ if path.current == TRUE => return Ok(TRUE),
+                    _ => goals.push(path.current),
                 }
                 continue;
             }
-            if plan.max.is_some_and(|most| way.at >= most) {
+            if plan.max.is_some_and(|most| path.at >= most) {
                 continue;
             }
-            if done && plan.distinct.is_none() && way.at >= plan.uniform_from {
+            if done && plan.distinct.is_none() && path.at >= plan.uniform_from {
                 // All remaining items have the same constraints, so one stands for them.
-                let mut item = vec![self.item_formula(&plan.items, way.at)?];
+                let mut item = vec![self.item_formula(&plan.items, path.at)?];
                 for (_, node) in &plan.budgets {
                     let counted = self.child(*node);
                     item.push(self.formulas.not(counted));
                 }
                 let item = self.formulas.and(item);
                 if self.some_value(item)? {
-                    if way.current == TRUE {
+                    if path.current == TRUE {
                         return Ok(TRUE);
                     }
-                    goals.push(way.current);
+                    goals.push(path.current);
                     continue;
                 }
             }
             if done
                 && plan.distinct.is_some()
                 && plan.budgets.is_empty()
-                && way.at >= plan.uniform_from
+                && path.at >= plan.uniform_from
             {
                 // Nothing is left to choose: the items up to the minimum are uniform.
-                let item = self.item_formula(&plan.items, way.at)?;
+                let item = self.item_formula(&plan.items, path.at)?;
                 if self.some_value(item)? {
-                    let mut next = way;
+                    let mut next = path;
                     next.items.add(item, plan.min - next.at);
                     next.at = plan.min;
                     kinds += next.items.kinds.len();
@@ -221,8 +221,8 @@ impl Core {
                 }
                 continue;
             }
-            let next = self.next_paths(plan, &way, known)?;
-            kinds += next.iter().map(|way| way.items.kinds.len()).sum::<usize>();
+            let next = self.next_paths(plan, &path, known)?;
+            kinds += next.iter().map(|path| path.items.kinds.len()).sum::<usize>();
             let bytes = (kinds * size_of::<(F, u64)>() + seen.capacity() * 17) as u64;
             if bytes > MAX_BYTES {
                 let (needed, allowed) = (bytes, MAX_BYTES);
@@ -258,59 +258,59 @@ impl Core {
     fn next_paths(
         &mut self,
         plan: &ArrayPlan,
-        way: &ArrayPath,
+        path: &ArrayPath,
         known: F,
     ) -> Result<Vec<ArrayPath>, Error> {
-        let start = ArrayPath { at: way.at + 1, ..way.clone() };
-        let mut ways = vec![(self.item_formula(&plan.items, way.at)?, start)];
+        let start = ArrayPath { at: path.at + 1, ..path.clone() };
+        let mut paths = vec![(self.item_formula(&plan.items, path.at)?, start)];
         for (at, (_, node)) in plan.needs.iter().enumerate() {
             let counted = self.child(*node);
-            ways = self.fork(
-                ways,
-                |way| way.needs[at] > 0,
+            paths = self.fork(
+                paths,
+                |path| path.needs[at] > 0,
                 counted,
                 TRUE,
-                |way| {
-                    way.needs[at] -= 1;
+                |path| {
+                    path.needs[at] -= 1;
                 },
             )?;
         }
         for (at, (_, node)) in plan.budgets.iter().enumerate() {
             let counted = self.child(*node);
             let other = self.formulas.not(counted);
-            ways = self.fork(
-                ways,
-                |way| way.budgets[at] > 0,
+            paths = self.fork(
+                paths,
+                |path| path.budgets[at] > 0,
                 TRUE,
                 other,
-                |way| {
-                    way.budgets[at] -= 1;
+                |path| {
+                    path.budgets[at] -= 1;
                 },
             )?;
             // Once the budget is spent, no further item may count.
-            for (item, _) in ways.iter_mut().filter(|_| way.budgets[at] == 0) {
+            for (item, _) in paths.iter_mut().filter(|_| path.budgets[at] == 0) {
                 *item = self.formulas.both(*item, other);
             }
         }
         for (at, (ranges, read)) in plan.duties.iter().enumerate() {
-            let kept = self.ranges_at(ranges, u64::from(*read) + way.at);
+            let kept = self.ranges_at(ranges, u64::from(*read) + path.at);
             let broken = self.formulas.not(kept);
-            ways = self.fork(
-                ways,
-                |way| !way.duties[at],
+            paths = self.fork(
+                paths,
+                |path| !path.duties[at],
                 broken,
                 TRUE,
-                |way| {
-                    way.duties[at] = true;
+                |path| {
+                    path.duties[at] = true;
                 },
             )?;
         }
         let mut list = Vec::new();
-        for (item, next) in ways {
+        for (item, next) in paths {
             if item == FALSE || !self.some_value(item)? {
                 continue;
             }
-            if plan.has_current && way.duplicate == DuplicateState::Missing {
+            if plan.has_current && path.duplicate == DuplicateState::Missing {
                 let both = self.formulas.both(item, known);
                 if self.some_value(both)? {
                     list.push(ArrayPath {
@@ -320,13 +320,13 @@ impl Core {
                     });
                 }
             }
-            self.add_duplicate_choices(plan, way, item, next, &mut list)?;
+            self.add_duplicate_choices(plan, path, item, next, &mut list)?;
         }
         // After the minimum, an item that takes over no demand leads nowhere.
         list.retain(|next| {
             next.at <= plan.min.max(plan.uniform_from)
                 || (&next.needs, &next.duties, next.duplicate)
-                    != (&way.needs, &way.duties, way.duplicate)
+                    != (&path.needs, &path.duties, path.duplicate)
         });
         Ok(list)
     }
@@ -361,24 +361,24 @@ impl Core {
 
     fn fork(
         &mut self,
-        ways: Vec<(F, ArrayPath)>,
+        paths: Vec<(F, ArrayPath)>,
         can: impl Fn(&ArrayPath) -> bool,
         taken: F,
         left: F,
         take: impl Fn(&mut ArrayPath),
     ) -> Result<Vec<(F, ArrayPath)>, Error> {
         // Each demand may double the number of paths.
-        self.steps_of(ways.len() / FORKS_PER_STEP)?;
-        let mut more = Vec::with_capacity(ways.len() * 2);
-        for (item, way) in ways {
-            if !can(&way) {
-                more.push((item, way));
+        self.steps_of(paths.len() / FORKS_PER_STEP)?;
+        let mut more = Vec::with_capacity(paths.len() * 2);
+        for (item, path) in paths {
+            if !can(&path) {
+                more.push((item, path));
                 continue;
             }
-            more.push((self.formulas.both(item, left), way.clone()));
-            let mut way = way;
-            take(&mut way);
-            more.push((self.formulas.both(item, taken), way));
+            more.push((self.formulas.both(item, left), path.clone()));
+            let mut path = path;
+            take(&mut path);
+            more.push((self.formulas.both(item, taken), path));
         }
         Ok(more)
     }

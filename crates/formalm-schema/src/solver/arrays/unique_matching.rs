@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::formula::{F, FALSE, TRUE};
 use crate::json::interned_values::{Value, ValueId};
 use crate::schema_nodes::Type;
-use crate::solver::Solving;
+use crate::solver::SolverTimer;
 use crate::solver::context::Core;
 use crate::solver::strings::EnumLists;
 use crate::solver::{Listed, PLENTY};
@@ -91,7 +91,7 @@ impl Core {
         enough: usize,
         taken: &[ValueId],
     ) -> Result<Listed, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         self.enumerate_to_depth(item, enough, taken, 0)
     }
 
@@ -104,19 +104,19 @@ impl Core {
         depth: usize,
     ) -> Result<Listed, Error> {
         let (mut values, mut is_sure) = (Vec::new(), true);
-        for of in Type::ALL {
-            let formula = self.of_type(item, of)?;
+        for ty in Type::ALL {
+            let formula = self.of_type(item, ty)?;
             if formula == FALSE {
                 continue;
             }
-            let more = match of {
+            let more = match ty {
                 Type::Null => Some(vec![self.schema.values.intern(Value::Null)]),
                 Type::Bool => Some(self.enumerate_booleans(formula)),
-                Type::Number => self.enumerate_scalars(formula, of, enough + taken.len())?,
-                Type::String => self.enumerate_scalars(formula, of, enough + taken.len())?,
-                Type::Array | Type::Object if !self.some_of_type(formula, of)? => continue,
+                Type::Number => self.enumerate_scalars(formula, ty, enough + taken.len())?,
+                Type::String => self.enumerate_scalars(formula, ty, enough + taken.len())?,
+                Type::Array | Type::Object if !self.some_of_type(formula, ty)? => continue,
                 Type::Array | Type::Object => {
-                    match self.enumerate_containers(formula, of, enough + taken.len(), depth)? {
+                    match self.enumerate_containers(formula, ty, enough + taken.len(), depth)? {
                         Listed::All(values) => Some(values),
                         Listed::Plenty => None,
                         Listed::Unknown => {
@@ -148,10 +148,10 @@ impl Core {
     fn enumerate_scalars(
         &mut self,
         formula: F,
-        of: Type,
+        ty: Type,
         enough: usize,
     ) -> Result<Option<Vec<ValueId>>, Error> {
-        let known = match self.answers.listed.get(&(formula, of)) {
+        let known = match self.answers.listed.get(&(formula, ty)) {
             Some(KnownValues::All(values)) => {
                 return Ok((values.len() < enough).then(|| values.to_vec()));
             }
@@ -162,19 +162,19 @@ impl Core {
             return Ok(None);
         }
         // The next query mostly asks for one more, so double.
-        let asked = if known > 0 { 2 * enough } else { enough };
-        let listed = match of {
-            Type::Number => self.enumerate_number_values(formula, asked)?,
-            _ => self.enumerate_strings(formula, asked)?,
+        let requested = if known > 0 { 2 * enough } else { enough };
+        let listed = match ty {
+            Type::Number => self.enumerate_number_values(formula, requested)?,
+            _ => self.enumerate_strings(formula, requested)?,
         };
         let (found, listed) = match listed {
             Some(values) => {
                 let few = (values.len() < enough).then(|| values.clone());
                 (KnownValues::All(values.into()), few)
             }
-            None => (KnownValues::Plenty(asked), None),
+            None => (KnownValues::Plenty(requested), None),
         };
-        self.answers.listed.insert((formula, of), found);
+        self.answers.listed.insert((formula, ty), found);
         Ok(listed)
     }
 

@@ -18,7 +18,7 @@ use num_traits::One;
 use crate::formula::{Atom, F, FALSE, Form, ReplacedLeaves};
 use crate::interner::Map;
 use crate::json::decimal::{Decimal, power};
-use crate::solver::Solving;
+use crate::solver::SolverTimer;
 use crate::solver::context::Core;
 use crate::solver::numbers::number_cells::Cells;
 
@@ -134,7 +134,7 @@ impl Core {
         id: F,
         within: &Interval,
     ) -> Result<Option<Decimal>, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         let found = self.number_written(id, within, false)?;
         if found.is_some() || !self.formulas.some_atom(&[id], |atom| *atom == Atom::Whole) {
             return Ok(found);
@@ -150,7 +150,7 @@ impl Core {
         within: &Interval,
         whole: bool,
     ) -> Result<Option<Decimal>, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         let mut edges: Vec<Decimal> = Vec::new();
         for atom in self.atoms(id) {
             if let Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) = atom {
@@ -352,13 +352,13 @@ impl Core {
             return Ok(None);
         }
         let mut found = None;
-        self.implicants(reduced, &mut |_, _| Ok(true), &mut |core, literals| {
+        self.implicants(reduced, &mut |_, _| Ok(true), &mut |solver, literals| {
             let (mut units, mut avoided) = (Vec::new(), Vec::new());
             for &literal in literals {
-                match core.formulas.get(literal) {
+                match solver.formulas.get(literal) {
                     Form::Atom(Atom::Multiple(unit)) => units.push(unit.clone()),
                     Form::Not(inner) => {
-                        if let Form::Atom(Atom::Multiple(unit)) = core.formulas.get(*inner) {
+                        if let Form::Atom(Atom::Multiple(unit)) = solver.formulas.get(*inner) {
                             avoided.push(unit.clone());
                         }
                     }

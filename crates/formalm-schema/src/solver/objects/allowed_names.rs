@@ -32,8 +32,8 @@ impl Core {
     ) -> Result<F, Error> {
         let patterned: Vec<(Which, NodeId)> =
             rules.filter(|(which, _)| which.names.is_none()).collect();
-        let mut left = MAX_BRANCHES;
-        self.branch_names(&patterned, &mut PatternBranch::default(), &mut left)
+        let mut budget = MAX_BRANCHES;
+        self.branch_names(&patterned, &mut PatternBranch::default(), &mut budget)
     }
 
     /// Returns the unmentioned names that a conjunction of literals allows next; `None` if names
@@ -41,23 +41,23 @@ impl Core {
     pub(crate) fn names_of_way(
         &mut self,
         literals: &[F],
-        gone: &[NameId],
+        used_names: &[NameId],
     ) -> Result<Option<F>, Error> {
-        let plan = self.object_plan(literals, gone);
-        let owed = plan.required.len() as u64;
+        let plan = self.object_plan(literals, used_names);
+        let required_count = plan.required.len() as u64;
         if !plan.duties.is_empty() {
             return Ok(None);
         }
-        if plan.max.is_some_and(|most| most <= owed || most < plan.min) {
+        if plan.max.is_some_and(|most| most <= required_count || most < plan.min) {
             return Ok(Some(FALSE));
         }
         let is_minimum =
             |id: &F| matches!(self.formulas.get(*id), Form::Atom(Atom::MoreMembers(_)));
         let others: Vec<F> = literals.iter().copied().filter(|id| !is_minimum(id)).collect();
-        if !self.object_fits(&others, gone)? {
+        if !self.object_fits(&others, used_names)? {
             return Ok(Some(FALSE));
         }
-        if plan.min > owed + 1 && !self.has_many_names(&plan)? {
+        if plan.min > required_count + 1 && !self.has_many_names(&plan)? {
             return Ok(None);
         }
         self.names_of_plan(&plan).map(Some)
@@ -81,10 +81,10 @@ impl Core {
         &mut self,
         rules: &[(Which, NodeId)],
         branch: &mut PatternBranch,
-        left: &mut usize,
+        budget: &mut usize,
     ) -> Result<F, Error> {
         self.step()?;
-        *left = left.checked_sub(1).ok_or({
+        *budget = budget.checked_sub(1).ok_or({
             let allowed = MAX_BRANCHES as u64;
             Error::Limit { resource: Resource::Terms, needed: allowed + 1, allowed }
         })?;
@@ -120,10 +120,10 @@ impl Core {
         }
         let Some(&(_, test)) = possible.first() else { return Ok(FALSE) };
         branch.found.push(test);
-        let with = self.branch_names(rules, branch, left)?;
+        let with = self.branch_names(rules, branch, budget)?;
         branch.found.pop();
         branch.missing.push(test);
-        let without = self.branch_names(rules, branch, left)?;
+        let without = self.branch_names(rules, branch, budget)?;
         branch.missing.pop();
         if with == without {
             return Ok(with);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
-use super::{PLENTY, Solving};
+use super::{PLENTY, SolverTimer};
 use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
 use crate::json::property_names::NameId;
 use crate::schema_nodes::NodeId;
@@ -71,42 +71,42 @@ type ChosenProperties = BTreeMap<NameId, F>;
 impl Core {
     /// Returns `true` if further properties can satisfy a formula over object atoms. Fails if a
     /// limit is exceeded.
-    pub(crate) fn has_object(&mut self, id: F, gone: &[NameId]) -> Result<bool, Error> {
-        let _solving = Solving::begin();
+    pub(crate) fn has_object(&mut self, id: F, used_names: &[NameId]) -> Result<bool, Error> {
+        let _solving = SolverTimer::begin();
         if id == FALSE || self.holds_at_end(id) {
             return Ok(id != FALSE);
         }
         let parts = self.formulas.conjuncts(id);
         if parts.iter().all(|&part| self.formulas.is_literal(part)) {
             self.step()?;
-            return self.object_fits(&parts, gone);
+            return self.object_fits(&parts, used_names);
         }
         if self.answers.splits > 0 {
-            return self.has_object_memoized(id, gone);
+            return self.has_object_memoized(id, used_names);
         }
-        self.search_object(id, gone)
+        self.search_object(id, used_names)
     }
 
     /// Returns `true` if properties can satisfy a formula that is not a conjunction of literals.
     pub(in crate::solver) fn search_object(
         &mut self,
         id: F,
-        gone: &[NameId],
+        used_names: &[NameId],
     ) -> Result<bool, Error> {
-        let fits = |core: &mut Core, literals: &[F]| core.object_may_fit(literals, gone);
+        let fits = |solver: &mut Core, literals: &[F]| solver.object_may_fit(literals, used_names);
         let (patience, mut gave_up) = (self.answers.implicant_steps(), false);
-        let found = self.find_implicant(id, patience, &mut { fits }, &mut |core, literals| {
-            let found = core.object_fits_quickly(literals, gone)?;
+        let found = self.find_implicant(id, patience, &mut { fits }, &mut |solver, literals| {
+            let found = solver.object_fits_quickly(literals, used_names)?;
             gave_up |= found.is_none();
             Ok(found.unwrap_or(true))
         })?;
         if let Some(found) = found.filter(|_| !gave_up) {
             return Ok(found);
         }
-        match self.split_by_property(id, gone)? {
+        match self.split_by_property(id, used_names)? {
             Some(found) => Ok(found),
-            None => self.implicants(id, &mut { fits }, &mut |core, literals| {
-                core.object_fits(literals, gone)
+            None => self.implicants(id, &mut { fits }, &mut |solver, literals| {
+                solver.object_fits(literals, used_names)
             }),
         }
     }
@@ -115,11 +115,11 @@ impl Core {
     pub(in crate::solver) fn object_may_fit(
         &mut self,
         literals: &[F],
-        gone: &[NameId],
+        used_names: &[NameId],
     ) -> Result<bool, Error> {
-        let plan = self.object_plan(literals, gone);
+        let plan = self.object_plan(literals, used_names);
         for &name in &plan.required {
-            if gone.contains(&name) {
+            if used_names.contains(&name) {
                 return Ok(false);
             }
             let value = self.property_value(&plan, name)?;
@@ -131,16 +131,20 @@ impl Core {
     }
 
     /// Returns `true` if properties can satisfy a conjunction of literals.
-    pub(crate) fn object_fits(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
-        if let Some(found) = self.object_fits_quickly(literals, gone)? {
+    pub(crate) fn object_fits(
+        &mut self,
+        literals: &[F],
+        used_names: &[NameId],
+    ) -> Result<bool, Error> {
+        if let Some(found) = self.object_fits_quickly(literals, used_names)? {
             return Ok(found);
         }
         let all = self.formulas.and(literals.to_vec());
-        if let Some(found) = self.split_by_property(all, gone)? {
+        if let Some(found) = self.split_by_property(all, used_names)? {
             return Ok(found);
         }
         let before = self.answers.duty_steps.take();
-        let found = self.search_properties(literals, gone);
+        let found = self.search_properties(literals, used_names);
         self.answers.duty_steps = before;
         found
     }
@@ -150,25 +154,29 @@ impl Core {
     fn object_fits_quickly(
         &mut self,
         literals: &[F],
-        gone: &[NameId],
+        used_names: &[NameId],
     ) -> Result<Option<bool>, Error> {
         let before = self.answers.duty_steps.replace(DUTY_STEPS);
-        let found = self.search_properties(literals, gone);
-        let left = std::mem::replace(&mut self.answers.duty_steps, before);
+        let found = self.search_properties(literals, used_names);
+        let remaining = std::mem::replace(&mut self.answers.duty_steps, before);
         let found = found?;
-        Ok((found || left != Some(0)).then_some(found))
+        Ok((found || remaining != Some(0)).then_some(found))
     }
 
-    fn search_properties(&mut self, literals: &[F], gone: &[NameId]) -> Result<bool, Error> {
-        let mut plan = self.object_plan(literals, gone);
+    fn search_properties(&mut self, literals: &[F], used_names: &[NameId]) -> Result<bool, Error> {
+        let mut plan = self.object_plan(literals, used_names);
         // Without other demands, the required properties decide.
         if !plan.duties.is_empty() || plan.min > plan.required.len() as u64 {
             self.collect_mentioned(&mut plan);
         }
-        self.choose_absent(&plan, 0, &mut Vec::new(), gone)
+        self.choose_absent(&plan, 0, &mut Vec::new(), used_names)
     }
 
-    pub(in crate::solver) fn object_plan(&self, literals: &[F], gone: &[NameId]) -> ObjectPlan {
+    pub(in crate::solver) fn object_plan(
+        &self,
+        literals: &[F],
+        used_names: &[NameId],
+    ) -> ObjectPlan {
         let mut plan = ObjectPlan::default();
         for &literal in literals {
             let (atom, positive) = match self.formulas.get(literal) {
@@ -179,7 +187,7 @@ impl Core {
                 },
                 _ => continue,
             };
-            plan.add(atom, positive, gone);
+            plan.add(atom, positive, used_names);
         }
         plan.required.sort_unstable();
         plan.required.dedup();
@@ -215,17 +223,17 @@ impl Core {
         plan: &ObjectPlan,
         at: usize,
         absent: &mut Vec<NameId>,
-        gone: &[NameId],
+        used_names: &[NameId],
     ) -> Result<bool, Error> {
         let Some(list) = plan.absent_choices.get(at) else {
-            return self.choose_required(plan, absent, gone);
+            return self.choose_required(plan, absent, used_names);
         };
         for &name in list.iter() {
             if plan.required.binary_search(&name).is_ok() {
                 continue;
             }
             absent.push(name);
-            let found = self.choose_absent(plan, at + 1, absent, gone)?;
+            let found = self.choose_absent(plan, at + 1, absent, used_names)?;
             absent.pop();
             if found {
                 return Ok(true);
@@ -238,13 +246,13 @@ impl Core {
         &mut self,
         plan: &ObjectPlan,
         absent: &[NameId],
-        gone: &[NameId],
+        used_names: &[NameId],
     ) -> Result<bool, Error> {
         if plan.max.is_some_and(|most| plan.required.len() as u64 > most || plan.min > most) {
             return Ok(false);
         }
-        let mut members = ChosenProperties::new();
-        let mut unusable: Vec<NameId> = [gone, absent].concat();
+        let mut properties = ChosenProperties::new();
+        let mut unusable: Vec<NameId> = [used_names, absent].concat();
         unusable.sort_unstable();
         self.steps_of(plan.required.len() / REQUIRED_PER_STEP)?;
         for &name in &plan.required {
@@ -255,9 +263,9 @@ impl Core {
             if !self.some_value(value)? {
                 return Ok(false);
             }
-            members.insert(name, value);
+            properties.insert(name, value);
         }
-        self.assign_witnesses(plan, 0, &mut members, &unusable)
+        self.assign_witnesses(plan, 0, &mut properties, &unusable)
     }
 
     /// Returns the formula of a property's value; [`FALSE`] if the property is forbidden.
@@ -282,7 +290,7 @@ impl Core {
         name: NameId,
     ) -> Result<F, Error> {
         let mut all = Vec::new();
-        if let Some(index) = self.rule_index.of(rules) {
+        if let Some(index) = self.rule_index.index_for(rules) {
             for place in index.for_name(name) {
                 let (which, node) = &rules[place as usize];
                 if self.selects_name(which, name)? {
@@ -304,24 +312,24 @@ impl Core {
         &mut self,
         plan: &ObjectPlan,
         at: usize,
-        members: &mut ChosenProperties,
+        properties: &mut ChosenProperties,
         unusable: &[NameId],
     ) -> Result<bool, Error> {
         self.step()?;
-        if let Some(left) = &mut self.answers.duty_steps {
-            *left = left.saturating_sub(1);
-            if *left == 0 {
+        if let Some(remaining) = &mut self.answers.duty_steps {
+            *remaining = remaining.saturating_sub(1);
+            if *remaining == 0 {
                 return Ok(false);
             }
         }
         let Some(duty) = plan.duties.get(at) else {
-            return self.fill_to_minimum(plan, members, unusable);
+            return self.fill_to_minimum(plan, properties, unusable);
         };
-        let room = plan.max.is_none_or(|most| (members.len() as u64) < most);
-        let mut candidates: Vec<NameId> = members.keys().copied().collect();
+        let room = plan.max.is_none_or(|most| (properties.len() as u64) < most);
+        let mut candidates: Vec<NameId> = properties.keys().copied().collect();
         if room {
             candidates.extend(plan.mentioned.iter().filter(|name| {
-                !members.contains_key(name) && unusable.binary_search(name).is_err()
+                !properties.contains_key(name) && unusable.binary_search(name).is_err()
             }));
         }
         let mut classes: Option<std::vec::IntoIter<TextId>> = (!room).then(Default::default);
@@ -336,7 +344,7 @@ impl Core {
                         None => classes.insert(self.classes(&plan.tests)?.into_iter()),
                     };
                     let Some(class) = classes.next() else { break };
-                    let Some(name) = self.fresh_name(plan, class, members, unusable)? else {
+                    let Some(name) = self.fresh_name(plan, class, properties, unusable)? else {
                         continue;
                     };
                     name
@@ -352,7 +360,7 @@ impl Core {
                     if self.holds_for_text(*names, &text)? { FALSE } else { TRUE }
                 }
             };
-            let before = members.get(&name).copied();
+            let before = properties.get(&name).copied();
             let value = match before {
                 Some(value) => value,
                 None => self.property_value(plan, name)?,
@@ -361,11 +369,11 @@ impl Core {
             if !self.some_value(value)? {
                 continue;
             }
-            members.insert(name, value);
-            let found = self.assign_witnesses(plan, at + 1, members, unusable)?;
+            properties.insert(name, value);
+            let found = self.assign_witnesses(plan, at + 1, properties, unusable)?;
             match before {
-                Some(value) => members.insert(name, value),
-                None => members.remove(&name),
+                Some(value) => properties.insert(name, value),
+                None => properties.remove(&name),
             };
             if found {
                 return Ok(true);
@@ -378,23 +386,23 @@ impl Core {
     fn fill_to_minimum(
         &mut self,
         plan: &ObjectPlan,
-        members: &ChosenProperties,
+        properties: &ChosenProperties,
         unusable: &[NameId],
     ) -> Result<bool, Error> {
-        let mut members = members.clone();
+        let mut properties = properties.clone();
         for &name in &plan.mentioned {
-            if members.len() as u64 >= plan.min {
+            if properties.len() as u64 >= plan.min {
                 return Ok(true);
             }
-            if members.contains_key(&name) || unusable.binary_search(&name).is_ok() {
+            if properties.contains_key(&name) || unusable.binary_search(&name).is_ok() {
                 continue;
             }
             let value = self.property_value(plan, name)?;
             if self.some_value(value)? {
-                members.insert(name, value);
+                properties.insert(name, value);
             }
         }
-        if (members.len() as u64) < plan.min
+        if (properties.len() as u64) < plan.min
             && self.few_classes(&plan.tests)?.is_none()
             && self.has_many_names(plan)?
         {
@@ -402,9 +410,11 @@ impl Core {
         }
         for class in self.classes(&plan.tests)? {
             let mut made_up = 0;
-            while (members.len() as u64) < plan.min {
-                self.steps_of(1 + members.len() / NAMES_PER_STEP)?;
-                let Some(name) = self.fresh_name(plan, class, &members, unusable)? else { break };
+            while (properties.len() as u64) < plan.min {
+                self.steps_of(1 + properties.len() / NAMES_PER_STEP)?;
+                let Some(name) = self.fresh_name(plan, class, &properties, unusable)? else {
+                    break;
+                };
                 let value = self.property_value(plan, name)?;
                 if !self.some_value(value)? {
                     break;
@@ -413,16 +423,16 @@ impl Core {
                     // Unrestricted names do not run out.
                     return Ok(true);
                 }
-                members.insert(name, value);
+                properties.insert(name, value);
                 made_up += 1;
-                let left = plan.min.saturating_sub(members.len() as u64);
-                if made_up == FEW_NAMES && left < PLENTY / 2 && self.has_plenty_texts(class)? {
+                let remaining = plan.min.saturating_sub(properties.len() as u64);
+                if made_up == FEW_NAMES && remaining < PLENTY / 2 && self.has_plenty_texts(class)? {
                     // All names of a class behave alike.
                     return Ok(true);
                 }
             }
         }
-        Ok(members.len() as u64 >= plan.min)
+        Ok(properties.len() as u64 >= plan.min)
     }
 
     /// Returns a name of a class that is neither mentioned nor used.
@@ -430,10 +440,10 @@ impl Core {
         &mut self,
         plan: &ObjectPlan,
         class: TextId,
-        members: &ChosenProperties,
+        properties: &ChosenProperties,
         unusable: &[NameId],
     ) -> Result<Option<NameId>, Error> {
-        let taken = plan.mentioned.iter().chain(members.keys()).chain(unusable);
+        let taken = plan.mentioned.iter().chain(properties.keys()).chain(unusable);
         let mut taken: Vec<NameId> = taken.copied().filter(|name| !name.has_no_text()).collect();
         taken.sort_unstable();
         taken.dedup();
@@ -455,7 +465,7 @@ impl Core {
 }
 
 impl ObjectPlan {
-    fn add(&mut self, atom: Atom, positive: bool, gone: &[NameId]) {
+    fn add(&mut self, atom: Atom, positive: bool, used_names: &[NameId]) {
         match (atom, positive) {
             (Atom::Members(rules), true) => self.rules.push(rules),
             (Atom::Members(rules), false) => self.duties.push(WitnessDuty::BreaksRules(rules)),
@@ -463,7 +473,7 @@ impl ObjectPlan {
             (Atom::NamesIn(names), false) => self.duties.push(WitnessDuty::NameOutside(names)),
             (Atom::Owed(names), true) => self.required.extend(names.iter()),
             // A name that was passed over is absent already.
-            (Atom::Owed(names), false) if names.iter().any(|name| gone.contains(name)) => {}
+            (Atom::Owed(names), false) if names.iter().any(|name| used_names.contains(name)) => {}
             (Atom::Owed(names), false) => self.absent_choices.push(names),
             (Atom::MoreMembers(count), true) => self.min = self.min.max(count),
             (Atom::MoreMembers(count), false) => {

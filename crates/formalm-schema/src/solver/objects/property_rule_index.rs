@@ -73,7 +73,7 @@ pub(crate) struct PropertyRuleIndex {
 
 impl PropertyRuleIndex {
     /// Returns the index of a list, if it is long and used repeatedly.
-    pub(crate) fn of(&mut self, rules: &PropertyRules) -> Option<Arc<RulePositions>> {
+    pub(crate) fn index_for(&mut self, rules: &PropertyRules) -> Option<Arc<RulePositions>> {
         if rules.len() < MIN_INDEXED_RULES {
             return None;
         }
@@ -84,9 +84,9 @@ impl PropertyRuleIndex {
         if self.use_counts.len() >= MAX_COUNTED_LISTS {
             self.use_counts.clear();
         }
-        let asked = self.use_counts.entry(address).or_default();
-        *asked += 1;
-        if *asked < USES_BEFORE_INDEX {
+        let uses = self.use_counts.entry(address).or_default();
+        *uses += 1;
+        if *uses < USES_BEFORE_INDEX {
             return None;
         }
         self.use_counts.remove(&address);
@@ -120,9 +120,9 @@ mod tests {
         let rules: PropertyRules = list.into();
         let mut indexes = PropertyRuleIndex::default();
         for _ in 1..USES_BEFORE_INDEX {
-            assert!(indexes.of(&rules).is_none());
+            assert!(indexes.index_for(&rules).is_none());
         }
-        let index = indexes.of(&rules).unwrap();
+        let index = indexes.index_for(&rules).unwrap();
         for name in 0..100 {
             let expected: Vec<u32> = (0..40)
                 .filter(|&at| match &rules[at as usize].0.names {

@@ -22,16 +22,16 @@ impl Core {
     pub(in crate::solver) fn split_by_property(
         &mut self,
         id: F,
-        gone: &[NameId],
+        used_names: &[NameId],
     ) -> Result<Option<bool>, Error> {
-        let Some((name, is_required)) = self.most_constrained_property(id, gone) else {
+        let Some((name, is_required)) = self.most_constrained_property(id, used_names) else {
             return Ok(None);
         };
-        let mut passed = gone.to_vec();
-        passed.push(name);
-        passed.sort_unstable();
+        let mut used_after = used_names.to_vec();
+        used_after.push(name);
+        used_after.sort_unstable();
         self.answers.splits += 1;
-        let found = self.decide_property(id, (name, is_required), &passed);
+        let found = self.decide_property(id, (name, is_required), &used_after);
         self.answers.splits = self.answers.splits.saturating_sub(1);
         if self.answers.splits == 0 {
             self.answers.objects = Map::default();
@@ -43,11 +43,11 @@ impl Core {
         &mut self,
         id: F,
         (name, is_required): (NameId, bool),
-        passed: &[NameId],
+        used_after: &[NameId],
     ) -> Result<bool, Error> {
         if !is_required {
             let without = self.assume_absent(id, name);
-            if self.has_object(without, passed)? {
+            if self.has_object(without, used_after)? {
                 return Ok(true);
             }
         }
@@ -56,7 +56,7 @@ impl Core {
         if with == FALSE {
             return Ok(false);
         }
-        let rest = Rest { of: Type::Object, gone: passed };
+        let rest = Rest { of: Type::Object, gone: used_after };
         self.some_child_and_rest(with, rest)
     }
 
@@ -65,19 +65,19 @@ impl Core {
     pub(in crate::solver) fn has_object_memoized(
         &mut self,
         id: F,
-        gone: &[NameId],
+        used_names: &[NameId],
     ) -> Result<bool, Error> {
-        let key = (id, self.relevant_used_names(id, gone));
+        let key = (id, self.relevant_used_names(id, used_names));
         if let Some(&known) = self.answers.objects.get(&key) {
             return Ok(known);
         }
-        let found = self.search_object(id, gone)?;
+        let found = self.search_object(id, used_names)?;
         self.answers.objects.insert(key, found);
         Ok(found)
     }
 
     /// Returns the used names that a formula can distinguish from others.
-    fn relevant_used_names(&self, id: F, gone: &[NameId]) -> Vec<NameId> {
+    fn relevant_used_names(&self, id: F, used_names: &[NameId]) -> Vec<NameId> {
         let mut mentioned = BTreeSet::new();
         for atom in self.atoms(id) {
             match atom {
@@ -85,20 +85,20 @@ impl Core {
                 Atom::Members(rules) => {
                     for (which, _) in rules.iter() {
                         if !which.found.is_empty() || !which.missing.is_empty() {
-                            return gone.to_vec();
+                            return used_names.to_vec();
                         }
                         mentioned.extend(which.names.iter().flatten());
                         mentioned.extend(&which.others);
                     }
                 }
-                _ => return gone.to_vec(),
+                _ => return used_names.to_vec(),
             }
         }
-        gone.iter().copied().filter(|name| mentioned.contains(name)).collect()
+        used_names.iter().copied().filter(|name| mentioned.contains(name)).collect()
     }
 
     /// Returns the name that most atoms mention, required ones first, and whether it is required.
-    fn most_constrained_property(&self, id: F, gone: &[NameId]) -> Option<(NameId, bool)> {
+    fn most_constrained_property(&self, id: F, used_names: &[NameId]) -> Option<(NameId, bool)> {
         let mut counts: BTreeMap<NameId, usize> = BTreeMap::new();
         for atom in self.atoms(id) {
             match atom {
@@ -114,7 +114,7 @@ impl Core {
             }
         }
         let required = self.required_names(id);
-        counts.retain(|name, _| !gone.contains(name));
+        counts.retain(|name, _| !used_names.contains(name));
         let of = |(&name, &count): (&NameId, &usize)| (required.contains(&name), count, name);
         let (is_required, _, name) =
             counts.iter().map(of).max_by_key(|&(is_required, count, name)| {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use crate::formula::{Atom, F, Form};
 use crate::interner::Map;
-use crate::solver::Solving;
+use crate::solver::SolverTimer;
 use crate::solver::context::{Core, TextId, any_string_automaton};
 
 /// Maximum number of pairs of states that are visited. Chosen, not measured.
@@ -16,7 +16,7 @@ impl Core {
     /// Returns `true` if every string certainly leads from the state to a live one, so nothing is
     /// rejected before the string ends. Returns `false` inside a multi-byte character.
     pub(crate) fn is_open(&mut self, language: TextId, state: StateId) -> Result<bool, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         if let Some(&known) = self.always_viable.get(&(language, state)) {
             return Ok(known);
         }

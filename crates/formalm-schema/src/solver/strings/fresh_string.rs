@@ -4,7 +4,7 @@ use formalm_automata::{ByteSet, Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::TRUE;
-use crate::solver::Solving;
+use crate::solver::SolverTimer;
 use crate::solver::context::{Core, TextId};
 
 /// Number of values that counts as enough. No token sequence in use reads so many items, and no
@@ -27,17 +27,17 @@ impl Core {
         language: TextId,
         excluded: &[&str],
     ) -> Result<Option<String>, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         let machine = self.text(language);
         let excluded: Vec<&[u8]> = excluded.iter().map(|text| text.as_bytes()).collect();
-        let found = fresh_member(&**machine, machine.start(), &excluded)?;
+        let found = fresh_completion(&**machine, machine.start(), &excluded)?;
         // Languages of strings contain valid UTF-8 only.
         Ok(found.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 
     /// Returns `true` if a language certainly has at least [`ENOUGH_VALUES`] strings.
     pub(crate) fn has_plenty_texts(&mut self, language: TextId) -> Result<bool, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         if self.class_formula(language) == TRUE {
             return Ok(true);
         }
@@ -48,9 +48,9 @@ impl Core {
             return Ok(true);
         }
         let machine = &**self.text(language);
-        let plenty = has_loop(machine, FEW_STEPS)?
+        let plenty = has_cycle(machine, FEW_STEPS)?
             || has_many_prefixes(machine)?
-            || has_loop(machine, MAX_STEPS)?;
+            || has_cycle(machine, MAX_STEPS)?;
         self.answers.has_many.insert(language, plenty);
         Ok(plenty)
     }
@@ -85,23 +85,23 @@ fn has_many_prefixes<M: Machine>(machine: &M) -> Result<bool, Error> {
 }
 
 /// Returns `true` if a short search meets a cycle, so that there are infinitely many strings.
-fn has_loop<M: Machine>(machine: &M, steps: usize) -> Result<bool, Error> {
-    let mut way: Vec<(StateId, Vec<u8>)> = Vec::new();
+fn has_cycle<M: Machine>(machine: &M, steps: usize) -> Result<bool, Error> {
+    let mut path: Vec<(StateId, Vec<u8>)> = Vec::new();
     let mut done = FxHashSet::default();
     let mut open = Some(machine.start());
     for _ in 0..steps {
         if let Some(state) = open.take() {
             // Cycles are where most bytes lead, which are among the last.
-            way.push((state, machine.live_bytes(state)?.iter().collect()));
+            path.push((state, machine.live_bytes(state)?.iter().collect()));
         }
-        let Some((state, bytes)) = way.last_mut() else { return Ok(false) };
+        let Some((state, bytes)) = path.last_mut() else { return Ok(false) };
         let Some(byte) = bytes.pop() else {
             done.insert(*state);
-            way.pop();
+            path.pop();
             continue;
         };
         let Some(next) = machine.step(*state, byte)? else { continue };
-        if way.iter().any(|&(one, _)| one == next) {
+        if path.iter().any(|&(one, _)| one == next) {
             return Ok(true);
         }
         if !done.contains(&next) {
@@ -112,7 +112,7 @@ fn has_loop<M: Machine>(machine: &M, steps: usize) -> Result<bool, Error> {
 }
 
 /// Returns a continuation from `state` that is not excluded.
-fn fresh_member<M: Machine>(
+fn fresh_completion<M: Machine>(
     machine: &M,
     state: StateId,
     excluded: &[&[u8]],

@@ -123,7 +123,7 @@ impl Core {
         regex: crate::schema_nodes::RegexId,
         text: &str,
     ) -> Result<bool, Error> {
-        let Some(language) = self.known_language(regex) else { return Ok(false) };
+        let Some(language) = self.existing_language(regex) else { return Ok(false) };
         let machine = self.text(language);
         let read = machine.walk(machine.start(), text.as_bytes())?;
         Ok(read.is_ok_and(|state| machine.is_accepting(state)))

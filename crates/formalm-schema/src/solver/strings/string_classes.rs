@@ -10,7 +10,7 @@ use formalm_automata::{Automaton, Error, Machine, Resource, StateId};
 use rustc_hash::FxHashSet;
 
 use crate::formula::{F, TRUE};
-use crate::solver::Solving;
+use crate::solver::SolverTimer;
 use crate::solver::context::{Core, TextId, any_string_automaton};
 
 /// Maximum number of classes: in total, and a base plus an amount for each test. Overlapping tests
@@ -38,7 +38,7 @@ impl Core {
     /// Returns the nonempty classes of names that some formulas distinguish. Fails if there are too
     /// many.
     pub(crate) fn classes(&mut self, tests: &[F]) -> Result<Vec<TextId>, Error> {
-        let _solving = Solving::begin();
+        let _solving = SolverTimer::begin();
         if let Some(known) = self.answers.classes.get(tests) {
             return Ok(known.clone());
         }
@@ -273,7 +273,7 @@ mod tests {
     fn classes_are_those_that_splitting_finds() {
         let document = Document::read("true").unwrap();
         let schema = schema_reader::read(&document, &[], Options::default()).unwrap();
-        let mut core = Core::new(schema, Options::default(), Limits::default());
+        let mut solver = Core::new(schema, Options::default(), Limits::default());
         let lists: [&[&str]; 6] = [
             &["^a", "^b", "^c", "^d$"],
             &["^x-", "a$", "^[0-9]+$", "é", "^x-.*é"],
@@ -285,21 +285,21 @@ mod tests {
         for list in lists {
             let tests = list.iter().map(|&source| {
                 let make = || search_language(source).unwrap().language.unwrap_or_else(any_string);
-                let regex = core.schema.intern_regex(source.to_owned(), make);
-                core.formulas.atom(Atom::In(regex))
+                let regex = solver.schema.intern_regex(source.to_owned(), make);
+                solver.formulas.atom(Atom::In(regex))
             });
             let tests: Vec<F> = tests.collect();
-            let split = core.refine_classes(&tests, 400).unwrap().expect(list[0]);
-            let ProductResult::Classes(read) = core.product_classes(&tests, 400).unwrap() else {
+            let split = solver.refine_classes(&tests, 400).unwrap().expect(list[0]);
+            let ProductResult::Classes(read) = solver.product_classes(&tests, 400).unwrap() else {
                 panic!("{list:?}")
             };
-            let read = core.class_formulas(&tests, &read);
+            let read = solver.class_formulas(&tests, &read);
             assert_eq!(split.len(), read.len(), "{list:?}");
             for (one, other) in split.into_iter().zip(read) {
                 for (one, other) in [(one, other), (other, one)] {
-                    let other = core.formulas.not(other);
-                    let rest = core.formulas.both(one, other);
-                    assert!(core.language(rest).unwrap().is_none(), "{list:?}");
+                    let other = solver.formulas.not(other);
+                    let rest = solver.formulas.both(one, other);
+                    assert!(solver.language(rest).unwrap().is_none(), "{list:?}");
                 }
             }
         }
