@@ -20,7 +20,9 @@ use crate::schema_nodes::{NodeId, RegexId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct F(pub(crate) u32);
 
+/// The formula that never holds.
 pub(crate) const FALSE: F = F(0);
+/// The formula that always holds.
 pub(crate) const TRUE: F = F(1);
 
 /// The set of property names that a property rule applies to.
@@ -86,6 +88,7 @@ impl Atom {
     }
 }
 
+/// A formula: a constant, a leaf, or a connective over interned formulas.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Form {
     False,
@@ -125,6 +128,7 @@ struct FormulaFacts {
 /// measured.
 const SMALL_TREE_NODES: u32 = 32;
 
+/// The arena of interned formulas, with smart constructors that simplify.
 #[derive(Debug)]
 pub(crate) struct Formulas {
     table: Table<Form>,
@@ -244,6 +248,7 @@ impl Formulas {
         self.intern(Form::Child(node))
     }
 
+    /// Returns the negation, pushed down to the leaves.
     pub(crate) fn not(&mut self, id: F) -> F {
         let (list, is_and) = match self.get(id) {
             Form::False => return TRUE,
@@ -448,6 +453,7 @@ impl Formulas {
         self.evaluate_memoized(id, atom, &mut Map::default())
     }
 
+    /// Evaluates a formula, with results memoized for large subformulas.
     fn evaluate_memoized(
         &self,
         id: F,

@@ -64,6 +64,7 @@ impl HashSlots {
         self.used += 1;
     }
 
+    /// Doubles the index and rehashes it.
     #[cold]
     fn grow_index(&mut self) {
         let larger = vec![EMPTY; (self.slots.len() * 2).max(MIN_SLOTS)];
@@ -75,6 +76,7 @@ impl HashSlots {
         }
     }
 
+    /// Stores a slot at the next free place of its probe sequence.
     fn put(&mut self, slot: u64) {
         let mask = self.slots.len() - 1;
         let mut at = (slot >> 32) as usize & mask;

@@ -21,6 +21,7 @@ const MAX_AUTOMATON_BYTES: usize = 256 << 10;
 /// recur. Chosen, not measured.
 const MAX_DESCRIPTION_LEN: usize = 8 << 10;
 
+/// The cache, by the fingerprint of the language.
 type AutomatonCache = Lock<Recent<u128, Arc<Automaton>>>;
 
 /// A forked child starts with an empty cache: another thread of the parent may have held the lock

@@ -34,6 +34,7 @@ impl Core {
         notes
     }
 
+    /// Adds notes on the alternatives and properties of one node.
     fn check_node(
         &mut self,
         id: NodeId,
@@ -75,6 +76,7 @@ impl Core {
         Ok(())
     }
 
+    /// Adds a note if a formula is unsatisfiable.
     fn note_if_unreachable(
         &mut self,
         formula: F,
@@ -95,6 +97,7 @@ impl Core {
         Ok(())
     }
 
+    /// Decides a formula with a step limit of its own.
     fn is_satisfiable(&mut self, formula: F, taken: &mut u64) -> Result<bool, Error> {
         self.steps = 0;
         let met = self.some_value(formula);

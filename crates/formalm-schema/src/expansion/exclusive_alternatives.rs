@@ -78,6 +78,7 @@ impl Core {
         Ok(self.formulas.and(all))
     }
 
+    /// Sorts rules by their kind, including those of in-place `allOf` subschemas.
     fn sort_rules(
         &mut self,
         rules: &[Rule],
@@ -197,6 +198,7 @@ impl Core {
         self.split_exclusive(&chain.conditions, context, ty, &build)
     }
 
+    /// Returns the formula of the chain links in `of`, without using disjointness.
     fn chain_as_written(
         &mut self,
         chain: &ConditionChain,
@@ -258,6 +260,7 @@ impl Core {
         build(self, list, &whole)
     }
 
+    /// Returns the disjoint groups of formulas that all hold together with `context`.
     fn exclusive_groups(
         &mut self,
         list: &[F],
@@ -268,6 +271,7 @@ impl Core {
         self.disjoint_groups(&combined, ty)
     }
 
+    /// Returns the names that a conjunction requires.
     pub(crate) fn required_names(&self, context: F) -> Vec<NameId> {
         let mut names = Vec::new();
         for part in self.formulas.conjuncts(context) {
@@ -330,6 +334,7 @@ impl Core {
         })
     }
 
+    /// Returns the formula with every atom replaced by `new`. Shared operands are replaced once.
     fn map_atoms(
         &mut self,
         id: F,

@@ -47,6 +47,7 @@ impl Core {
         Ok(formula)
     }
 
+    /// Returns the formulas of several nodes. Fails if one cannot be expanded.
     pub(crate) fn expand_all(&mut self, nodes: &[NodeId], ty: Type) -> Result<Vec<F>, Error> {
         nodes.iter().map(|&node| self.expand(node, ty)).collect()
     }
@@ -91,6 +92,7 @@ impl Core {
         })
     }
 
+    /// Returns the formula of a rule for numbers.
     fn number_rule(&mut self, rule: &Rule) -> F {
         let (atom, negative) = match rule {
             Rule::IntegerSpelling => (Atom::Whole, false),
@@ -105,6 +107,7 @@ impl Core {
         if negative { self.formulas.not(atom) } else { atom }
     }
 
+    /// Returns the formula of a rule for arrays.
     fn array_rule(&mut self, rule: &Rule, siblings: &[Rule]) -> Result<F, Error> {
         Ok(match rule {
             Rule::Items(ranges) => self.formulas.atom(Atom::Items(ranges.clone(), 0)),
@@ -126,6 +129,7 @@ impl Core {
         })
     }
 
+    /// Returns the formula of a rule for objects.
     fn object_rule(&mut self, rule: &Rule, siblings: &[Rule]) -> Result<F, Error> {
         Ok(match rule {
             Rule::Members(list) => self.formulas.atom(Atom::Members(list.clone())),
@@ -155,6 +159,7 @@ impl Core {
         })
     }
 
+    /// Returns the atom "at least `count`", which is [`TRUE`] for zero.
     fn at_least(&mut self, atom: Atom, count: u64) -> F {
         if count == 0 { TRUE } else { self.formulas.atom(atom) }
     }
@@ -198,6 +203,7 @@ impl Core {
         self.formulas.or(list)
     }
 
+    /// Returns the formula of arrays equal to one with these items.
     fn equal_array(&mut self, items: &[ValueId]) -> F {
         let mut ranges = Vec::with_capacity(items.len());
         for (at, &item) in items.iter().enumerate() {
@@ -212,6 +218,7 @@ impl Core {
         self.formulas.and(all)
     }
 
+    /// Returns the formula of objects equal to one with these properties.
     fn equal_object(&mut self, properties: &[(NameId, ValueId)]) -> F {
         let mut rules = Vec::with_capacity(properties.len());
         for &(name, value) in properties {

@@ -22,6 +22,7 @@ struct EvaluatedItems {
     contains: Vec<(F, NodeId)>,
 }
 
+/// Fails if one keyword would have to distinguish more than [`MAX_DISTINGUISHED`] conditions.
 fn check_distinguished(count: usize) -> Result<(), Error> {
     if count > MAX_DISTINGUISHED {
         let (needed, allowed) = (1 << count.min(63), 1 << MAX_DISTINGUISHED);
@@ -68,6 +69,7 @@ impl Core {
         Ok(parts)
     }
 
+    /// Adds the name selectors that rules evaluate, each with its condition.
     fn collect_evaluated_properties(
         &mut self,
         rules: &[Rule],
@@ -97,6 +99,8 @@ impl Core {
         Ok(())
     }
 
+    /// Returns the formula of `unevaluatedProperties`: a property that no valid subschema evaluates
+    /// satisfies `rest`.
     pub(crate) fn unevaluated_properties(
         &mut self,
         rest: NodeId,
@@ -148,11 +152,13 @@ impl Core {
         Ok(self.formulas.and(all))
     }
 
+    /// Returns the formula that one of the conditions holds or the property rule does.
     fn rule_unless(&mut self, mut conditions: Vec<F>, rule: (Which, NodeId)) -> F {
         conditions.push(self.formulas.atom(Atom::Members([rule].into())));
         self.formulas.or(conditions)
     }
 
+    /// Adds the item positions that rules evaluate, each with its condition.
     fn collect_evaluated_items(
         &mut self,
         rules: &[Rule],
@@ -185,6 +191,8 @@ impl Core {
         Ok(())
     }
 
+    /// Returns the formula of `unevaluatedItems`: an item that no valid subschema evaluates
+    /// satisfies `rest`.
     pub(crate) fn unevaluated_items(&mut self, rest: NodeId, rules: &[Rule]) -> Result<F, Error> {
         let mut covered = EvaluatedItems::default();
         self.collect_evaluated_items(rules, TRUE, false, &mut covered, &mut FxHashSet::default())?;

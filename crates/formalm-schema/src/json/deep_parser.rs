@@ -126,6 +126,7 @@ fn byte_at(text: &str, at: usize) -> Option<u8> {
     text.as_bytes().get(at).copied()
 }
 
+/// Returns the offset of the next byte that is not whitespace.
 fn skip_whitespace(text: &str, at: usize) -> usize {
     let rest = &text.as_bytes()[at..];
     at + rest.iter().take_while(|byte| b" \t\r\n".contains(byte)).count()

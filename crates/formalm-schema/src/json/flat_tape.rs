@@ -24,8 +24,10 @@ struct TextSpan {
     end: u32,
 }
 
+/// The span of nothing.
 const EMPTY_SPAN: TextSpan = TextSpan { start: 0, end: 0 };
 
+/// The kind of a tape entry.
 #[derive(Clone, Copy, Debug)]
 enum EntryKind {
     Null,
@@ -84,6 +86,7 @@ impl JsonTape {
         TapeValue { tape: self, at: (self.entries.len() - 1) as u32 }
     }
 
+    /// Parses a string; one with escapes is decoded to the end of `strings`.
     fn string(&self, span: TextSpan) -> &str {
         &self.strings[span.start as usize..span.end as usize]
     }
@@ -140,6 +143,7 @@ struct OpenContainer {
     first: usize,
 }
 
+/// The state of the parser.
 struct TapeParser<'t> {
     text: &'t [u8],
     at: usize,
@@ -149,6 +153,7 @@ struct TapeParser<'t> {
 }
 
 impl TapeParser<'_> {
+    /// Parses a whole document, with an explicit stack of open containers.
     fn parse(mut self) -> Option<JsonTape> {
         let mut open: Vec<OpenContainer> = Vec::new();
         let mut name = EMPTY_SPAN;
@@ -226,6 +231,7 @@ impl TapeParser<'_> {
         Some(name)
     }
 
+    /// Parses a string, number or literal.
     fn scalar(&mut self, first: u8) -> Option<(EntryKind, TextSpan)> {
         let (word, kind): (&[u8], EntryKind) = match first {
             b'"' => return Some((EntryKind::Text, self.string()?)),
@@ -264,6 +270,7 @@ impl TapeParser<'_> {
         Some(TextSpan { start: start as u32, end: self.tape.strings.len() as u32 })
     }
 
+    /// Parses the digits of a number, by JSON's grammar.
     fn number_literal(&mut self) -> Option<TextSpan> {
         let start = self.at;
         self.at += usize::from(self.text.get(self.at) == Some(&b'-'));

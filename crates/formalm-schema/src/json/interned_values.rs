@@ -36,6 +36,7 @@ impl Value {
     }
 }
 
+/// The interned values.
 #[derive(Debug, Default)]
 pub(crate) struct Values(Table<Value>);
 

@@ -10,6 +10,7 @@ use crate::json::json_view::{JsonShape, JsonView};
 use crate::schema_nodes::{KeywordPart, NodeId, RegexId, Rule, SchemaNode};
 
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
+    /// Reads `properties`, `patternProperties`, `additionalProperties` and `propertyNames`.
     pub(super) fn property_rules(
         &mut self,
         fields: &KeywordValues<J>,
@@ -85,6 +86,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
+    /// Reads `prefixItems`, `items` and `additionalItems`, by the rules of the draft.
     pub(super) fn item_rules(
         &mut self,
         fields: &KeywordValues<J>,
@@ -123,6 +125,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
+    /// Reads `contains`, `minContains` and `maxContains`.
     pub(super) fn contains_rule(
         &mut self,
         fields: &KeywordValues<J>,
@@ -142,6 +145,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
+    /// Reads `allOf`, `anyOf`, `oneOf`, `not` and `if`.
     pub(super) fn in_place_rules(
         &mut self,
         fields: &KeywordValues<J>,
@@ -179,6 +183,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
+    /// Reads `dependencies`, `dependentRequired` and `dependentSchemas`.
     pub(super) fn dependency_rules(
         &mut self,
         fields: &KeywordValues<J>,

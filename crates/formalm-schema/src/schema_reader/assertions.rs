@@ -64,6 +64,7 @@ const APPLICATOR_KEYWORDS: u64 = keyword_set(&[
 const MAX_LENGTH: u64 = u32::MAX as u64 - 2;
 
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
+    /// Reads all keywords of a schema object except references. Fails if a value is invalid.
     pub(super) fn keyword_rules(
         &mut self,
         fields: &KeywordValues<J>,
@@ -114,6 +115,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
+    /// Reads `type`.
     fn type_rules(
         &mut self,
         fields: &KeywordValues<J>,
@@ -171,6 +173,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         })
     }
 
+    /// Reads `enum` and `const`.
     fn enum_rules(
         &mut self,
         fields: &KeywordValues<J>,
@@ -200,6 +203,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
+    /// Reads the bounds of numbers and `multipleOf`, with draft 4's Boolean `exclusive…`.
     fn number_rules(
         &mut self,
         fields: &KeywordValues<J>,
@@ -238,6 +242,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
+    /// Reads string lengths and patterns.
     fn string_rules(
         &mut self,
         fields: &KeywordValues<J>,
@@ -327,6 +332,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         .map(|found| found.0)
     }
 
+    /// Interns a JSON Schema pattern, with a note if it had to be read as Python's.
     pub(super) fn ecma_pattern(
         &mut self,
         source: &str,
@@ -378,6 +384,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok((id, found.is_other_dialect))
     }
 
+    /// Reads `required`, and the counts of properties and items.
     fn count_rules(
         &mut self,
         fields: &KeywordValues<J>,
@@ -405,6 +412,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
+    /// Reads `format`, with a note if it is not enforced.
     fn format_rule(
         &mut self,
         fields: &KeywordValues<J>,

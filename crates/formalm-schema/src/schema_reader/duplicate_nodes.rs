@@ -58,6 +58,7 @@ pub(super) fn find_representatives(schema: &Schema) -> Vec<NodeId> {
     same
 }
 
+/// Returns `true` if two lists of rules are equal up to representatives.
 fn are_equivalent(one: &[Rule], other: &[Rule], same: &[NodeId]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.equals(other, same))
 }

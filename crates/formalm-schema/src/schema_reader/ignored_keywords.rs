@@ -413,6 +413,7 @@ fn edit_distance(one: &str, other: &str) -> Option<usize> {
     Some(usize::from(above[other.len()])).filter(|&far| far <= MAX_EDITS)
 }
 
+/// Returns the name of a draft, for notes.
 pub(super) fn draft_name(draft: Draft) -> &'static str {
     match draft {
         Draft::Draft4 => "draft 4",

@@ -69,6 +69,7 @@ enum ValueType {
     NumberOrBoolean,
 }
 
+/// Returns the required type of a keyword's value.
 fn value_type(keyword: Keyword) -> ValueType {
     match keyword {
         Keyword::Const => ValueType::Anything,

@@ -101,6 +101,7 @@ pub(super) fn resolve_pointer<'r, J: JsonView<'r>>(document: J, reference: &str)
     })
 }
 
+/// Decodes `~0` and `~1` in a reference token.
 fn unescape(part: &str) -> Cow<'_, str> {
     if part.contains('~') {
         Cow::Owned(part.replace("~1", "/").replace("~0", "~"))

@@ -78,6 +78,7 @@ struct SubschemaContext<'r, J> {
     node: NodeId,
 }
 
+/// The identity of a node: its position and its context.
 #[derive(PartialEq, Eq, Hash)]
 struct NodeKey {
     json: usize,
@@ -85,6 +86,7 @@ struct NodeKey {
     scope: Vec<String>,
 }
 
+/// The state of the reader: the graph so far and a worklist.
 struct SchemaReader<'r, J> {
     schema: Schema,
     options: Options,
@@ -146,6 +148,8 @@ pub(crate) fn read_additional(
     Ok(reader.schema)
 }
 
+/// Returns `true` if a document contains dynamic references, so that nodes depend on the dynamic
+/// scope.
 fn has_dynamic_refs(json: &Json) -> bool {
     let mut stack = vec![json];
     while let Some(json) = stack.pop() {
@@ -169,6 +173,7 @@ fn has_dynamic_refs(json: &Json) -> bool {
 }
 
 impl<J> SubschemaContext<'_, J> {
+    /// Returns `true` for drafts in which `$ref` hides its siblings.
     fn is_legacy(&self) -> bool {
         matches!(self.draft, Draft::Draft4 | Draft::Draft6 | Draft::Draft7)
     }
@@ -193,6 +198,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         }
     }
 
+    /// Reads the root and everything reachable from it, then checks the whole graph.
     fn read(&mut self, json: J, base: ReferenceBase<'r, J>, draft: Draft) -> Result<(), Error> {
         let spot = NodeLocation::Pointer("#".into());
         let root = self.schema_node(json, base, draft, spot).map_err(|fault| match fault {
@@ -213,6 +219,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(())
     }
 
+    /// Turns a fault into an error with its location.
     fn locate_fault(&self, at: &SubschemaContext<'r, J>, fault: SchemaFault) -> Error {
         match fault {
             SchemaFault::Part { parts, message, hint } => {
@@ -232,6 +239,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         pointer
     }
 
+    /// Adds a note that does not affect the language.
     fn note(&mut self, at: &SubschemaContext<'r, J>, parts: &[&str], message: impl Into<String>) {
         self.note_with_effect(at, parts, message, Effect::Exact);
     }
@@ -312,6 +320,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(node)
     }
 
+    /// Reads the rules of a subschema.
     fn rules_of(
         &mut self,
         json: J,

@@ -76,6 +76,7 @@ pub(crate) fn match_language(
     Ok(searched(pattern))
 }
 
+/// Returns the language of a pattern that is searched for.
 fn searched(pattern: Pattern) -> PatternLanguage {
     let pattern = whole_string_pattern(pattern);
     let open = is_extensible(&pattern.root);

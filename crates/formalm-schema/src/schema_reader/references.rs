@@ -147,6 +147,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         Ok(false)
     }
 
+    /// Returns the error of a reference that cannot be resolved.
     fn unresolved(
         &self,
         at: &SubschemaContext<'r, J>,
@@ -158,6 +159,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         SchemaFault::Other(refuse(&self.pointer(at, &parts), message, hint))
     }
 
+    /// Returns the node of a reference's target. Fails if there is none.
     fn resolve_reference(
         &mut self,
         reference: J,
@@ -224,6 +226,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         self.enter_resolved(found, resolver, text, at)
     }
 
+    /// Returns the node of a resolved reference.
     fn enter_resolved(
         &mut self,
         found: referencing::Resolved<'r>,

@@ -109,6 +109,7 @@ pub(super) fn build_registry<'r>(
 /// A document with its URI.
 type UriResource<'r> = (&'r str, ResourceRef<'r>);
 
+/// Builds the registry of `referencing`, recording documents that are missing.
 fn prepare_registry<'r>(
     documents: &[(&str, ResourceRef<'r>)],
     draft: Draft,
@@ -271,12 +272,14 @@ fn first_reference<T>(
         let json = steps[at].json;
         let first = steps.len();
         match json {
-            Json::Array(list) => steps.extend(list.iter().enumerate().map(|(index, json)| SearchStep {
-                json,
-                above: Some(at),
-                name: None,
-                index,
-            })),
+            Json::Array(list) => {
+                steps.extend(list.iter().enumerate().map(|(index, json)| SearchStep {
+                    json,
+                    above: Some(at),
+                    name: None,
+                    index,
+                }))
+            }
             Json::Object(map) => {
                 for &keyword in keywords {
                     let text = map.get(keyword).and_then(Json::as_str).unwrap_or_default();

@@ -37,6 +37,7 @@ fn part_fault(message: impl std::fmt::Display) -> SchemaFault {
 }
 
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
+    /// Reads the keyword. Fails if a part is malformed.
     pub(super) fn string_parts_rule(
         &mut self,
         fields: &KeywordValues<J>,
@@ -103,6 +104,7 @@ fn part_language(
     }
 }
 
+/// Returns the strings that a pattern matches as a whole.
 fn pattern_language(source: &Json) -> Result<Expression, SchemaFault> {
     let Some(source) = source.as_str() else { return Err(part_fault("a pattern is a text")) };
     let read = parse(source, Dialect::Ecma, Flags::default()).map_err(|error| match error {
@@ -115,6 +117,7 @@ fn pattern_language(source: &Json) -> Result<Expression, SchemaFault> {
     Ok(Expression::pattern(read))
 }
 
+/// Returns the strings whose number of UTF-8 bytes is in a range.
 fn byte_count_language(value: &Json) -> Result<Expression, SchemaFault> {
     let counts: Option<Vec<u64>> = value.as_array().and_then(|list| {
         list.iter().map(|count| count.as_u64().filter(|&count| count < ByteCount::MOST)).collect()
@@ -130,6 +133,7 @@ fn byte_count_language(value: &Json) -> Result<Expression, SchemaFault> {
     }
 }
 
+/// Returns the times within a bound.
 fn moment_language(value: &Json) -> Result<Expression, SchemaFault> {
     let bound = value.as_array().and_then(|list| match &list[..] {
         [Json::String(name), Json::Bool(has_date), minutes, rest] => Some(Bound {

@@ -35,6 +35,8 @@ impl Core {
         }
     }
 
+    /// Returns `true` if the rest can satisfy a conjunction of literals after a child that
+    /// satisfies `known`.
     fn rest_fits(&mut self, literals: &[F], known: F, rest: Rest<'_>) -> Result<bool, Error> {
         match rest.of {
             Type::Object => self.object_fits(literals, rest.gone),
@@ -46,6 +48,7 @@ impl Core {
         }
     }
 
+    /// Returns `false` if no superset of the literals can be satisfied by the rest.
     fn rest_may_fit(&mut self, literals: &[F], rest: Rest<'_>) -> Result<bool, Error> {
         match rest.of {
             Type::Object => self.object_may_fit(literals, rest.gone),

@@ -55,6 +55,7 @@ struct UnboundedLanguages {
     spare_copies: Vec<(TextId, Arc<Automaton>)>,
 }
 
+/// The solver with its tables and limits.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) schema: Schema,
@@ -193,6 +194,7 @@ impl Core {
         self.language_ids.get(&atom).copied().flatten()
     }
 
+    /// Adds an automaton with its formula.
     fn add_language(&mut self, machine: Arc<Automaton>, id: F) -> TextId {
         let text = TextId(self.automata.len() as u32);
         let is_unbounded = machine.is_unbounded();
@@ -222,6 +224,7 @@ impl Core {
         }
     }
 
+    /// Replaces an automaton by a copy for the lookahead.
     fn swap_in_copy(&mut self, text: TextId) {
         let machine = &mut self.automata[text.0 as usize];
         let spare = self.unbounded.spare_copies.iter().position(|one| one.0 == text);
@@ -430,6 +433,7 @@ pub(crate) fn any_string_automaton() -> Result<Arc<Automaton>, Error> {
     Ok(Arc::clone(MACHINE.get_or_init(|| machine)))
 }
 
+/// Returns the expression of all strings.
 pub(crate) fn any_string() -> Expression {
     let root = pattern_search::any_string();
     Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Ecma })

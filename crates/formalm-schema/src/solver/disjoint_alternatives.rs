@@ -80,7 +80,11 @@ impl Core {
     ///
     /// Nodes are expanded here without rewriting their own alternatives, so that the recursion
     /// ends.
-    pub(crate) fn disjoint_groups(&mut self, list: &[F], ty: Type) -> Result<AlternativeGroups, Error> {
+    pub(crate) fn disjoint_groups(
+        &mut self,
+        list: &[F],
+        ty: Type,
+    ) -> Result<AlternativeGroups, Error> {
         let _solving = SolverTimer::begin();
         if self.comparing_alternatives {
             return Ok(vec![(0..list.len()).collect()]);
@@ -92,6 +96,7 @@ impl Core {
         groups
     }
 
+    /// Returns the partition of formulas over the atoms of one type.
     fn groups_of_type(
         &mut self,
         list: &[F],
@@ -142,6 +147,7 @@ impl Core {
         Ok(joined.into_groups())
     }
 
+    /// Unites formulas that may share a string.
     fn join_strings(
         &self,
         list: &[F],
@@ -180,6 +186,7 @@ impl Core {
         Ok(!is_listed || self.string_satisfies(id, text)?)
     }
 
+    /// Unites formulas whose number ranges overlap.
     fn join_numbers(&self, list: &[F], joined: &mut UnionFind) {
         let mut all = Vec::new();
         for (at, &one) in list.iter().enumerate() {
@@ -198,6 +205,7 @@ impl Core {
         }
     }
 
+    /// Refines the partition item by item, as far as all arrays are long enough.
     fn groups_of_arrays(
         &mut self,
         list: &[F],
@@ -236,6 +244,7 @@ impl Core {
         Ok(groups)
     }
 
+    /// Refines the partition until no name discriminates any more.
     fn groups_of_objects(
         &mut self,
         list: &[F],
@@ -254,6 +263,7 @@ impl Core {
         Ok(groups)
     }
 
+    /// Returns what the conjuncts of a formula state unconditionally.
     fn object_facts(&self, id: F) -> ObjectFacts {
         let mut facts = ObjectFacts { required: Vec::new(), properties: Vec::new() };
         for part in self.formulas.conjuncts(id) {
@@ -329,6 +339,7 @@ impl Core {
         Ok(vec![with, without])
     }
 
+    /// Returns `true` if a formula is false for every type.
     fn has_no_type(&mut self, id: F) -> Result<bool, Error> {
         for ty in Type::ALL {
             if self.of_type(id, ty)? != FALSE {
@@ -338,6 +349,7 @@ impl Core {
         Ok(true)
     }
 
+    /// Returns what the facts demand of a property's value.
     fn property_formula(&mut self, facts: &ObjectFacts, name: NameId) -> Result<F, Error> {
         let mut all = Vec::with_capacity(facts.properties.len());
         for rules in &facts.properties {
@@ -357,6 +369,7 @@ impl Core {
         covers
     }
 
+    /// Returns the result of [`SolverContext::conditions_cover`], for the facts of the context.
     fn find_covering(&mut self, conditions: &[F], context: &ObjectFacts) -> Result<bool, Error> {
         let Some(&first) = conditions.first() else { return Ok(false) };
         let Form::Atom(Atom::Members(rules)) = self.formulas.get(first).clone() else {

@@ -81,6 +81,7 @@ impl Core {
         Ok(listed)
     }
 
+    /// Enumerates objects: first finds the names that can occur, then their combinations.
     fn enumerate_objects(
         &mut self,
         formula: F,
@@ -168,6 +169,7 @@ impl Core {
         weakened
     }
 
+    /// Returns the obligation of the value of a property.
     fn begin_property(&mut self, formula: F, name: NameId) -> Result<Owes, Error> {
         let owes = Owes { formulas: [formula].into(), asked: [].into(), goal: TRUE };
         self.after_name(&owes, name)
@@ -231,6 +233,7 @@ impl Core {
         Ok(None)
     }
 
+    /// Enumerates arrays, item by item.
     fn enumerate_arrays(
         &mut self,
         owes: &Owes,

@@ -49,6 +49,8 @@ impl Core {
         self.branch(FxHashSet::default(), vec![id], &mut patience, fits, leaf)
     }
 
+    /// One level of the search: propagates `work`, then branches on the smallest waiting
+    /// disjunction.
     fn branch(
         &mut self,
         mut chosen: FxHashSet<F>,
@@ -113,6 +115,7 @@ impl Core {
         Ok(false)
     }
 
+    /// Returns the number of branches of a formula.
     fn width(&self, id: F) -> usize {
         match self.formulas.get(id) {
             Form::Or(list) => list.len(),
@@ -150,6 +153,7 @@ impl Core {
         }
     }
 
+    /// Returns the literals "the operands at `kept` hold and the others fail".
     fn only_these_hold(&mut self, list: &[F], kept: &[usize]) -> Vec<F> {
         let each = list.iter().enumerate();
         each.map(|(at, &one)| if kept.contains(&at) { one } else { self.formulas.not(one) })

@@ -89,6 +89,7 @@ pub(crate) struct AnswerCache {
 /// Approximate heap size of a short list of ids, in bytes.
 pub(crate) const LIST_BYTES: usize = 48;
 
+/// A query that is being answered.
 #[derive(Debug)]
 struct OpenQuery {
     formula: F,
@@ -170,6 +171,8 @@ impl Core {
         Ok(found)
     }
 
+    /// Records the answer of the innermost query, and retracts tentative answers that assumed it
+    /// false.
     fn close_query(&mut self, id: F, found: bool) {
         let answers = &mut self.answers;
         let Some(open) = answers.open_queries.pop() else { return };

@@ -68,6 +68,8 @@ impl Core {
         Ok(Some(vectors))
     }
 
+    /// Returns the verdict vectors of numbers; `None` if multiples other than of 1 occur, or there
+    /// are too many.
     fn verdicts_of_numbers(&self, queries: &[F], known: F) -> Option<VerdictVectors> {
         let mut ends = Vec::new();
         let one = Decimal::integer(1);
@@ -110,6 +112,7 @@ impl Core {
         Some(vectors)
     }
 
+    /// Returns the verdict vectors of strings; `None` unless all languages are enumerations.
     fn verdicts_of_strings(&self, queries: &[F], known: F) -> Option<VerdictVectors> {
         let mut texts: BTreeSet<&str> = BTreeSet::new();
         for atom in self.atoms_of(&[queries, &[known]].concat()) {
@@ -142,6 +145,7 @@ impl Core {
         verdicts.into()
     }
 
+    /// Returns the truth of a formula over enumerations for a string, or for one in none of them.
     fn holds_for_enum_string(&self, id: F, text: Option<&str>) -> bool {
         self.formulas.holds(id, &mut |atom| match (atom, text) {
             (Atom::In(regex), Some(text)) => self

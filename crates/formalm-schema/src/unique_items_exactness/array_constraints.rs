@@ -49,6 +49,7 @@ impl ArrayConstraints {
         }
     }
 
+    /// Demands at least this many items.
     fn demand(&mut self, items: u64) {
         self.min_items = self.min_items.max(items);
         self.total_demanded = self.total_demanded.saturating_add(items);

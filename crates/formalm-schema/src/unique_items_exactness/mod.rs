@@ -172,6 +172,7 @@ impl Core {
         Ok(!is_inexact)
     }
 
+    /// Returns `true` if enumerating values suffices for arrays of one implicant.
     fn is_implicant_exact(&mut self, literals: &[F]) -> Result<bool, Error> {
         let (mut items, mut min_items, mut max_items, mut is_unique) = (Vec::new(), 1, None, false);
         let mut is_plain = true;
@@ -268,6 +269,7 @@ impl Core {
         })
     }
 
+    /// Returns `true` if one implicant provably has infinitely many arrays.
     fn has_infinite_items(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
         let (mut first, mut alike, mut is_bounded, mut is_unique) = (Vec::new(), 0, false, false);
         for &part in literals {

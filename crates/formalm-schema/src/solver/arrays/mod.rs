@@ -150,6 +150,7 @@ impl Core {
         self.search_paths(&plan, known)
     }
 
+    /// Searches the paths depth first. Returns the disjunction of goals of the item being read.
     fn search_paths(&mut self, plan: &ArrayPlan, known: F) -> Result<F, Error> {
         let mut goals = Vec::new();
         let mut open = vec![ArrayPath {
@@ -233,6 +234,7 @@ impl Core {
         Ok(self.formulas.or(goals))
     }
 
+    /// Returns the formula of an item at a position, from all item atoms.
     fn item_formula(&mut self, items: &[(ItemRanges, u32)], at: u64) -> Result<F, Error> {
         let mut all = Vec::new();
         for (ranges, read) in items {
@@ -331,6 +333,7 @@ impl Core {
         Ok(list)
     }
 
+    /// Adds the path after an item, and the paths in which it is one of the demanded duplicates.
     fn add_duplicate_choices(
         &mut self,
         plan: &ArrayPlan,
@@ -359,6 +362,8 @@ impl Core {
         Ok(())
     }
 
+    /// Splits each path that `can` take over a demand: into one that does not (with the formula
+    /// `left`) and one that does (with `taken`).
     fn fork(
         &mut self,
         paths: Vec<(F, ArrayPath)>,
@@ -416,10 +421,12 @@ impl ArrayPlan {
         }
     }
 
+    /// Demands distinct items, different from `taken`.
     fn require_distinct(&mut self, taken: &[ValueId]) {
         self.distinct.get_or_insert_default().extend(taken);
     }
 
+    /// Demands a duplicate, or an item equal to one of `taken`.
     fn require_duplicate(&mut self, taken: &[ValueId]) {
         self.repeats.get_or_insert_default().extend(taken);
     }

@@ -82,6 +82,7 @@ impl Core {
         }
     }
 
+    /// Returns the comparison that a literal makes, if it is one.
     fn comparison(&self, id: F) -> Option<(BoundSide, &Decimal)> {
         match self.formulas.get(id) {
             Form::Atom(Atom::Least(at) | Atom::Above(at)) => Some((BoundSide::Least, at)),

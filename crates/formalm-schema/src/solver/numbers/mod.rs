@@ -48,6 +48,7 @@ impl Interval {
         above && below
     }
 
+    /// Returns the interval of the negated numbers.
     pub(crate) fn mirrored(self) -> Interval {
         let turn = |end: Option<(Decimal, bool)>| end.map(|(at, closed)| (at.negated(), closed));
         Interval { low: turn(self.high), high: turn(self.low) }
@@ -102,6 +103,7 @@ impl Core {
         atoms
     }
 
+    /// Returns `true` if some number satisfies a formula.
     pub(in crate::solver) fn has_any_number(&mut self, id: F) -> Result<bool, Error> {
         if let Some(&known) = self.answers.numbers.get(&id) {
             return Ok(known);

@@ -118,6 +118,7 @@ impl Cells {
         bounds
     }
 
+    /// Returns the set of all cells from index `first` on.
     fn cells_from(&self, first: usize) -> CellSet {
         let words = self.count().div_ceil(64);
         let word = |at: usize| match first.saturating_sub(at * 64) {
@@ -157,6 +158,7 @@ impl Cells {
         }
     }
 
+    /// Returns the cells that satisfy a formula, memoized for large formulas.
     fn satisfying_set(
         &self,
         formulas: &Formulas,

@@ -99,6 +99,7 @@ fn merge_overlapping(mut pieces: Vec<NumberRange>) -> Vec<NumberRange> {
     joined
 }
 
+/// Returns the range of a comparison or its negation.
 fn atom_range(atom: &Atom, positive: bool) -> NumberRange {
     let all = NumberRange::all();
     match (atom, positive) {

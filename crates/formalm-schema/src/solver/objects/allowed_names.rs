@@ -63,6 +63,7 @@ impl Core {
         self.names_of_plan(&plan).map(Some)
     }
 
+    /// Returns the names with satisfiable values that satisfy all name constraints.
     fn names_of_plan(&mut self, plan: &ObjectPlan) -> Result<F, Error> {
         let rules = plan.rules.iter().flat_map(|rules| rules.iter().cloned());
         let mut all = vec![self.names_with_values(rules)?];
@@ -77,6 +78,7 @@ impl Core {
         Ok(plan.min <= PLENTY / 2 && self.has_plenty_texts(language)?)
     }
 
+    /// Returns the names of a branch whose values are satisfiable. Fails after [`MAX_BRANCHES`].
     fn branch_names(
         &mut self,
         rules: &[(Which, NodeId)],

@@ -163,6 +163,7 @@ impl Core {
         Ok((found || remaining != Some(0)).then_some(found))
     }
 
+    /// Searches for properties that satisfy a conjunction of literals.
     fn search_properties(&mut self, literals: &[F], used_names: &[NameId]) -> Result<bool, Error> {
         let mut plan = self.object_plan(literals, used_names);
         // Without other demands, the required properties decide.
@@ -172,6 +173,7 @@ impl Core {
         self.choose_absent(&plan, 0, &mut Vec::new(), used_names)
     }
 
+    /// Collects the literals of a conjunction.
     pub(in crate::solver) fn object_plan(
         &self,
         literals: &[F],
@@ -194,6 +196,7 @@ impl Core {
         plan
     }
 
+    /// Collects the names and tests that the plan mentions.
     fn collect_mentioned(&mut self, plan: &mut ObjectPlan) {
         let mut tests: Vec<F> = plan.names_in.clone();
         plan.mentioned.extend(&plan.required);
@@ -218,6 +221,7 @@ impl Core {
         plan.tests = tests;
     }
 
+    /// Chooses an absent name of each list, then continues with the required names.
     fn choose_absent(
         &mut self,
         plan: &ObjectPlan,
@@ -242,6 +246,7 @@ impl Core {
         Ok(false)
     }
 
+    /// Adds the required properties, then continues with the witnesses.
     fn choose_required(
         &mut self,
         plan: &ObjectPlan,

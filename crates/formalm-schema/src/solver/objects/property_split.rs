@@ -39,6 +39,7 @@ impl Core {
         found.map(Some)
     }
 
+    /// Decides the formula with the property absent, then with it present.
     fn decide_property(
         &mut self,
         id: F,

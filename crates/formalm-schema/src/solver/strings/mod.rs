@@ -78,6 +78,7 @@ impl Core {
         lists
     }
 
+    /// Returns `true` if a string of the enumerations satisfies a formula.
     fn has_enum_string(&mut self, id: F, lists: &EnumLists) -> Result<bool, Error> {
         self.build_automata(id)?;
         for text in lists.iter().flat_map(|texts| texts.iter()) {
@@ -118,6 +119,7 @@ impl Core {
         failure.map_or(Ok(holds), Err)
     }
 
+    /// Returns `true` if a string is in a language whose automaton was built.
     fn regex_contains(
         &self,
         regex: crate::schema_nodes::RegexId,

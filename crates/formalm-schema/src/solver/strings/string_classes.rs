@@ -78,6 +78,7 @@ impl Core {
         }
     }
 
+    /// Interns the languages of the classes and caches the result.
     fn record_classes(&mut self, tests: &[F], classes: Vec<F>) -> Result<Vec<TextId>, Error> {
         let mut list = Vec::with_capacity(classes.len());
         for class in classes {
