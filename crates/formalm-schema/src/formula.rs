@@ -404,10 +404,10 @@ impl Formulas {
         Ok(new)
     }
 
-    /// Returns the formula with the child leaves of `asked` (sorted) replaced by the formulas of
-    /// `answers`.
-    pub(crate) fn answer(&mut self, id: F, asked: &[NodeId], answers: &[F]) -> F {
-        if asked.is_empty() || !self.has_child(id) {
+    /// Returns the formula with the child leaves of `queries` (sorted) replaced by the formulas of
+    /// `verdicts`.
+    pub(crate) fn answer(&mut self, id: F, queries: &[NodeId], verdicts: &[F]) -> F {
+        if queries.is_empty() || !self.has_child(id) {
             return id;
         }
         let replaced: Result<F, std::convert::Infallible> = self.replace_leaves(
@@ -416,7 +416,9 @@ impl Formulas {
             &mut Map::default(),
             &mut |all, leaf| {
                 Ok(match all.get(leaf) {
-                    Form::Child(node) => asked.binary_search(node).map_or(leaf, |at| answers[at]),
+                    Form::Child(node) => {
+                        queries.binary_search(node).map_or(leaf, |at| verdicts[at])
+                    }
                     _ => leaf,
                 })
             },

@@ -304,7 +304,7 @@ impl Core {
         shared
     }
 
-    /// Returns the formulas simplified by the fact that the names in `owed` are required anyway.
+    /// Returns the formulas simplified by the fact that the names in `required` are required anyway.
     fn drop_required(&mut self, list: &[F], required: &[NameId]) -> Vec<F> {
         let mut known = Map::default();
         let mut with = |id: F| {

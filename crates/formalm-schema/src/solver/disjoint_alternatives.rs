@@ -159,15 +159,15 @@ impl Core {
         joined.union_all(others.iter().copied());
         let mut first: BTreeMap<&str, usize> = BTreeMap::new();
         for (at, lists) in listed.iter().enumerate() {
-            for text in lists.iter().flatten().flat_map(|texts| texts.iter()) {
-                joined.union(at, *first.entry(text).or_insert(at));
+            for string in lists.iter().flatten().flat_map(|strings| strings.iter()) {
+                joined.union(at, *first.entry(string).or_insert(at));
             }
         }
         let Some(&other) = others.first() else { return Ok(()) };
-        for (text, at) in first {
+        for (string, at) in first {
             for &one in &others {
                 *budget = budget.saturating_sub(1);
-                if *budget == 0 || self.may_be_satisfied_by(list[one], text)? {
+                if *budget == 0 || self.may_be_satisfied_by(list[one], string)? {
                     joined.union(at, other);
                     break;
                 }
@@ -178,12 +178,12 @@ impl Core {
 
     /// Returns `false` if a string certainly does not satisfy a formula. Does not build an
     /// automaton to find out.
-    fn may_be_satisfied_by(&self, id: F, text: &str) -> Result<bool, Error> {
+    fn may_be_satisfied_by(&self, id: F, string: &str) -> Result<bool, Error> {
         let mut is_listed = true;
         for atom in self.atoms(id) {
             is_listed &= matches!(atom, Atom::In(regex) if self.schema.listed.contains_key(&regex));
         }
-        Ok(!is_listed || self.string_satisfies(id, text)?)
+        Ok(!is_listed || self.string_satisfies(id, string)?)
     }
 
     /// Unites formulas whose number ranges overlap.
@@ -383,13 +383,13 @@ impl Core {
             return Ok(false);
         }
         let allowed = self.property_formula(context, name)?;
-        let mut texts: FxHashSet<String> = FxHashSet::default();
+        let mut strings: FxHashSet<String> = FxHashSet::default();
         for ty in Type::ALL {
             match (ty, self.of_type(allowed, ty)?) {
                 (_, FALSE) => {}
                 (Type::String, typed) => {
                     let Some(lists) = self.enum_lists(typed) else { return Ok(false) };
-                    texts.extend(lists.iter().flat_map(|texts| texts.iter().cloned()));
+                    strings.extend(lists.iter().flat_map(|strings| strings.iter().cloned()));
                 }
                 _ => return Ok(false),
             }
@@ -406,11 +406,11 @@ impl Core {
             if let Form::Atom(Atom::In(regex)) = self.formulas.get(value)
                 && let Some(listed) = self.schema.listed.get(regex)
             {
-                listed.iter().for_each(|text| {
-                    texts.remove(text);
+                listed.iter().for_each(|string| {
+                    strings.remove(string);
                 });
             }
         }
-        Ok(texts.is_empty())
+        Ok(strings.is_empty())
     }
 }

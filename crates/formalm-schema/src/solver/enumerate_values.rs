@@ -95,8 +95,8 @@ impl Core {
                 let taken: Vec<String> =
                     names.iter().map(|&name| self.schema.names.get(name).to_owned()).collect();
                 let taken: Vec<&str> = taken.iter().map(String::as_str).collect();
-                let Some(text) = self.fresh_text(class, &taken)? else { break };
-                let name = self.schema.names.intern(&text);
+                let Some(string) = self.fresh_text(class, &taken)? else { break };
+                let name = self.schema.names.intern(&string);
                 let begun = self.begin_property(formula, name)?;
                 if !self.can_begin(begun, Rest { of: Type::Object, gone: &[] })? {
                     // All names of a class behave alike.

@@ -114,31 +114,32 @@ impl Core {
 
     /// Returns the verdict vectors of strings; `None` unless all languages are enumerations.
     fn verdicts_of_strings(&self, queries: &[F], known: F) -> Option<VerdictVectors> {
-        let mut texts: BTreeSet<&str> = BTreeSet::new();
+        let mut strings: BTreeSet<&str> = BTreeSet::new();
         for atom in self.atoms_of(&[queries, &[known]].concat()) {
             let Atom::In(regex) = atom else { return None };
-            texts.extend(self.schema.listed.get(regex)?.iter().map(String::as_str));
+            strings.extend(self.schema.listed.get(regex)?.iter().map(String::as_str));
         }
-        if texts.len().saturating_mul(queries.len()) > MAX_VERDICTS {
+        if strings.len().saturating_mul(queries.len()) > MAX_VERDICTS {
             return None;
         }
-        let texts: Vec<&str> = texts.into_iter().collect();
-        let columns: Vec<_> = queries.iter().map(|&one| self.listed_truths(one, &texts)).collect();
-        let known = self.listed_truths(known, &texts);
+        let strings: Vec<&str> = strings.into_iter().collect();
+        let columns: Vec<_> =
+            queries.iter().map(|&one| self.listed_truths(one, &strings)).collect();
+        let known = self.listed_truths(known, &strings);
         let all = (0..known.len()).filter(|&at| known[at]);
         Some(all.map(|at| columns.iter().map(|column| column[at]).collect()).collect())
     }
 
     /// Returns the truth of a formula over enumerations: first for strings in none of them, then
-    /// for each of `texts`, which must be sorted and contain all enumerated strings.
-    pub(crate) fn listed_truths(&self, id: F, texts: &[impl AsRef<str>]) -> Box<[bool]> {
+    /// for each of `strings`, which must be sorted and contain all enumerated strings.
+    pub(crate) fn listed_truths(&self, id: F, strings: &[impl AsRef<str>]) -> Box<[bool]> {
         // Strings in no enumeration are equivalent, and there are infinitely many.
-        let mut verdicts = vec![self.holds_for_enum_string(id, None); texts.len() + 1];
+        let mut verdicts = vec![self.holds_for_enum_string(id, None); strings.len() + 1];
         for atom in self.atoms(id) {
             let Atom::In(regex) = atom else { continue };
-            for text in self.schema.listed.get(&regex).into_iter().flat_map(|list| list.iter()) {
-                if let Ok(at) = texts.binary_search_by(|one| one.as_ref().cmp(text)) {
-                    verdicts[at + 1] = self.holds_for_enum_string(id, Some(text));
+            for string in self.schema.listed.get(&regex).into_iter().flat_map(|list| list.iter()) {
+                if let Ok(at) = strings.binary_search_by(|one| one.as_ref().cmp(string)) {
+                    verdicts[at + 1] = self.holds_for_enum_string(id, Some(string));
                 }
             }
         }
@@ -146,13 +147,13 @@ impl Core {
     }
 
     /// Returns the truth of a formula over enumerations for a string, or for one in none of them.
-    fn holds_for_enum_string(&self, id: F, text: Option<&str>) -> bool {
-        self.formulas.holds(id, &mut |atom| match (atom, text) {
-            (Atom::In(regex), Some(text)) => self
-                .schema
-                .listed
-                .get(regex)
-                .is_some_and(|list| list.binary_search_by(|one| one.as_str().cmp(text)).is_ok()),
+    fn holds_for_enum_string(&self, id: F, string: Option<&str>) -> bool {
+        self.formulas.holds(id, &mut |atom| match (atom, string) {
+            (Atom::In(regex), Some(string)) => {
+                self.schema.listed.get(regex).is_some_and(|list| {
+                    list.binary_search_by(|one| one.as_str().cmp(string)).is_ok()
+                })
+            }
             _ => false,
         })
     }
@@ -203,7 +204,7 @@ impl Core {
         self.formulas.and(all)
     }
 
-    /// Returns a formula that separates good vectors from bad ones. `told` is sorted, and its
+    /// Returns a formula that separates good vectors from bad ones. `decisions` is sorted, and its
     /// vectors agree before index `from`.
     fn verdict_formula(
         &mut self,

@@ -207,12 +207,12 @@ impl Core {
         let mut found: Vec<String> = Vec::new();
         while found.len() < enough {
             self.steps_of(1 + found.len() / VALUES_PER_STEP)?;
-            let texts: Vec<&str> = found.iter().map(String::as_str).collect();
-            let Some(text) = self.fresh_text(language, &texts)? else {
+            let strings: Vec<&str> = found.iter().map(String::as_str).collect();
+            let Some(string) = self.fresh_text(language, &strings)? else {
                 let values = found.into_iter().map(Value::String);
                 return Ok(Some(values.map(|value| self.schema.values.intern(value)).collect()));
             };
-            found.push(text);
+            found.push(string);
         }
         Ok(None)
     }
@@ -227,11 +227,11 @@ impl Core {
     ) -> Result<Option<Vec<ValueId>>, Error> {
         self.build_automata(formula)?;
         let (mut values, mut seen) = (Vec::new(), FxHashSet::default());
-        for text in lists.iter().flat_map(|texts| texts.iter()) {
-            if !self.string_satisfies(formula, text)? {
+        for string in lists.iter().flat_map(|strings| strings.iter()) {
+            if !self.string_satisfies(formula, string)? {
                 continue;
             }
-            let value = self.schema.values.intern(Value::String(text.clone()));
+            let value = self.schema.values.intern(Value::String(string.clone()));
             if seen.insert(value) {
                 values.push(value);
             }

@@ -56,23 +56,23 @@ impl Interval {
 }
 
 /// Returns the truth of an atom for a number, given whether it is spelled as an integer.
-pub(crate) fn holds_for(atom: &Atom, value: &Decimal, whole: bool) -> bool {
+pub(crate) fn holds_for(atom: &Atom, value: &Decimal, as_integer: bool) -> bool {
     match atom {
         Atom::Least(bound) => value >= bound,
         Atom::Above(bound) => value > bound,
         Atom::Equal(other) => value == other,
         Atom::Multiple(unit) => value.is_multiple_of(unit),
-        Atom::Whole => whole,
+        Atom::Whole => as_integer,
         _ => false,
     }
 }
 
 /// Returns the truth of an atom for the numbers between a bound and the next one that are multiples
 /// of nothing.
-pub(crate) fn holds_between(atom: &Atom, low: Option<&Decimal>, whole: bool) -> bool {
+pub(crate) fn holds_between(atom: &Atom, low: Option<&Decimal>, as_integer: bool) -> bool {
     match atom {
         Atom::Least(at) | Atom::Above(at) => low.is_some_and(|low| low >= at),
-        Atom::Whole => whole,
+        Atom::Whole => as_integer,
         _ => false,
     }
 }
@@ -144,13 +144,13 @@ impl Core {
         self.number_written(id, within, true)
     }
 
-    /// Returns a number in an interval that satisfies a formula, spelled as an integer (`whole`) or
+    /// Returns a number in an interval that satisfies a formula, spelled as an integer (`as_integer`) or
     /// with a fraction.
     pub(crate) fn number_written(
         &mut self,
         id: F,
         within: &Interval,
-        whole: bool,
+        as_integer: bool,
     ) -> Result<Option<Decimal>, Error> {
         let _solving = SolverTimer::begin();
         let mut edges: Vec<Decimal> = Vec::new();
@@ -164,14 +164,14 @@ impl Core {
         edges.sort();
         edges.dedup();
         self.steps_of(edges.len() / BOUNDS_PER_STEP)?;
-        let split = self.separate_multiples(id, whole);
+        let split = self.separate_multiples(id, as_integer);
         let cells = split.as_ref().map(|(_, _, compared)| {
-            Cells::new(edges.clone()).that_satisfy(&self.formulas, compared, whole)
+            Cells::new(edges.clone()).that_satisfy(&self.formulas, compared, as_integer)
         });
         // If disjunctions contain multiples, these bounds say where to look closer.
         let bounds = match split {
             Some(_) => Vec::new(),
-            None => Cells::new(edges.clone()).must_and_may(&self.formulas, id, whole),
+            None => Cells::new(edges.clone()).must_and_may(&self.formulas, id, as_integer),
         };
         for (place, at) in edges.iter().enumerate() {
             let holds = || match (&cells, &split) {
@@ -182,12 +182,12 @@ impl Core {
                 }
                 _ => match bounds[2 * place + 1] {
                     (false, true) => {
-                        self.formulas.holds(id, &mut |atom| holds_for(atom, at, whole))
+                        self.formulas.holds(id, &mut |atom| holds_for(atom, at, as_integer))
                     }
                     (must, _) => must,
                 },
             };
-            if (!whole || at.is_integer()) && within.holds(at) && holds() {
+            if (!as_integer || at.is_integer()) && within.holds(at) && holds() {
                 return Ok(Some(at.clone()));
             }
         }
@@ -206,7 +206,7 @@ impl Core {
                 }
                 (Some(_), _) => None,
                 (None, _) if !bounds[2 * gap].1 => None,
-                (None, _) => self.number_between(id, low, high, whole)?,
+                (None, _) => self.number_between(id, low, high, as_integer)?,
             };
             if found.is_some() {
                 return Ok(found);
@@ -223,8 +223,8 @@ impl Core {
     ) -> Result<Option<Vec<Decimal>>, Error> {
         let mut numbers = Vec::new();
         let is_written = self.formulas.some_atom(&[id], |atom| *atom == Atom::Whole);
-        for whole in if is_written { &[false, true][..] } else { &[false] } {
-            match self.enumerate_spelled_numbers(id, *whole, enough)? {
+        for as_integer in if is_written { &[false, true][..] } else { &[false] } {
+            match self.enumerate_spelled_numbers(id, *as_integer, enough)? {
                 Some(more) => numbers.extend(more),
                 None => return Ok(None),
             }
@@ -234,20 +234,21 @@ impl Core {
         Ok((numbers.len() < enough).then_some(numbers))
     }
 
-    /// Returns all numbers that satisfy a formula, spelled as integers (`whole`) or with a
+    /// Returns all numbers that satisfy a formula, spelled as integers (`as_integer`) or with a
     /// fraction; `None` if there are at least `enough`.
     fn enumerate_spelled_numbers(
         &mut self,
         id: F,
-        whole: bool,
+        as_integer: bool,
         enough: usize,
     ) -> Result<Option<Vec<Decimal>>, Error> {
         let mut numbers: Vec<Decimal> = Vec::new();
-        let Some((units, avoided, compared)) = self.separate_multiples(id, whole) else {
+        let Some((units, avoided, compared)) = self.separate_multiples(id, as_integer) else {
             let mut rest = id;
             while numbers.len() < enough {
                 self.step()?;
-                let Some(number) = self.number_written(rest, &Interval::default(), whole)? else {
+                let Some(number) = self.number_written(rest, &Interval::default(), as_integer)?
+                else {
                     return Ok(Some(numbers));
                 };
                 let equal = self.formulas.atom(Atom::Equal(number.clone()));
@@ -266,7 +267,7 @@ impl Core {
         edges.sort_unstable();
         edges.dedup();
         self.steps_of(edges.len() / BOUNDS_PER_STEP)?;
-        let cells = Cells::new(edges.clone()).that_satisfy(&self.formulas, &compared, whole);
+        let cells = Cells::new(edges.clone()).that_satisfy(&self.formulas, &compared, as_integer);
         let is_one = |at: &Decimal| {
             units.iter().all(|unit| at.is_multiple_of(unit))
                 && !avoided.iter().any(|unit| at.is_multiple_of(unit))
@@ -301,7 +302,7 @@ impl Core {
     fn separate_multiples(
         &self,
         id: F,
-        whole: bool,
+        as_integer: bool,
     ) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<F>)> {
         let (mut units, mut avoided, mut compared) = (Vec::new(), Vec::new(), Vec::new());
         for part in self.formulas.conjuncts(id) {
@@ -321,7 +322,7 @@ impl Core {
                 }
             }
         }
-        if whole {
+        if as_integer {
             units.push(Decimal::integer(1));
         }
         Some((units, avoided, compared))
@@ -333,7 +334,7 @@ impl Core {
         id: F,
         low: Option<&Decimal>,
         high: Option<&Decimal>,
-        whole: bool,
+        as_integer: bool,
     ) -> Result<Option<Decimal>, Error> {
         let reduced: Result<F, Infallible> = self.formulas.replace_leaves(
             id,
@@ -343,7 +344,7 @@ impl Core {
                 Ok(match all.get(leaf) {
                     Form::Atom(Atom::Multiple(_)) => leaf,
                     Form::Atom(atom) => {
-                        crate::formula::Formulas::constant(holds_between(atom, low, whole))
+                        crate::formula::Formulas::constant(holds_between(atom, low, as_integer))
                     }
                     _ => leaf,
                 })
@@ -367,7 +368,7 @@ impl Core {
                     _ => {}
                 }
             }
-            if whole {
+            if as_integer {
                 units.push(Decimal::integer(1));
             }
             found = multiple_between(&units, &avoided, low, high)?;
@@ -475,11 +476,11 @@ impl Scale {
     }
 
     /// Returns the smallest equivalent integer part.
-    pub(crate) fn fold(&self, whole: BigInt) -> BigInt {
+    pub(crate) fn fold(&self, as_integer: BigInt) -> BigInt {
         let first = &self.above + 1u32;
-        if whole < &first + &self.modulus {
-            return whole;
+        if as_integer < &first + &self.modulus {
+            return as_integer;
         }
-        &first + (whole - &first) % &self.modulus
+        &first + (as_integer - &first) % &self.modulus
     }
 }

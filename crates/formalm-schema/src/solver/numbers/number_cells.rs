@@ -32,13 +32,18 @@ impl Cells {
     }
 
     /// Returns for each cell whether its numbers satisfy all of some formulas, spelled as integers
-    /// if `whole`. Atoms that are not comparisons are false. All bounds of the formulas must be
+    /// if `as_integer`. Atoms that are not comparisons are false. All bounds of the formulas must be
     /// ends, or lie outside of the cells of interest.
-    pub(crate) fn that_satisfy(&self, formulas: &Formulas, all: &[F], whole: bool) -> Vec<bool> {
+    pub(crate) fn that_satisfy(
+        &self,
+        formulas: &Formulas,
+        all: &[F],
+        as_integer: bool,
+    ) -> Vec<bool> {
         let mut set = self.cells_from(0);
         let mut known = Map::default();
         for &one in all {
-            let more = self.satisfying_set(formulas, one, whole, &mut known);
+            let more = self.satisfying_set(formulas, one, as_integer, &mut known);
             set.iter_mut().zip(&more).for_each(|(word, more)| *word &= more);
         }
         (0..self.count()).map(|at| set[at / 64] >> (at % 64) & 1 == 1).collect()
@@ -50,9 +55,9 @@ impl Cells {
         &self,
         formulas: &Formulas,
         id: F,
-        whole: bool,
+        as_integer: bool,
     ) -> Vec<(bool, bool)> {
-        let (must, may) = self.bounds(formulas, id, whole, &mut Map::default());
+        let (must, may) = self.bounds(formulas, id, as_integer, &mut Map::default());
         let is_in = |set: &CellSet, at: usize| set[at / 64] >> (at % 64) & 1 == 1;
         (0..self.count()).map(|at| (is_in(&must, at), is_in(&may, at))).collect()
     }
@@ -62,7 +67,7 @@ impl Cells {
         &self,
         formulas: &Formulas,
         id: F,
-        whole: bool,
+        as_integer: bool,
         known: &mut Map<F, (CellSet, CellSet)>,
     ) -> (CellSet, CellSet) {
         let is_small = formulas.is_small(id);
@@ -82,11 +87,11 @@ impl Cells {
             Form::True => (all.clone(), all),
             Form::Atom(Atom::Multiple(_)) => (none(), all),
             Form::Atom(atom) => {
-                let set = self.atom(atom, whole);
+                let set = self.atom(atom, as_integer);
                 (set.clone(), set)
             }
             Form::Not(inner) => {
-                let (must, may) = self.bounds(formulas, *inner, whole, known);
+                let (must, may) = self.bounds(formulas, *inner, as_integer, known);
                 (without(&all, &may), without(&all, &must))
             }
             form @ (Form::And(list) | Form::Or(list) | Form::One(list)) => {
@@ -95,7 +100,7 @@ impl Cells {
                     [(); 4].map(|()| none());
                 let (mut all_must, mut all_may) = (all.clone(), all);
                 for &one in list.iter() {
-                    let (must, may) = self.bounds(formulas, one, whole, known);
+                    let (must, may) = self.bounds(formulas, one, as_integer, known);
                     for at in 0..must.len() {
                         two_must[at] |= some_must[at] & must[at];
                         two_may[at] |= some_may[at] & may[at];
@@ -137,7 +142,7 @@ impl Cells {
         }
     }
 
-    fn atom(&self, atom: &Atom, whole: bool) -> CellSet {
+    fn atom(&self, atom: &Atom, as_integer: bool) -> CellSet {
         let cell = |at: &Decimal| match self.ends.binary_search(at) {
             Ok(place) => 2 * place + 1,
             Err(place) => 2 * place,
@@ -152,7 +157,7 @@ impl Cells {
                 self.mark(at, &mut one);
                 one
             }
-            Atom::Whole if whole => all,
+            Atom::Whole if as_integer => all,
             Atom::Multiple(_) if self.integers => all,
             _ => none(),
         }
@@ -163,16 +168,16 @@ impl Cells {
         &self,
         formulas: &Formulas,
         id: F,
-        whole: bool,
+        as_integer: bool,
         known: &mut Map<F, CellSet>,
     ) -> CellSet {
         if formulas.is_small(id) {
-            return self.set_of_parts(formulas, id, whole, known);
+            return self.set_of_parts(formulas, id, as_integer, known);
         }
         if let Some(known) = known.get(&id) {
             return known.clone();
         }
-        let set = self.set_of_parts(formulas, id, whole, known);
+        let set = self.set_of_parts(formulas, id, as_integer, known);
         known.insert(id, set.clone());
         set
     }
@@ -181,10 +186,10 @@ impl Cells {
         &self,
         formulas: &Formulas,
         id: F,
-        whole: bool,
+        as_integer: bool,
         known: &mut Map<F, CellSet>,
     ) -> CellSet {
-        let mut of = |one: F| self.satisfying_set(formulas, one, whole, known);
+        let mut of = |one: F| self.satisfying_set(formulas, one, as_integer, known);
         let joined = |one: CellSet, other: CellSet, join: fn(u64, u64) -> u64| -> CellSet {
             one.iter().zip(&other).map(|(&one, &other)| join(one, other)).collect()
         };
@@ -192,7 +197,7 @@ impl Cells {
         match formulas.get(id) {
             Form::False | Form::Child(_) => none(),
             Form::True => self.cells_from(0),
-            Form::Atom(atom) => self.atom(atom, whole),
+            Form::Atom(atom) => self.atom(atom, as_integer),
             Form::Not(inner) => of(*inner).iter().map(|word| !word).collect(),
             Form::And(list) => list
                 .iter()

@@ -276,8 +276,8 @@ impl Core {
     /// Returns the formula of a property's value; [`FALSE`] if the property is forbidden.
     fn property_value(&mut self, plan: &ObjectPlan, name: NameId) -> Result<F, Error> {
         for &names in &plan.names_in {
-            let text = self.schema.names.get(name).to_owned();
-            if !self.holds_for_text(names, &text)? {
+            let string = self.schema.names.get(name).to_owned();
+            if !self.holds_for_text(names, &string)? {
                 return Ok(FALSE);
             }
         }
@@ -361,8 +361,8 @@ impl Core {
                     self.formulas.not(kept)
                 }
                 WitnessDuty::NameOutside(names) => {
-                    let text = self.schema.names.get(name).to_owned();
-                    if self.holds_for_text(*names, &text)? { FALSE } else { TRUE }
+                    let string = self.schema.names.get(name).to_owned();
+                    if self.holds_for_text(*names, &string)? { FALSE } else { TRUE }
                 }
             };
             let before = properties.get(&name).copied();
@@ -456,9 +456,9 @@ impl Core {
         if is_kept && let Some(&known) = self.answers.fresh_names.get(&(class, taken.clone())) {
             return Ok(known);
         }
-        let texts: Vec<&str> = taken.iter().map(|&name| self.schema.names.get(name)).collect();
-        let text = self.fresh_text(class, &texts)?;
-        let name = text.map(|text| self.schema.names.intern(&text));
+        let strings: Vec<&str> = taken.iter().map(|&name| self.schema.names.get(name)).collect();
+        let string = self.fresh_text(class, &strings)?;
+        let name = string.map(|string| self.schema.names.intern(&string));
         if self.answers.fresh_names.len() >= MAX_FRESH {
             self.answers.fresh_names.clear();
         }

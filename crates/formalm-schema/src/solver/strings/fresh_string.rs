@@ -29,7 +29,7 @@ impl Core {
     ) -> Result<Option<String>, Error> {
         let _solving = SolverTimer::begin();
         let machine = self.text(language);
-        let excluded: Vec<&[u8]> = excluded.iter().map(|text| text.as_bytes()).collect();
+        let excluded: Vec<&[u8]> = excluded.iter().map(|string| string.as_bytes()).collect();
         let found = fresh_completion(&**machine, machine.start(), &excluded)?;
         // Languages of strings contain valid UTF-8 only.
         Ok(found.and_then(|bytes| String::from_utf8(bytes).ok()))
@@ -140,7 +140,7 @@ pub(crate) fn fresh_beginning<M: Machine>(
         }
         let live = machine.live_bytes(state)?;
         let mut taken = ByteSet::default();
-        excluded.iter().filter_map(|text| text.first()).for_each(|&byte| taken.insert(byte));
+        excluded.iter().filter_map(|string| string.first()).for_each(|&byte| taken.insert(byte));
         // Letters first: the string represents its class and may be shown to the user.
         let order = || (b'a'..=b'z').chain(0..b'a').chain(b'z' + 1..=255);
         for byte in order().filter(|&byte| live.contains(byte) && !taken.contains(byte)) {
@@ -151,8 +151,8 @@ pub(crate) fn fresh_beginning<M: Machine>(
         let mut later = Vec::new();
         for byte in order().filter(|&byte| live.contains(byte)) {
             let Some(next) = machine.step(state, byte)? else { continue };
-            let starts = excluded.iter().filter(|text| text.first() == Some(&byte));
-            let excluded: Vec<&[u8]> = starts.map(|text| &text[1..]).collect();
+            let starts = excluded.iter().filter(|string| string.first() == Some(&byte));
+            let excluded: Vec<&[u8]> = starts.map(|string| &string[1..]).collect();
             later.push((next, [&read[..], &[byte]].concat(), excluded));
         }
         open.extend(later.into_iter().rev());

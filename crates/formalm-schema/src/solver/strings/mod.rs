@@ -56,11 +56,11 @@ impl Core {
         let lists = match self.formulas.get(id) {
             Form::False => Some(Vec::new()),
             Form::Atom(Atom::In(regex)) => {
-                self.schema.listed.get(regex).map(|texts| vec![Arc::clone(texts)])
+                self.schema.listed.get(regex).map(|strings| vec![Arc::clone(strings)])
             }
             Form::And(parts) => {
                 let lists = parts.iter().filter_map(|&part| self.enum_lists_memoized(part, known));
-                lists.min_by_key(|lists| lists.iter().map(|texts| texts.len()).sum::<usize>())
+                lists.min_by_key(|lists| lists.iter().map(|strings| strings.len()).sum::<usize>())
             }
             Form::Or(parts) | Form::One(parts) => {
                 let mut seen = FxHashSet::default();
@@ -81,8 +81,8 @@ impl Core {
     /// Returns `true` if a string of the enumerations satisfies a formula.
     fn has_enum_string(&mut self, id: F, lists: &EnumLists) -> Result<bool, Error> {
         self.build_automata(id)?;
-        for text in lists.iter().flat_map(|texts| texts.iter()) {
-            if self.string_satisfies(id, text)? {
+        for string in lists.iter().flat_map(|strings| strings.iter()) {
+            if self.string_satisfies(id, string)? {
                 return Ok(true);
             }
         }
@@ -104,14 +104,14 @@ impl Core {
 
     /// Returns `true` if a string satisfies a formula. The automata of its languages must have been
     /// built.
-    pub(in crate::solver) fn string_satisfies(&self, id: F, text: &str) -> Result<bool, Error> {
+    pub(in crate::solver) fn string_satisfies(&self, id: F, string: &str) -> Result<bool, Error> {
         let mut failure = None;
         let holds = self.formulas.holds(id, &mut |atom| {
             let Atom::In(regex) = atom else { return false };
             if let Some(listed) = self.schema.listed.get(regex) {
-                return listed.binary_search_by(|one| one.as_str().cmp(text)).is_ok();
+                return listed.binary_search_by(|one| one.as_str().cmp(string)).is_ok();
             }
-            self.regex_contains(*regex, text).unwrap_or_else(|error| {
+            self.regex_contains(*regex, string).unwrap_or_else(|error| {
                 failure = Some(error);
                 false
             })
@@ -123,11 +123,11 @@ impl Core {
     fn regex_contains(
         &self,
         regex: crate::schema_nodes::RegexId,
-        text: &str,
+        string: &str,
     ) -> Result<bool, Error> {
         let Some(language) = self.existing_language(regex) else { return Ok(false) };
         let machine = self.text(language);
-        let read = machine.walk(machine.start(), text.as_bytes())?;
+        let read = machine.walk(machine.start(), string.as_bytes())?;
         Ok(read.is_ok_and(|state| machine.is_accepting(state)))
     }
 }

@@ -127,25 +127,25 @@ impl Core {
             machines.push((at, machine));
         }
         let [all, each] = MAX_STEPS;
-        let mut reading = ProductWalk {
+        let mut walk = ProductWalk {
             machines,
-            texts: any_string_automaton()?,
+            strings: any_string_automaton()?,
             classes: FxHashSet::default(),
             seen: FxHashSet::default(),
             open: Vec::new(),
             steps: all + each * tests.len(),
         };
-        let texts = reading.texts.start();
-        reading.visit(start, texts);
-        while let Some((states, texts)) = reading.open.pop() {
-            if !reading.expand(&states, texts)? {
+        let strings = walk.strings.start();
+        walk.visit(start, strings);
+        while let Some((states, strings)) = walk.open.pop() {
+            if !walk.expand(&states, strings)? {
                 return Ok(ProductResult::Unknown);
             }
-            if reading.classes.len() > most {
+            if walk.classes.len() > most {
                 return Ok(ProductResult::TooMany);
             }
         }
-        let mut classes: Vec<TestSet> = reading.classes.into_iter().collect();
+        let mut classes: Vec<TestSet> = walk.classes.into_iter().collect();
         // Sort as refinement does: strings that satisfy the first test come first, and so on.
         classes.sort_unstable_by(|one, other| {
             let is_in = |class: &TestSet| (0..tests.len()).map(|at| !class.contains(&at)).collect();
@@ -187,7 +187,7 @@ enum ProductResult {
 struct ProductWalk {
     machines: Vec<(usize, Arc<Automaton>)>,
     /// The automaton of all strings: classes contain strings, not arbitrary bytes.
-    texts: Arc<Automaton>,
+    strings: Arc<Automaton>,
     classes: FxHashSet<TestSet>,
     seen: FxHashSet<(LiveStates, StateId)>,
     open: Vec<(LiveStates, StateId)>,
@@ -196,7 +196,7 @@ struct ProductWalk {
 
 impl ProductWalk {
     /// Records a state of the product.
-    fn visit(&mut self, states: LiveStates, texts: StateId) {
+    fn visit(&mut self, states: LiveStates, strings: StateId) {
         match states[..] {
             // Every live automaton has a string ahead; with none left, only the empty class
             // remains.
@@ -212,7 +212,7 @@ impl ProductWalk {
             }
             _ => {}
         }
-        let place = (states, texts);
+        let place = (states, strings);
         if !self.seen.contains(&place) {
             self.seen.insert(place.clone());
             self.open.push(place);
@@ -226,8 +226,8 @@ impl ProductWalk {
 
     /// Records the class of strings that end in a product state, and its successors. Returns
     /// `false` if the step budget ran out.
-    fn expand(&mut self, states: &LiveStates, texts: StateId) -> Result<bool, Error> {
-        if self.texts.is_accepting(texts) {
+    fn expand(&mut self, states: &LiveStates, strings: StateId) -> Result<bool, Error> {
+        if self.strings.is_accepting(strings) {
             let accepts = |&(at, state): &(usize, StateId)| {
                 self.machine(at).is_accepting(state).then_some(at)
             };
@@ -236,11 +236,11 @@ impl ProductWalk {
         }
         let mut starts = [false; 256];
         let machines = states.iter().map(|&(at, _)| self.machine(at));
-        for machine in machines.chain([&*self.texts]) {
+        for machine in machines.chain([&*self.strings]) {
             machine.class_starts().iter().for_each(|&byte| starts[usize::from(byte)] = true);
         }
         for byte in (0..=255u8).filter(|&byte| starts[usize::from(byte)]) {
-            let Some(next) = self.texts.step(texts, byte)? else { continue };
+            let Some(next) = self.strings.step(strings, byte)? else { continue };
             let Some(left) = self.steps.checked_sub(states.len()) else { return Ok(false) };
             self.steps = left;
             let mut after = LiveStates::new();
