@@ -57,7 +57,7 @@ pub(crate) enum Atom {
     MoreItems(u64),
     /// All further items are distinct, from each other and from these items already read; sorted.
     Unique(Arc<[ValueId]>),
-    /// [`Atom::UniqueItems`] while an item is being read: that item counts as already read.
+    /// [`FormulaAtom::UniqueItems`] while an item is being read: that item counts as already read.
     UniqueWith(Arc<[ValueId]>),
     /// The string is in a regular language.
     In(RegexId),

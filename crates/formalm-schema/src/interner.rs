@@ -339,7 +339,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_table_is_a_list_that_is_searched(
+        fn an_interner_agrees_with_a_linear_list(
             steps in proptest::collection::vec((any::<u8>(), 0u8..20), 0..400),
         ) {
             let mut table = Table::default();
@@ -375,7 +375,7 @@ mod tests {
         }
 
         #[test]
-        fn a_map_keeps_what_was_set_last(
+        fn a_map_returns_the_last_value_of_each_key(
             steps in proptest::collection::vec((any::<u8>(), any::<u32>()), 0..400),
         ) {
             let mut map = Map::default();

@@ -26,9 +26,9 @@ use schema_reader as read;
 use solver as solve;
 use solver::context as core;
 
-pub use document::Document;
 pub use formalm_automata::spelling::Escapes;
 pub use formats::NAMES as FORMATS;
+pub use json::document::Document;
 pub use machine::{SchemaAutomaton, SchemaKeys};
 pub use options::{Blanks, Formats, Layout, Limits, Options, Order};
 pub use schema_difference::Described;

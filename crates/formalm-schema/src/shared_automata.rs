@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_described_alike_is_one_machine() {
+    fn equal_descriptions_share_one_automaton() {
         let make = |text: &str| {
             let texts = Expression::texts(vec![text.as_bytes().to_vec()]);
             move || Automaton::of(&texts, formalm_automata::Limits::default())

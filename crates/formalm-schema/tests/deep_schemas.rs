@@ -20,7 +20,7 @@ fn nested(before: &str, inner: &str, after: &str, levels: usize) -> String {
 }
 
 #[test]
-fn values_as_deep_as_they_may_be_are_found() {
+fn deepest_allowed_schemas_have_instances() {
     let object = r#"{"required":["a"],"type":"object","properties":{"a":"#;
     let text = nested(object, "{}", "}}", 190);
     assert_eq!(shortest(text).unwrap(), nested(r#"{"a":"#, "0", "}", 190).into_bytes());
@@ -29,7 +29,7 @@ fn values_as_deep_as_they_may_be_are_found() {
 }
 
 #[test]
-fn schemas_within_each_other_are_read() {
+fn nested_in_place_schemas_are_read() {
     for (before, after) in
         [(r#"{"not":"#, "}"), (r#"{"allOf":[{},"#, "]}"), (r#"{"oneOf":[false,"#, "]}")]
     {
@@ -38,7 +38,7 @@ fn schemas_within_each_other_are_read() {
 }
 
 #[test]
-fn deeper_ones_are_a_limit() {
+fn deeper_schemas_are_a_limit_error() {
     for levels in [201, 400, 100_000] {
         for (before, after) in [(r#"{"not":"#, "}"), ("[", "]"), (r#"{"allOf":["#, "]}")] {
             let text = nested(before, if before == "[" { "1" } else { "{}" }, after, levels);

@@ -162,7 +162,7 @@ proptest! {
 
     /// A text is accepted iff it is valid, and no prefix of a text is rejected.
     #[test]
-    fn instances_are_read_to_their_end(schema in schema()) {
+    fn no_prefix_of_an_instance_is_rejected(schema in schema()) {
         let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
         let made = machine(&schema);
         for text in objects() {
@@ -185,7 +185,7 @@ proptest! {
 
     /// Every allowed byte leads to an instance.
     #[test]
-    fn walks_are_never_stuck(schema in schema(), seed in any::<u64>()) {
+    fn random_walks_never_get_stuck(schema in schema(), seed in any::<u64>()) {
         let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
         let Ok(machine) = machine(&schema) else { return Ok(()) };
         let mut seed = seed;

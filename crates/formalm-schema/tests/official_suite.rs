@@ -97,7 +97,7 @@ fn run(suite: &Path, paths: &[PathBuf], options: Options) -> Tally {
 }
 
 #[test]
-fn required_tests_are_right() {
+fn required_suite_tests_pass() {
     let Some(suite) = suite() else { return };
     let all = files(&suite.join("tests/draft2020-12"));
     let required: Vec<PathBuf> =
@@ -109,7 +109,7 @@ fn required_tests_are_right() {
 
 /// All enforced formats, against the suite's optional format tests.
 #[test]
-fn optional_tests_of_formats_are_right() {
+fn optional_format_tests_pass() {
     let Some(suite) = suite() else { return };
     let all = files(&suite.join("tests/draft2020-12/optional/format"));
     let tally = run(&suite, &all, Options::default());

@@ -219,10 +219,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn shortest_completions_are_the_shortest(schema in schema(), any_order in any::<bool>(), value in value(), cut in 0..12usize) {
-        let order = if any_order { Order::Any } else { Order::Schema };
+    fn shortest_completions_match_exhaustive_search(schema in schema(), any_order in any::<bool>(), value in value(), cut in 0..12usize) {
+        let chosen = if any_order { Order::Any } else { Order::Schema };
         let options =
-            Options { order, blanks: 0, formats: Formats::NONE, approximate: true, ..Options::default() };
+            Options { order: chosen, blanks: 0, formats: Formats::NONE, approximate: true, ..Options::default() };
         let Some(machine) = machine(&schema, options) else { return Ok(()) };
         let text = value.to_string().into_bytes();
         let mut state = machine.start();
@@ -241,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn shortest_objects_are_the_shortest(list in proptest::collection::vec(object(), 1..4), names in 0..4usize) {
+    fn shortest_objects_match_exhaustive_search(list in proptest::collection::vec(object(), 1..4), names in 0..4usize) {
         let required: Vec<&str> = ["c", "a", "ab"][..names.min(3)].to_vec();
         let schema = json!({"type": "object", "required": required, "allOf": list});
         let options =
@@ -285,7 +285,7 @@ fn object() -> impl Strategy<Value = Json> {
 }
 
 #[test]
-fn pitfalls() {
+fn known_pitfalls_are_handled() {
     let any = Options { order: Order::Any, ..Options::default() };
     let dead = [
         (json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}), "{\"a\":1,\"b\""),
@@ -330,7 +330,7 @@ fn pitfalls() {
 }
 
 #[test]
-fn refusals_name_their_place() {
+fn errors_name_their_location() {
     for (schema, place) in [
         (json!({"properties": {"a/b": {"type": "strin"}}}), "#/properties/a~1b/type"),
         (json!({"items": {"pattern": "("}}), "#/items/pattern"),

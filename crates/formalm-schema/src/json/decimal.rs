@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_do_not_mislead() {
+    fn approximate_logarithms_do_not_affect_comparison() {
         let digits = ["1", "1024", "1025", "2", "3", "7.99999", "8", "9.999999999999999999999"];
         let all: Vec<Decimal> = (-700..700)
             .step_by(61)
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn bombs_are_refused() {
+    fn huge_exponents_are_refused() {
         assert_eq!(Decimal::parse("1e1000000"), None);
         assert_eq!(Decimal::parse("0e1000000"), Some(Decimal::integer(0)));
     }

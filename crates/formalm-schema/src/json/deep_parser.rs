@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused_where_it_ends() {
+    fn invalid_json_is_rejected_at_the_first_error() {
         for (text, at) in [("", 0), ("[1,]", 3), ("[1}", 2), (r#"{"a" 1}"#, 5), ("[] 1", 3)] {
             assert_eq!(parse(text), Err(at), "{text}");
         }
@@ -158,7 +158,7 @@ mod tests {
         /// Generates random sequences of JSON fragments; serde_json says which are valid and what
         /// they mean.
         #[test]
-        fn texts_are_read_as_by_the_usual_reader(
+        fn documents_parse_as_with_serde_json(
             pieces in proptest::collection::vec(
                 prop_oneof![
                     Just("["), Just("]"), Just("{"), Just("}"), Just(","), Just(":"), Just(" "),

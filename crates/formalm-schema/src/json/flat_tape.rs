@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn many_members_keep_their_places() {
+    fn many_properties_keep_their_order() {
         let properties: Vec<String> = (0..60).map(|at| format!("\"{}\":{at}", at % 40)).collect();
         let text = format!("{{{}}}", properties.join(","));
         let usual: Json = serde_json::from_str(&text).expect("an object");
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_texts_are_left_to_others() {
+    fn deep_documents_are_left_to_other_parsers() {
         let text = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         assert!(JsonTape::read(&text(100)).is_some() && JsonTape::read(&text(101)).is_none());
     }
@@ -374,7 +374,7 @@ mod tests {
         /// Generates random sequences of JSON fragments; serde_json says which are valid and what
         /// they mean.
         #[test]
-        fn texts_are_read_as_by_the_usual_reader(
+        fn documents_parse_as_with_serde_json(
             pieces in proptest::collection::vec(
                 prop_oneof![
                     Just("["), Just("]"), Just("{"), Just("}"), Just(","), Just(":"), Just(" "),

@@ -431,7 +431,7 @@ mod tests {
     use crate::json::json_view::JsonShape;
 
     #[test]
-    fn near_keywords_are_meant() {
+    fn similar_keywords_are_suggested() {
         let meant = |keyword: &str| misspelling_note(keyword, JsonShape::Null).is_some();
         for keyword in ["minlength", "propertes", "aditionalProperties", "requried", "oneof"] {
             assert!(meant(keyword), "{keyword}");
@@ -451,24 +451,25 @@ mod tests {
     }
 
     /// The distance by its recursive definition.
-    fn least_changes(one: &[u8], other: &[u8]) -> usize {
+    fn recursive_distance(one: &[u8], other: &[u8]) -> usize {
         let ([.., a], [.., b]) = (one, other) else { return one.len() + other.len() };
         let (less, fewer) = (&one[..one.len() - 1], &other[..other.len() - 1]);
-        let mut least = least_changes(less, fewer) + usize::from(a != b);
-        least = least.min(least_changes(less, other) + 1).min(least_changes(one, fewer) + 1);
+        let mut least = recursive_distance(less, fewer) + usize::from(a != b);
+        least =
+            least.min(recursive_distance(less, other) + 1).min(recursive_distance(one, fewer) + 1);
         if let ([left @ .., c, _], [right @ .., d, _]) = (one, other)
             && a == d
             && b == c
         {
-            least = least.min(least_changes(left, right) + 1);
+            least = least.min(recursive_distance(left, right) + 1);
         }
         least
     }
 
     proptest::proptest! {
         #[test]
-        fn distances_are_least_changes(one in "[abc]{0,6}", other in "[abc]{0,6}") {
-            let least = least_changes(one.as_bytes(), other.as_bytes());
+        fn edit_distance_matches_its_recursive_definition(one in "[abc]{0,6}", other in "[abc]{0,6}") {
+            let least = recursive_distance(one.as_bytes(), other.as_bytes());
             proptest::prop_assert_eq!(edit_distance(&one, &other), Some(least).filter(|&far| far <= 2));
         }
     }

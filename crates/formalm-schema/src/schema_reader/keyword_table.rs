@@ -118,7 +118,7 @@ mod tests {
     use super::Keyword;
 
     #[test]
-    fn keywords_have_their_places_and_names() {
+    fn keywords_round_trip_through_their_names() {
         for (at, &keyword) in Keyword::ALL.iter().enumerate() {
             assert_eq!((keyword as usize, Keyword::from_name(keyword.name())), (at, Some(keyword)));
         }

@@ -178,7 +178,7 @@ mod tests {
     use crate::json::document::Document;
 
     #[test]
-    fn counts_are_whole_numbers_however_they_are_spelled() {
+    fn counts_are_integers_in_any_spelling() {
         let count = |number: &str| {
             let document = Document::read(&format!("{{\"minItems\": {number}}}")).unwrap();
             let root = document.tape.as_ref().unwrap().root();

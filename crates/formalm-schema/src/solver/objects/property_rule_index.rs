@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_about_a_name_are_in_their_order() {
+    fn rules_for_a_name_keep_their_order() {
         let mut list = Vec::new();
         for at in 0..40u32 {
             let names = [at % 7, 50 + at];

@@ -271,7 +271,7 @@ mod tests {
 
     /// Refinement and product find the same classes in the same order.
     #[test]
-    fn classes_are_those_that_splitting_finds() {
+    fn product_and_refinement_find_the_same_classes() {
         let document = Document::read("true").unwrap();
         let schema = schema_reader::read(&document, &[], Options::default()).unwrap();
         let mut solver = Core::new(schema, Options::default(), Limits::default());
