@@ -36,17 +36,22 @@ type ItemRanges = Arc<[(u32, u32, NodeId)]>;
 /// A conjunction of atoms about the rest of an array.
 #[derive(Default)]
 pub(in crate::solver) struct ArrayPlan {
+    /// Item rules, each with the number of items read before it was taken over.
     items: Vec<(ItemRanges, u32)>,
     /// Rules that at least one item must violate.
-    duties: Vec<(ItemRanges, u32)>,
+    rules_to_break: Vec<(ItemRanges, u32)>,
+    /// Minimum number of further items.
     min: u64,
+    /// Maximum number of further items.
     max: Option<u64>,
-    needs: Vec<(u64, NodeId)>,
-    budgets: Vec<(u64, NodeId)>,
+    /// Minimum counts of items that satisfy a node.
+    contains_needed: Vec<(u64, NodeId)>,
+    /// Maximum counts of items that satisfy a node.
+    contains_allowed: Vec<(u64, NodeId)>,
     /// Items must be distinct, and none of these.
     pub(in crate::solver) distinct: Option<Vec<ValueId>>,
     /// An item must equal one of these, or two must be equal.
-    repeats: Option<Vec<ValueId>>,
+    duplicate_of: Option<Vec<ValueId>>,
     /// The item being read counts for distinctness or duplication.
     has_current: bool,
     /// Position from which all items have the same constraints.
@@ -65,10 +70,12 @@ enum DuplicateState {
 /// A partial assignment of demands to the items up to a position.
 #[derive(Clone)]
 struct ArrayPath {
+    /// The next position.
     at: u64,
-    needs: Vec<u64>,
-    budgets: Vec<u64>,
-    duties: Vec<bool>,
+    contains_needed: Vec<u64>,
+    contains_allowed: Vec<u64>,
+    /// For each rule to break whether an item does so.
+    broken: Vec<bool>,
     duplicate: DuplicateState,
     items: ItemCounts,
     /// The additional constraint on the item being read, because one of these items equals it.
@@ -99,8 +106,9 @@ impl ArrayPath {
     /// Hashes the path; 128-bit hashes stand for equality, so that the long lists of visited paths
     /// need not be kept.
     fn hash(&self) -> u128 {
-        let ArrayPath { at, needs, budgets, duties, duplicate, items, current } = self;
-        keyed_hash(&(at, needs, budgets, duties, duplicate, items.hash, current))
+        let ArrayPath { at, contains_needed, contains_allowed, broken, duplicate, items, current } =
+            self;
+        keyed_hash(&(at, contains_needed, contains_allowed, broken, duplicate, items.hash, current))
     }
 }
 
@@ -155,10 +163,10 @@ impl Core {
         let mut goals = Vec::new();
         let mut open = vec![ArrayPath {
             at: 0,
-            needs: plan.needs.iter().map(|need| need.0).collect(),
-            budgets: plan.budgets.iter().map(|budget| budget.0).collect(),
-            duties: vec![false; plan.duties.len()],
-            duplicate: if plan.repeats.is_some() {
+            contains_needed: plan.contains_needed.iter().map(|need| need.0).collect(),
+            contains_allowed: plan.contains_allowed.iter().map(|budget| budget.0).collect(),
+            broken: vec![false; plan.rules_to_break.len()],
+            duplicate: if plan.duplicate_of.is_some() {
                 DuplicateState::Missing
             } else {
                 DuplicateState::Done
@@ -175,8 +183,8 @@ impl Core {
             if !seen.insert(path.hash()) {
                 continue;
             }
-            let done = path.needs.iter().all(|&need| need == 0)
-                && path.duties.iter().all(|&done| done)
+            let done = path.contains_needed.iter().all(|&need| need == 0)
+                && path.broken.iter().all(|&done| done)
                 && path.duplicate == DuplicateState::Done;
             if done && path.at >= plan.min {
                 let current = plan.has_current.then_some(known);
@@ -193,7 +201,7 @@ impl Core {
             if done && plan.distinct.is_none() && path.at >= plan.uniform_from {
                 // All remaining items have the same constraints, so one stands for them.
                 let mut item = vec![self.item_formula(&plan.items, path.at)?];
-                for (_, node) in &plan.budgets {
+                for (_, node) in &plan.contains_allowed {
                     let counted = self.child(*node);
                     item.push(self.formulas.not(counted));
                 }
@@ -208,7 +216,7 @@ impl Core {
             }
             if done
                 && plan.distinct.is_some()
-                && plan.budgets.is_empty()
+                && plan.contains_allowed.is_empty()
                 && path.at >= plan.uniform_from
             {
                 // Nothing is left to choose: the items up to the minimum are uniform.
@@ -265,45 +273,45 @@ impl Core {
     ) -> Result<Vec<ArrayPath>, Error> {
         let start = ArrayPath { at: path.at + 1, ..path.clone() };
         let mut paths = vec![(self.item_formula(&plan.items, path.at)?, start)];
-        for (at, (_, node)) in plan.needs.iter().enumerate() {
+        for (at, (_, node)) in plan.contains_needed.iter().enumerate() {
             let counted = self.child(*node);
             paths = self.fork(
                 paths,
-                |path| path.needs[at] > 0,
+                |path| path.contains_needed[at] > 0,
                 counted,
                 TRUE,
                 |path| {
-                    path.needs[at] -= 1;
+                    path.contains_needed[at] -= 1;
                 },
             )?;
         }
-        for (at, (_, node)) in plan.budgets.iter().enumerate() {
+        for (at, (_, node)) in plan.contains_allowed.iter().enumerate() {
             let counted = self.child(*node);
             let other = self.formulas.not(counted);
             paths = self.fork(
                 paths,
-                |path| path.budgets[at] > 0,
+                |path| path.contains_allowed[at] > 0,
                 TRUE,
                 other,
                 |path| {
-                    path.budgets[at] -= 1;
+                    path.contains_allowed[at] -= 1;
                 },
             )?;
             // Once the budget is spent, no further item may count.
-            for (item, _) in paths.iter_mut().filter(|_| path.budgets[at] == 0) {
+            for (item, _) in paths.iter_mut().filter(|_| path.contains_allowed[at] == 0) {
                 *item = self.formulas.both(*item, other);
             }
         }
-        for (at, (ranges, read)) in plan.duties.iter().enumerate() {
+        for (at, (ranges, read)) in plan.rules_to_break.iter().enumerate() {
             let kept = self.ranges_at(ranges, u64::from(*read) + path.at);
             let broken = self.formulas.not(kept);
             paths = self.fork(
                 paths,
-                |path| !path.duties[at],
+                |path| !path.broken[at],
                 broken,
                 TRUE,
                 |path| {
-                    path.duties[at] = true;
+                    path.broken[at] = true;
                 },
             )?;
         }
@@ -327,8 +335,8 @@ impl Core {
         // After the minimum, an item that takes over no demand leads nowhere.
         list.retain(|next| {
             next.at <= plan.min.max(plan.uniform_from)
-                || (&next.needs, &next.duties, next.duplicate)
-                    != (&path.needs, &path.duties, path.duplicate)
+                || (&next.contains_needed, &next.broken, next.duplicate)
+                    != (&path.contains_needed, &path.broken, path.duplicate)
         });
         Ok(list)
     }
@@ -346,7 +354,7 @@ impl Core {
             next.items.add(item, 1);
         }
         list.push(next.clone());
-        let again = match (before.duplicate, &plan.repeats) {
+        let again = match (before.duplicate, &plan.duplicate_of) {
             (DuplicateState::Missing, Some(values)) => {
                 list.push(ArrayPath { duplicate: DuplicateState::OneSeen(item), ..next.clone() });
                 let node = self.schema.node_of_values(values);
@@ -396,16 +404,17 @@ impl ArrayPlan {
                 let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                 let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
                 self.uniform_from = self.uniform_from.max(u64::from(last.saturating_sub(read)));
-                if positive { &mut self.items } else { &mut self.duties }.push((ranges, read));
+                if positive { &mut self.items } else { &mut self.rules_to_break }
+                    .push((ranges, read));
             }
             (Atom::MoreItems(count), true) => self.min = self.min.max(count),
             (Atom::MoreItems(count), false) => {
                 let most = count.saturating_sub(1);
                 self.max = Some(self.max.map_or(most, |so_far| so_far.min(most)));
             }
-            (Atom::Contains(count, node), true) => self.needs.push((count, node)),
+            (Atom::Contains(count, node), true) => self.contains_needed.push((count, node)),
             (Atom::Contains(count, node), false) => {
-                self.budgets.push((count.saturating_sub(1), node));
+                self.contains_allowed.push((count.saturating_sub(1), node));
             }
             (Atom::Unique(taken), true) => self.require_distinct(&taken),
             (Atom::Unique(taken), false) => self.require_duplicate(&taken),
@@ -428,6 +437,6 @@ impl ArrayPlan {
 
     /// Demands a duplicate, or an item equal to one of `taken`.
     fn require_duplicate(&mut self, taken: &[ValueId]) {
-        self.repeats.get_or_insert_default().extend(taken);
+        self.duplicate_of.get_or_insert_default().extend(taken);
     }
 }
