@@ -1,13 +1,14 @@
-//! Families of alternatives that a property discriminates, or not: acceptance against `jsonschema`,
-//! viability against all instances of a small domain, and random walks that must never get stuck.
+//! Families of alternatives, with and without a discriminating property: acceptance against
+//! `jsonschema`, viability against all instances of a small domain, and random walks that must not
+//! reach a dead end.
 
 use formalm_automata::Machine;
 use formalm_schema::{Formats, Limits, Options, Order, SchemaAutomaton};
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
 
-/// The discriminating property of an alternative, if it discriminates at all.
-fn mark() -> impl Strategy<Value = (String, Json)> {
+/// A property that discriminates an alternative, if any does.
+fn discriminator() -> impl Strategy<Value = (String, Json)> {
     let word = || prop_oneof![Just("a"), Just("b"), Just("c")];
     prop_oneof![
         3 => word().prop_map(|word| ("k".to_owned(), json!({"const": word}))),
@@ -30,7 +31,7 @@ fn mark() -> impl Strategy<Value = (String, Json)> {
     ]
 }
 
-fn part() -> impl Strategy<Value = Json> {
+fn property_schema() -> impl Strategy<Value = Json> {
     prop_oneof![
         Just(json!({"type": "string"})),
         Just(json!({"type": "integer"})),
@@ -41,15 +42,16 @@ fn part() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// An object with a discriminator, whose properties come before or after it in the schema.
+/// An object schema with a discriminator, whose properties come before or after it in the schema.
 fn alternative() -> impl Strategy<Value = Json> {
-    let parts = proptest::collection::btree_map(prop_oneof![Just("p"), Just("q")], part(), 0..3);
+    let parts =
+        proptest::collection::btree_map(prop_oneof![Just("p"), Just("q")], property_schema(), 0..3);
     let required = proptest::collection::vec(prop_oneof![Just("p"), Just("q")], 0..2);
-    (mark(), parts, required, 0..4u8, any::<bool>()).prop_map(
-        |((name, mark), parts, mut required, asks, closed)| {
+    (discriminator(), parts, required, 0..4u8, any::<bool>()).prop_map(
+        |((name, discriminator), parts, mut required, asks, closed)| {
             let mut properties: Map<String, Json> =
                 parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect();
-            properties.insert(name.clone(), mark);
+            properties.insert(name.clone(), discriminator);
             if asks > 0 {
                 required.push(if name == "p" { "p" } else { "k" });
             }
@@ -107,7 +109,7 @@ fn schema() -> impl Strategy<Value = Json> {
     })
 }
 
-/// The texts of small objects, with their properties in all orders.
+/// Small objects as JSON, with their properties in all orders.
 fn objects() -> Vec<String> {
     let marks = [
         "\"a\"",
@@ -160,9 +162,10 @@ fn next(seed: &mut u64) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// A text is accepted iff it is valid, and no prefix of a text is rejected.
+    /// An instance is accepted if and only if it is valid, and no prefix of a valid one is
+    /// rejected.
     #[test]
-    fn no_prefix_of_an_instance_is_rejected(schema in schema()) {
+    fn acceptance_of_alternatives_agrees_with_a_validator(schema in schema()) {
         let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
         let made = machine(&schema);
         for text in objects() {
@@ -183,9 +186,9 @@ proptest! {
         }
     }
 
-    /// Every allowed byte leads to an instance.
+    /// Every viable prefix leads to an instance.
     #[test]
-    fn random_walks_never_get_stuck(schema in schema(), seed in any::<u64>()) {
+    fn random_walks_never_reach_a_dead_end(schema in schema(), seed in any::<u64>()) {
         let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
         let Ok(machine) = machine(&schema) else { return Ok(()) };
         let mut seed = seed;
@@ -200,7 +203,7 @@ proptest! {
                 if bytes.is_empty() || machine.is_accepting(state) {
                     break;
                 }
-                // Significant names and values, and closing bytes, are drawn more often.
+                // Relevant names and values, and closing bytes, are drawn more often.
                 let known = |byte: &u8| b"kpqmabc013\":{}[],".contains(byte);
                 let likely: Vec<u8> = bytes.iter().copied().filter(known).collect();
                 let closing: Vec<u8> = bytes.iter().copied().filter(|byte| b"\"]}".contains(byte)).collect();
@@ -225,18 +228,20 @@ proptest! {
     }
 }
 
-/// Wide alternatives take few solver steps even if the discriminator comes last. With these limits
-/// a pairwise search gives up.
+/// Wide alternatives whose discriminator comes last take few solver steps. A search over pairs of
+/// alternatives exceeds this limit.
 #[test]
-fn wide_alternatives_take_few_steps() {
-    let kinds =
-        |mark: &dyn Fn(usize) -> Json, required: &str, rest: &dyn Fn(usize) -> Json| -> Vec<Json> {
-            let one = |at: usize| {
-                let properties = json!({required: mark(at), "a": rest(at)});
-                json!({"type": "object", "properties": properties, "required": [required]})
-            };
-            (0..50).map(one).collect()
+fn wide_alternatives_stay_within_500_solver_steps() {
+    let kinds = |discriminator: &dyn Fn(usize) -> Json,
+                 required: &str,
+                 rest: &dyn Fn(usize) -> Json|
+     -> Vec<Json> {
+        let one = |at: usize| {
+            let properties = json!({required: discriminator(at), "a": rest(at)});
+            json!({"type": "object", "properties": properties, "required": [required]})
         };
+        (0..50).map(one).collect()
+    };
     let text = |at: usize| json!({"maxLength": 5 + at});
     let constant = |at: usize| json!({"const": format!("k{at}")});
     let nested = |at: usize| json!({"type": "object", "properties": {"k": {"const": at}}, "required": ["k"]});

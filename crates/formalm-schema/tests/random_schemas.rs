@@ -1,5 +1,5 @@
-//! Random schemas: acceptance against `jsonschema`, random walks that must never get stuck, and
-//! shortest completions against exhaustive search.
+//! Random schemas: acceptance against `jsonschema`, random walks that must not reach a dead end,
+//! and shortest completions against breadth-first search.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -8,7 +8,7 @@ use formalm_schema::{Document, Escapes, Formats, Limits, Options, Order, SchemaA
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-/// Values that random schemas can distinguish.
+/// Values that random schemas distinguish.
 fn value() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         Just(json!(null)),
@@ -59,7 +59,7 @@ fn keyword() -> impl Strategy<Value = Json> {
     ]
 }
 
-fn joined(list: Vec<Json>) -> Json {
+fn merge_keywords(list: Vec<Json>) -> Json {
     let mut all = serde_json::Map::new();
     for one in list {
         if let Json::Object(map) = one {
@@ -72,7 +72,7 @@ fn joined(list: Vec<Json>) -> Json {
 fn schema() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         1 => any::<bool>().prop_map(Json::from),
-        8 => proptest::collection::vec(keyword(), 0..3).prop_map(joined),
+        8 => proptest::collection::vec(keyword(), 0..3).prop_map(merge_keywords),
     ];
     leaf.prop_recursive(3, 16, 3, |inner| {
         let some = proptest::collection::vec(inner.clone(), 1..4);
@@ -98,7 +98,7 @@ fn schema() -> impl Strategy<Value = Json> {
                 json!({"contains": one, "minContains": min, "maxContains": max})
             }),
         ];
-        proptest::collection::vec(part, 1..4).prop_map(joined)
+        proptest::collection::vec(part, 1..4).prop_map(merge_keywords)
     })
 }
 
@@ -119,7 +119,7 @@ fn options() -> impl Strategy<Value = Options> {
     })
 }
 
-/// A small pseudo-random generator.
+/// A linear congruential generator.
 fn next(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *seed >> 33
@@ -129,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn acceptance_is_that_of_the_reference(schema in schema(), values in proptest::collection::vec(value(), 12)) {
+    fn acceptance_agrees_with_a_validator(schema in schema(), values in proptest::collection::vec(value(), 12)) {
         let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
         let options = Options { order: Order::Any, ..Options::default() };
         let made = SchemaAutomaton::new(&schema.clone().into(), &[], options, Limits::default());
@@ -138,7 +138,7 @@ proptest! {
             match &made {
                 Ok(machine) => {
                     let text = value.to_string();
-                    // A limit error is no verdict.
+                    // A limit error is reported and is no verdict.
                     let Ok(read) = machine.walk(machine.start(), text.as_bytes()) else { continue };
                     let accepted = read.is_ok_and(|state| machine.is_accepting(state));
                     prop_assert_eq!(accepted, expected, "{} of {}", text, schema);
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn walks_end_in_valid_instances(schema in schema(), options in options(), seed in any::<u64>()) {
+    fn random_walks_end_in_valid_instances(schema in schema(), options in options(), seed in any::<u64>()) {
         let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
         let Some(machine) = machine(&schema, options) else { return Ok(()) };
         let mut seed = seed;
@@ -166,7 +166,7 @@ proptest! {
                 break;
             }
             let bytes: Vec<u8> = live.iter().collect();
-            // Closing bytes keep walks short; at first any byte may come.
+            // Closing early keeps walks short; at first any byte is drawn.
             let closing: Vec<u8> =
                 bytes.iter().copied().filter(|byte| b"\"]}".contains(byte)).collect();
             let pool = if step > 40 && !closing.is_empty() { &closing } else { &bytes };
@@ -181,7 +181,7 @@ proptest! {
             let shown = String::from_utf8_lossy(&text).into_owned();
             let parsed: Result<Json, _> = serde_json::from_slice(&text);
             prop_assert!(parsed.is_ok(), "{} is no JSON", shown);
-            // The reference computes in doubles, which cannot represent long numbers.
+            // The reference validator computes in doubles, which long numbers do not fit.
             let long = text.split(|byte| !byte.is_ascii_digit()).any(|run| run.len() > 12);
             if let (Ok(parsed), false) = (parsed, long) {
                 prop_assert!(reference.is_valid(&parsed), "{} of {}", shown, schema);
@@ -190,11 +190,11 @@ proptest! {
     }
 }
 
-/// The bytes that the smallest shortest texts consist of, in order.
+/// The bytes of lexicographically least shortest completions, in order.
 const BYTES: &[u8] = b" !\"#+,-.0123456789:[\\]abceflnrstu{}\xA9\xC3";
 
-/// Returns the smallest shortest completion by breadth-first search, or `None` if there are too
-/// many states.
+/// Returns the lexicographically least of the shortest completions by breadth-first search, `None`
+/// if there are too many states.
 fn naive_shortest(machine: &SchemaAutomaton, state: StateId) -> Option<Vec<u8>> {
     let mut seen = HashSet::from([state]);
     let mut open = VecDeque::from([(state, Vec::new())]);
@@ -219,10 +219,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn shortest_completions_match_exhaustive_search(schema in schema(), any_order in any::<bool>(), value in value(), cut in 0..12usize) {
-        let chosen = if any_order { Order::Any } else { Order::Schema };
+    fn completions_are_shortest_and_lexicographically_least(schema in schema(), any_order in any::<bool>(), value in value(), cut in 0..12usize) {
+        let order = if any_order { Order::Any } else { Order::Schema };
         let options =
-            Options { order: chosen, blanks: 0, formats: Formats::NONE, approximate: true, ..Options::default() };
+            Options { order, blanks: 0, formats: Formats::NONE, approximate: true, ..Options::default() };
         let Some(machine) = machine(&schema, options) else { return Ok(()) };
         let text = value.to_string().into_bytes();
         let mut state = machine.start();
@@ -241,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn shortest_objects_match_exhaustive_search(list in proptest::collection::vec(object(), 1..4), names in 0..4usize) {
+    fn completions_of_required_properties_are_shortest(list in proptest::collection::vec(object_schema(), 1..4), names in 0..4usize) {
         let required: Vec<&str> = ["c", "a", "ab"][..names.min(3)].to_vec();
         let schema = json!({"type": "object", "required": required, "allOf": list});
         let options =
@@ -253,8 +253,8 @@ proptest! {
     }
 }
 
-/// Constraints on properties that are required together, or instead of each other.
-fn object() -> impl Strategy<Value = Json> {
+/// Statements about properties that are required together, or instead of each other.
+fn object_schema() -> impl Strategy<Value = Json> {
     let name = || prop_oneof![Just("a"), Just("b"), Just("ab"), Just("c"), Just("e")];
     let value = prop_oneof![
         Just(json!({"const": 1})),
@@ -285,7 +285,7 @@ fn object() -> impl Strategy<Value = Json> {
 }
 
 #[test]
-fn known_pitfalls_are_handled() {
+fn known_pitfalls_are_decided() {
     let any = Options { order: Order::Any, ..Options::default() };
     let dead = [
         (json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}), "{\"a\":1,\"b\""),
@@ -330,7 +330,7 @@ fn known_pitfalls_are_handled() {
 }
 
 #[test]
-fn errors_name_their_location() {
+fn errors_name_the_json_pointer() {
     for (schema, place) in [
         (json!({"properties": {"a/b": {"type": "strin"}}}), "#/properties/a~1b/type"),
         (json!({"items": {"pattern": "("}}), "#/items/pattern"),

@@ -308,7 +308,7 @@ impl Core {
     fn drop_required(&mut self, list: &[F], required: &[NameId]) -> Vec<F> {
         let mut known = Map::default();
         let mut with = |id: F| {
-            self.map_atoms(id, &mut known, &|solver, atom| match atom {
+            self.replace_atoms(id, &mut known, &|solver, atom| match atom {
                 Atom::Owed(names) => solver
                     .owed(names.iter().copied().filter(|one| !required.contains(one)).collect()),
                 atom => solver.formulas.atom(atom),
@@ -319,7 +319,7 @@ impl Core {
 
     /// Returns the formula that is left if the property is absent.
     pub(crate) fn assume_absent(&mut self, id: F, name: NameId) -> F {
-        self.map_atoms(id, &mut Map::default(), &|solver, atom| match atom {
+        self.replace_atoms(id, &mut Map::default(), &|solver, atom| match atom {
             Atom::Owed(names) if names.contains(&name) => FALSE,
             Atom::Members(rules) => {
                 let rules = rules.iter().filter_map(|(which, node)| {
@@ -335,7 +335,7 @@ impl Core {
     }
 
     /// Returns the formula with every atom replaced by `new`. Shared operands are replaced once.
-    fn map_atoms(
+    fn replace_atoms(
         &mut self,
         id: F,
         known: &mut Map<F, F>,
@@ -345,7 +345,7 @@ impl Core {
             return known;
         }
         let mut all = |solver: &mut Core, list: &[F]| -> Vec<F> {
-            list.iter().map(|&one| solver.map_atoms(one, known, new)).collect()
+            list.iter().map(|&one| solver.replace_atoms(one, known, new)).collect()
         };
         let replaced = match self.formulas.get(id).clone() {
             Form::Atom(atom) => new(self, atom),

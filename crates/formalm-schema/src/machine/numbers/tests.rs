@@ -1,4 +1,4 @@
-//! What is told without a search, against the search.
+//! Interval sets and modular sets against the solver.
 
 use rustc_hash::FxHashMap;
 
@@ -8,9 +8,9 @@ use crate::document::Document;
 use crate::options::{Limits, Options};
 use crate::read;
 
-/// Every text of up to four characters, against the search and against all completions.
+/// All inputs of up to four characters, against the solver and against all completions.
 #[test]
-fn bounds_decide_as_the_search_does() {
+fn interval_sets_agree_with_the_solver() {
     let ends = [None, Some("-3"), Some("0.5"), Some("17")];
     let document = Document::read("true").unwrap();
     let schema = read::read(&document, &[], Options::default()).unwrap();
@@ -20,8 +20,8 @@ fn bounds_decide_as_the_search_does() {
         for high in ends {
             for open in 0..4 {
                 let units = [None, Some("1"), Some("0.5"), Some("0.1"), Some("4"), Some("30")];
-                let ways = units.map(|unit| [(unit, false), (unit, true)]);
-                for (unit, whole) in ways.into_iter().flatten() {
+                let variants = units.map(|unit| [(unit, false), (unit, true)]);
+                for (unit, whole) in variants.into_iter().flatten() {
                     for more in 0..4 {
                         let mut all = Vec::new();
                         let pair = [low.map(decimal), high.map(decimal)];
@@ -55,7 +55,7 @@ fn bounds_decide_as_the_search_does() {
                             all.push(core.formulas.not(other));
                         }
                         let total = core.formulas.and(all);
-                        agrees(&mut core, total);
+                        check_interval_set(&mut core, total);
                     }
                 }
             }
@@ -63,9 +63,9 @@ fn bounds_decide_as_the_search_does() {
     }
 }
 
-/// Formulas of any shape over comparisons, multiples and spellings.
+/// Random formulas over comparisons, multiples and integer spellings.
 #[test]
-fn periods_decide_as_the_search_does() {
+fn modular_sets_agree_with_the_solver() {
     let document = Document::read("true").unwrap();
     let schema = read::read(&document, &[], Options::default()).unwrap();
     let mut core = Core::new(schema, Options::default(), Limits::default());
@@ -74,7 +74,7 @@ fn periods_decide_as_the_search_does() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % most
     };
-    let mut told = 0;
+    let mut checked = 0;
     for _ in 0..150 {
         let mut known: Vec<F> = Vec::new();
         for _ in 0..4 {
@@ -103,40 +103,40 @@ fn periods_decide_as_the_search_does() {
             continue;
         }
         let atoms = core.atoms(total);
-        let periods = Periods::new(&core.formulas, total, &atoms, scale.places).unwrap();
-        agree(&mut core, total, &Sets::Periods(periods));
-        told += 1;
+        let modular = ModularSet::new(&core.formulas, total, &atoms, scale.places).unwrap();
+        check_against_solver(&mut core, total, &NumberSet::Modular(modular));
+        checked += 1;
     }
-    assert!(told > 100, "{told}");
+    assert!(checked > 100, "{checked}");
 }
 
-fn agrees(core: &mut Core, total: F) {
+fn check_interval_set(core: &mut Core, total: F) {
     let scale = Scale::new(&core.atoms(total));
     if total != FALSE {
-        let bounds = Bounds::new(&core.formulas, total, scale.places).unwrap();
-        agree(core, total, &Sets::Bounds(bounds));
+        let bounds = IntervalSet::new(&core.formulas, total, scale.places).unwrap();
+        check_against_solver(core, total, &NumberSet::Intervals(bounds));
     }
 }
 
-fn agree(core: &mut Core, total: F, bounds: &Sets) {
+fn check_against_solver(core: &mut Core, total: F, set: &NumberSet) {
     let scale = Scale::new(&core.atoms(total));
     let free = total == TRUE;
-    let mut shapes: FxHashMap<(bool, Shape), Vec<bool>> = FxHashMap::default();
-    let mut open: Vec<(Digits, u32)> =
-        b"-0173".iter().map(|&one| (Digits::first(one), 1)).collect();
+    let mut residuals: FxHashMap<(bool, NumberResidual), Vec<bool>> = FxHashMap::default();
+    let mut open: Vec<(NumberPrefix, u32)> =
+        b"-0173".iter().map(|&one| (NumberPrefix::from_first_byte(one), 1)).collect();
     while let Some((digits, length)) = open.pop() {
         core.steps = 0;
         let found = core.number_viable(total, &digits).unwrap();
-        assert_eq!(bounds.viable(&digits), Some(found), "{digits:?} {bounds:?}");
+        assert_eq!(set.viable(&digits), Some(found), "{digits:?} {set:?}");
         if !found || length == 3 {
             continue;
         }
         let ends = core.number_ends(total, &digits);
-        assert!(bounds.holds(&digits).is_none_or(|holds| holds == ends), "{digits:?} {bounds:?}");
+        assert!(set.holds(&digits).is_none_or(|holds| holds == ends), "{digits:?} {set:?}");
         let mut futures = vec![ends];
         for byte in *b"0123456789." {
             let next =
-                digits.part_after(byte, free).map(|part| digits.clone().after(part, byte, &scale));
+                digits.part_after(byte, free).map(|part| digits.clone().append(part, byte, &scale));
             let viable = match &next {
                 Some(next) => core.number_viable(total, next).unwrap(),
                 None => false,
@@ -144,15 +144,16 @@ fn agree(core: &mut Core, total: F, bounds: &Sets) {
             futures.push(viable);
             open.extend(next.filter(|_| viable).map(|next| (next, length + 1)));
         }
-        if let Some(shape) = bounds.shape(&digits) {
-            let known = shapes.entry((digits.negative, shape)).or_insert_with(|| futures.clone());
-            assert_eq!(*known, futures, "{digits:?} {bounds:?}");
+        if let Some(residual) = set.residual(&digits) {
+            let known =
+                residuals.entry((digits.negative, residual)).or_insert_with(|| futures.clone());
+            assert_eq!(*known, futures, "{digits:?} {set:?}");
         }
     }
 }
 
 #[test]
-fn whole_parts_fold_above_every_bound() {
+fn integer_parts_fold_above_every_bound_without_changing_residues() {
     let bound = Decimal::integer(100);
     let unit = Decimal::integer(7);
     let scale = Scale::new(&[Atom::Least(bound), Atom::Multiple(unit)]);
