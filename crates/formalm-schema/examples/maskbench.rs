@@ -1,5 +1,5 @@
-//! Counts how schemas and instances of MaskBench fare: `cargo run --release --example maskbench
-//! -- FILE`, a file of JSON lines.
+//! Counts the verdicts on schemas and instances of MaskBench: `cargo run --release --example
+//! maskbench -- FILE`, with a file of JSON lines.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

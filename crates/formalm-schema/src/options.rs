@@ -1,31 +1,32 @@
-//! How a schema is read and how its members are written.
+//! Options of a schema automaton: how the schema is interpreted and how instances are spelled, and
+//! resource limits.
 
 use formalm_automata::spelling::Escapes;
 
 use crate::formats::NAMES;
 
-/// In which order the members of an object come.
+/// The order in which the properties of an object may come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// One fixed order at each place: declared names first, as the schema declares them, then the
-    /// required names that are not declared, then all others in any order.
+    /// One fixed order at each object: declared properties first, in the order of the schema, then
+    /// required properties that are not declared, then all others in any order.
     #[default]
     Schema,
     /// Any order.
     Any,
 }
 
-/// A set of the formats that are known.
+/// A set of known values of `format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Formats(u32);
 
 impl Formats {
-    /// All of them.
+    /// All known formats.
     pub const ALL: Formats = Formats(u32::MAX);
-    /// None of them.
+    /// No format.
     pub const NONE: Formats = Formats(0);
 
-    /// Formats by name; `None` if one is not known.
+    /// Returns the set of the named formats, or `None` if one is unknown.
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Formats> {
         names.into_iter().try_fold(Formats::NONE, |set, name| {
             let at = NAMES.iter().position(|known| *known == name)?;
@@ -33,13 +34,13 @@ impl Formats {
         })
     }
 
-    /// Whether a format is known and among these.
+    /// Returns `true` if a format is known and in the set.
     pub(crate) fn enforces(self, name: &str) -> bool {
         NAMES.iter().position(|known| *known == name).is_some_and(|at| self.0 >> at & 1 == 1)
     }
 }
 
-/// A few blanks: spaces, tabs and line ends.
+/// A short string of whitespace: spaces, tabs and line ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blanks {
     bytes: [u8; Blanks::MOST],
@@ -47,10 +48,11 @@ pub struct Blanks {
 }
 
 impl Blanks {
-    /// Most blanks in one place. Levels are limited, so that those of a line can be counted.
+    /// Maximum length, in bytes. It is bounded so that the indentation of a nested line fits a
+    /// counter. Chosen, not measured.
     pub const MOST: usize = 32;
 
-    /// Blanks as a text has them; `None` if there are too many, or others.
+    /// Converts a string. Returns `None` if it is too long or contains other characters.
     pub fn of(text: &str) -> Option<Blanks> {
         let mut blanks = Blanks::default();
         blanks.bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
@@ -63,41 +65,41 @@ impl Blanks {
     }
 }
 
-/// Exactly which blanks stand between the parts of a text.
+/// The exact whitespace between the tokens of an instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// What each level adds to the beginning of a line; none is one line for all. Objects and
-    /// arrays without parts are never broken.
+    /// The indentation added at each level; `None` writes everything on one line. Empty objects and
+    /// arrays are never broken.
     pub indent: Option<Blanks>,
-    /// Behind a comma, before the end of the line.
+    /// Whitespace after a comma, before the line end.
     pub after_comma: Blanks,
-    /// Before a colon.
+    /// Whitespace before a colon.
     pub before_colon: Blanks,
-    /// Behind a colon.
+    /// Whitespace after a colon.
     pub after_colon: Blanks,
 }
 
-/// Policies: what a schema leaves open.
+/// Choices that a schema leaves open.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The order of members.
+    /// The order of properties.
     pub order: Order,
-    /// Blanks allowed in each gap between the parts of an object or array.
+    /// Maximum whitespace, in bytes, in each gap between the tokens of an object or array.
     pub blanks: u8,
-    /// Exactly these blanks instead.
+    /// Exact whitespace; overrides the maximum.
     pub layout: Option<Layout>,
-    /// Whether numbers have exponents where something is asked of them.
+    /// Allows exponents in numbers that the schema constrains.
     pub exponents: bool,
-    /// How strings are spelled.
+    /// How strings are escaped.
     pub escapes: Escapes,
-    /// The formats that are enforced; others are annotations.
+    /// The formats that are enforced; all others are annotations.
     pub formats: Formats,
-    /// Whether objects take members that nothing is said of, where `additionalProperties` is not
-    /// given beside `properties` or `patternProperties`.
+    /// Allows undeclared properties where `properties` or `patternProperties` comes without
+    /// `additionalProperties`.
     pub takes_more: bool,
-    /// Most containers nested in each other where nothing is said of a value.
+    /// Maximum nesting of arrays and objects where the schema does not constrain the value.
     pub depth: u32,
-    /// Whether what is not exact is taken, and told, rather than refused.
+    /// Accepts schemas that cannot be enforced exactly, with notes, instead of refusing them.
     pub approximate: bool,
 }
 
@@ -117,16 +119,17 @@ impl Default for Options {
     }
 }
 
-/// What the machine may use. Exceeding it is an error.
+/// Resource limits of an automaton. Exceeding one is
+/// [`Error::Limit`](formalm_automata::Error::Limit).
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// States kept.
+    /// Maximum number of states.
     pub states: u64,
-    /// Bytes of memory.
+    /// Maximum memory, in bytes.
     pub bytes: u64,
-    /// Steps of the search that decides whether one state is viable.
+    /// Maximum number of solver steps to decide one state's viability.
     pub steps: u64,
-    /// Nesting of the text.
+    /// Maximum nesting of an instance.
     pub nesting: u32,
 }
 

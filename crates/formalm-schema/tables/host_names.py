@@ -1,6 +1,6 @@
-"""Writes the tables of characters that host names are checked by.
+"""Writes the character tables for checking host names (IDNA).
 
-What a character may do is derived from Unicode's data as RFC 5892 says, from Python's
+Properties are derived by the rules of RFC 5892 from the Unicode data in Python's
 ``unicodedata``; joining types, which it lacks, come from the ``idna`` package.
 Run as ``python host_names.py > ../src/formats/idna/tables.txt``.
 """
@@ -31,13 +31,13 @@ HIGH_MARKS = 0x20D0, 0x20FF
 
 
 def is_stable(text: str) -> bool:
-    """Whether folding changes nothing."""
+    """Return whether case folding leaves the character unchanged."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return unicodedata.normalize("NFKC", folded) == text
 
 
 def is_ignorable(code: int) -> bool:
-    """Default_Ignorable_Code_Point among letters and marks."""
+    """Return whether a letter or mark is a Default_Ignorable_Code_Point."""
     ranges = [
         (0x34F, 0x34F),
         (0x115F, 0x1160),
@@ -50,12 +50,12 @@ def is_ignorable(code: int) -> bool:
 
 
 def is_old_jamo(code: int) -> bool:
-    """Letters of Hangul in parts."""
+    """Return whether the character is a conjoining Hangul jamo."""
     return 0x1100 <= code <= 0x11FF or 0xA960 <= code <= 0xA97C or 0xD7B0 <= code <= 0xD7FB
 
 
 def is_valid(code: int) -> bool:
-    """PVALID."""
+    """Return whether the character is PVALID (RFC 5892)."""
     if code in VALID:
         return True
     if code in NEVER or code in CONTEXT or 0xD800 <= code < 0xE000:
@@ -70,7 +70,7 @@ def is_valid(code: int) -> bool:
 
 
 def write(name: str, codes: set[int]) -> None:
-    """Writes a line of ranges."""
+    """Write a line of ranges."""
     ranges: list[list[int]] = []
     for code in sorted(codes):
         if ranges and ranges[-1][1] == code - 1:
@@ -82,8 +82,8 @@ def write(name: str, codes: set[int]) -> None:
 
 
 def write_compositions(codes: set[int]) -> None:
-    """Writes what each mark does not stand behind in normal form C."""
-    # A mark may also become one with a part of what it stands behind, after reordering.
+    """Write for each mark the characters it cannot follow in normal form C."""
+    # A mark may also compose with a part of the preceding character, after reordering.
     seconds, firsts = set(), set()
     for code in range(0x110000):
         parts = unicodedata.decomposition(chr(code)).split()
@@ -101,7 +101,7 @@ def write_compositions(codes: set[int]) -> None:
 
 
 def main() -> None:
-    """Writes all classes."""
+    """Write all classes."""
     codes = {code for code in range(0x110000) if is_valid(code)} | CONTEXT
     write("valid", codes)
     virama = {code for code in codes if unicodedata.combining(chr(code)) == 9}

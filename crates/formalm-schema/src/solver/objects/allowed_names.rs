@@ -1,0 +1,165 @@
+//! The set of names that may come next in an object with many overlapping patterns.
+//!
+//! *n* overlapping patterns can make 2^n classes of names, each with an automaton. But if an object
+//! only constrains its values, names and size, then a name may come iff its value is satisfiable.
+//! So the set is one Boolean combination of patterns. It is found by branching on patterns whose
+//! values conflict; patterns without a conflict are never branched on.
+
+use formalm_automata::{Error, Resource};
+
+use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
+use crate::json::property_names::NameId;
+use crate::schema_nodes::NodeId;
+use crate::solver::PLENTY;
+use crate::solver::context::Core;
+use crate::solver::objects::ObjectPlan;
+
+/// Maximum number of branches for one object. Chosen, not measured.
+const MAX_BRANCHES: usize = 4_096;
+
+/// The patterns chosen to match, and those chosen not to match.
+#[derive(Default)]
+struct PatternBranch {
+    found: Vec<F>,
+    missing: Vec<F>,
+}
+
+impl Core {
+    /// Returns the unmentioned names whose value is satisfiable, as a formula over name tests.
+    fn names_with_values(
+        &mut self,
+        rules: impl Iterator<Item = (Which, NodeId)>,
+    ) -> Result<F, Error> {
+        let patterned: Vec<(Which, NodeId)> =
+            rules.filter(|(which, _)| which.names.is_none()).collect();
+        let mut budget = MAX_BRANCHES;
+        self.branch_names(&patterned, &mut PatternBranch::default(), &mut budget)
+    }
+
+    /// Returns the unmentioned names that a conjunction of literals allows next; `None` if names
+    /// depend on each other.
+    pub(crate) fn names_of_way(
+        &mut self,
+        literals: &[F],
+        used_names: &[NameId],
+    ) -> Result<Option<F>, Error> {
+        let plan = self.object_plan(literals, used_names);
+        let required_count = plan.required.len() as u64;
+        if !plan.duties.is_empty() {
+            return Ok(None);
+        }
+        if plan.max.is_some_and(|most| most <= required_count || most < plan.min) {
+            return Ok(Some(FALSE));
+        }
+        let is_minimum =
+            |id: &F| matches!(self.formulas.get(*id), Form::Atom(Atom::MoreMembers(_)));
+        let others: Vec<F> = literals.iter().copied().filter(|id| !is_minimum(id)).collect();
+        if !self.object_fits(&others, used_names)? {
+            return Ok(Some(FALSE));
+        }
+        if plan.min > required_count + 1 && !self.has_many_names(&plan)? {
+            return Ok(None);
+        }
+        self.names_of_plan(&plan).map(Some)
+    }
+
+    /// Returns the names with satisfiable values that satisfy all name constraints.
+    fn names_of_plan(&mut self, plan: &ObjectPlan) -> Result<F, Error> {
+        let rules = plan.rules.iter().flat_map(|rules| rules.iter().cloned());
+        let mut all = vec![self.names_with_values(rules)?];
+        all.extend(&plan.names_in);
+        Ok(self.formulas.and(all))
+    }
+
+    /// Returns `true` if the names with satisfiable values certainly do not run out.
+    pub(in crate::solver) fn has_many_names(&mut self, plan: &ObjectPlan) -> Result<bool, Error> {
+        let names = self.names_of_plan(plan)?;
+        let Some(language) = self.language(names)? else { return Ok(false) };
+        Ok(plan.min <= PLENTY / 2 && self.has_plenty_texts(language)?)
+    }
+
+    /// Returns the names of a branch whose values are satisfiable. Fails after [`MAX_BRANCHES`].
+    fn branch_names(
+        &mut self,
+        rules: &[(Which, NodeId)],
+        branch: &mut PatternBranch,
+        budget: &mut usize,
+    ) -> Result<F, Error> {
+        self.step()?;
+        *budget = budget.checked_sub(1).ok_or({
+            let allowed = MAX_BRANCHES as u64;
+            Error::Limit { resource: Resource::Terms, needed: allowed + 1, allowed }
+        })?;
+        let mut certain = Vec::new();
+        let mut possible: Vec<(F, F)> = Vec::new();
+        for (which, node) in rules {
+            let value = self.child(*node);
+            match self.undecided_test(which, branch) {
+                RuleApplies::Never => {}
+                RuleApplies::Always => certain.push(value),
+                RuleApplies::If(test) => possible.push((value, test)),
+            }
+        }
+        let certain = self.formulas.and(certain);
+        if !self.some_value(certain)? {
+            return Ok(FALSE);
+        }
+        let all = possible.iter().map(|one| one.0).chain([certain]).collect();
+        let all = self.formulas.and(all);
+        if self.some_value(all)? {
+            return Ok(TRUE);
+        }
+        // Drop rules as long as the rest still conflicts.
+        let mut at = 0;
+        while at < possible.len() {
+            let (value, test) = possible.remove(at);
+            let others = possible.iter().map(|one| one.0).chain([certain]).collect();
+            let others = self.formulas.and(others);
+            if self.some_value(others)? {
+                possible.insert(at, (value, test));
+                at += 1;
+            }
+        }
+        let Some(&(_, test)) = possible.first() else { return Ok(FALSE) };
+        branch.found.push(test);
+        let with = self.branch_names(rules, branch, budget)?;
+        branch.found.pop();
+        branch.missing.push(test);
+        let without = self.branch_names(rules, branch, budget)?;
+        branch.missing.pop();
+        if with == without {
+            return Ok(with);
+        }
+        let other = self.formulas.not(test);
+        let with = self.formulas.both(test, with);
+        let without = self.formulas.both(other, without);
+        Ok(self.formulas.or(vec![with, without]))
+    }
+
+    /// Returns whether a rule applies to the names of a branch, or a test that decides it.
+    fn undecided_test(&mut self, which: &Which, branch: &PatternBranch) -> RuleApplies {
+        let mut open = None;
+        let found = which.found.iter().map(|&regex| (regex, true));
+        for (regex, is_found) in found.chain(which.missing.iter().map(|&regex| (regex, false))) {
+            let test = self.formulas.atom(Atom::In(regex));
+            let (holds, fails) = match is_found {
+                true => (&branch.found, &branch.missing),
+                false => (&branch.missing, &branch.found),
+            };
+            if fails.contains(&test) {
+                return RuleApplies::Never;
+            }
+            if !holds.contains(&test) {
+                open.get_or_insert(test);
+            }
+        }
+        open.map_or(RuleApplies::Always, RuleApplies::If)
+    }
+}
+
+/// Whether a rule applies to the names of a branch.
+enum RuleApplies {
+    Always,
+    Never,
+    If(F),
+}
