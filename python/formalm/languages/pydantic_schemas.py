@@ -370,21 +370,11 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
 
     def url_schema(self, schema: Any) -> Schema:
         """URLs as Pydantic writes them."""
-        self._remark_hosts(schema)
         return texts.url(schema, is_multiple=False)
 
     def multi_host_url_schema(self, schema: Any) -> Schema:
         """The same of those with several hosts."""
-        self._remark_hosts(schema)
         return texts.url(schema, is_multiple=True)
-
-    def _remark_hosts(self, schema: Any) -> None:
-        allowed = schema.get("allowed_schemes")
-        if allowed is None or any(one in (*texts.SPECIAL, "file") for one in allowed):
-            message = (
-                "hosts of other characters than ASCII, which are written as xn--, are left out"
-            )
-            self.remark(message, "fewer")
 
     def chain_schema(self, schema: Any) -> Schema:
         """The first of several steps; what the others ask is not in the schema."""

@@ -3,7 +3,8 @@
 //! It is a list of parts, whose texts stand one behind the other. Each is an object that says one
 //! thing or several of its part: `pattern`, a whole one of JSON Schema's dialect; `format`, one
 //! that is known; `bytes`, a list of the least count of bytes and perhaps the most; `json`, the
-//! schema of a document; `moment`, a list of `ge`, `gt`, `le` or `lt`, whether there are dates, and
+//! schema of a document; `url`, a list of a pattern for URLs and whether commas separate several hosts
+//! in them: those whose encoded labels can be decoded; `moment`, a list of `ge`, `gt`, `le` or `lt`, whether there are dates, and
 //! a bound in UTC as minutes (since 1970 or midnight) and microseconds: times that have an offset
 //! and lie within the bound. Types of programming languages are made of it.
 
@@ -17,7 +18,7 @@ use super::fields::{Fault, Fields, wrong};
 use super::words::Keyword;
 use super::{Place, Reader};
 use crate::document::Document;
-use crate::formats::{self, Bound, ByteCount, Inner, Moments};
+use crate::formats::{self, Bound, ByteCount, Inner, Moments, Urls};
 use crate::machine::SchemaAutomaton;
 use crate::node::{Note, Rule};
 use crate::options::{Limits, Options};
@@ -80,6 +81,7 @@ fn part_of(part: &Json, options: Options, notes: &mut Vec<Note>) -> Result<Expre
             }
             "bytes" => bytes_of(value)?,
             "moment" => moment_of(value)?,
+            "url" => urls_of(value)?,
             "json" => document_of(value, options, notes)?,
             _ => return Err(bad(format!("a part has no {name:?}"))),
         });
@@ -132,6 +134,17 @@ fn moment_of(value: &Json) -> Result<Expression, Fault> {
     let bound = bound.ok_or_else(|| bad("a moment is a bound in UTC"))?;
     match Moments::new(bound) {
         Some(moments) => Ok(Expression::recognized(Arc::new(moments))),
+        None => Ok(Expression::union(Vec::new())?),
+    }
+}
+
+fn urls_of(value: &Json) -> Result<Expression, Fault> {
+    let list = value.as_array().map_or(&[][..], Vec::as_slice);
+    let [pattern @ Json::String(_), Json::Bool(is_multiple)] = list else {
+        return Err(bad("a url is a pattern, and whether there are several hosts"));
+    };
+    match Urls::of(&pattern_of(pattern)?, *is_multiple)? {
+        Some(urls) => Ok(Expression::recognized(Arc::new(urls))),
         None => Ok(Expression::union(Vec::new())?),
     }
 }
