@@ -279,3 +279,144 @@ impl Recognizer for Urls {
         self.gave_up.swap(false, Ordering::Relaxed) | self.domains.gave_up()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use formalm_automata::syntax::{Dialect, Flags, parse};
+
+    use super::*;
+
+    const HOST: &str = "(?:\\[[0-9:]+\\]|(?!(?:[:/?#]|$))[a-z0-9_.=-]+)";
+
+    fn urls() -> Urls {
+        let user = "(?:[a-z.%-]*(?::[a-z.%-]*)?@)?";
+        let rest = "(?::[0-9]{1,2})?(?:/[a-z@-]*)?";
+        let source = format!("wss?://{user}{HOST}{rest}|file://(?:{HOST})?/[a-z]*|git:[a-z]+");
+        let pattern = parse(&source, Dialect::Ecma, Flags::default()).unwrap();
+        Urls::of(&Expression::pattern(pattern), false).unwrap().unwrap()
+    }
+
+    fn read(urls: &Urls, start: u32, text: &str) -> Option<u32> {
+        text.chars().try_fold(start, |state, c| urls.step(state, c))
+    }
+
+    const BEGINNINGS: [&str; 24] = [
+        "",
+        "w",
+        "gi",
+        "ws:",
+        "ws://",
+        "ws://x",
+        "ws://xn-",
+        "ws://xn--",
+        "ws://xn--a",
+        "ws://xn--td",
+        "ws://xn--tda",
+        "ws://xn--tda.",
+        "ws://xn--4db.a-",
+        "ws://xn--4db.xn--a",
+        "ws://a.xn--a_b-",
+        "ws://xn--a:",
+        "ws://xn--a:b@c",
+        "ws://[1:",
+        "ws://a%",
+        "ws://a:8",
+        "ws://xn--tda/a",
+        "file://xn--tda/",
+        "file://xn--t",
+        "git:a",
+    ];
+
+    #[test]
+    fn encoded_labels_are_decoded() {
+        let urls = urls();
+        let is_member = |text: &str| {
+            read(&urls, urls.start(), text).is_some_and(|state| urls.is_accepting(state))
+        };
+        let hosts = ["xn--tda", "xn--tda.a", "1.xn--tda", "xn--4db.a", "xn--xn---epa", "xn--1ch"];
+        let wrong = ["xn--", "xn--a", "xn---tda", "xn--tda-", "xn--4db.1", "a-.xn--4db", "xn--a-"];
+        for (hosts, expected) in [(&hosts[..], true), (&wrong[..], false)] {
+            for host in hosts {
+                let text = format!("ws://{host}");
+                assert_eq!(is_member(&text), expected, "{host}");
+                assert_eq!(is_member(&format!("{text}:80/a@b")), expected, "{host}");
+                assert_eq!(is_member(&format!("file://{host}/")), expected, "{host}");
+                // A user may be called so.
+                assert!(
+                    is_member(&format!("{text}@a"))
+                        == !host.contains(|c: char| c == '1' || c == '4')
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn long_labels_are_as_long_as_the_crate_takes_them() {
+        let urls = urls();
+        let read = |code: &str| read(&urls, urls.start(), &format!("ws://xn--{code}"));
+        let is_member = |code: &str| read(code).is_some_and(|state| urls.is_accepting(state));
+        let many = |count: usize| format!("tda{}", "a".repeat(count - 1));
+        assert!(is_member(&many(1000)) && !is_member(&many(1001)));
+        let ascii = |count: usize| "b".repeat(count);
+        assert!(read(&ascii(998)).is_some() && read(&ascii(999)).is_some());
+    }
+
+    #[test]
+    fn urls_go_on_as_those_that_they_are_like() {
+        let urls = urls();
+        let pieces =
+            ["a", "-", ".", "/", ":", "@", "xn--", "tda", "_", "%", " ", "#", "1", "[", "s"];
+        let mut told = 0;
+        for beginning in BEGINNINGS {
+            let state = read(&urls, urls.start(), beginning).unwrap();
+            for character in 0..0x80_u8 {
+                let (low, high) = urls.span(state, character);
+                assert!((low..=high).contains(&character));
+                let after = urls.step(state, character.into());
+                let is_same = (low..=high).all(|one| urls.step(state, one.into()) == after);
+                assert!(is_same, "{beginning:?} {low} {high}");
+            }
+            let like = urls.like(state).unwrap();
+            for one in pieces {
+                for other in pieces {
+                    for last in pieces {
+                        let text = [one, other, last].concat();
+                        if text.bytes().any(|byte| like.anywhere >> byte & 1 != 0) {
+                            continue;
+                        }
+                        let goes = |from: u32| read(&urls, from, &text).is_some();
+                        assert_eq!(goes(state), goes(like.state), "{beginning:?} {text:?}");
+                        told += 1;
+                    }
+                }
+            }
+        }
+        assert!(told > 20_000, "{told}");
+    }
+
+    /// Whether a member has so many characters more, by trying all.
+    fn goes_on(urls: &Urls, state: u32, least: u32, most: u32) -> bool {
+        least == 0 && urls.is_accepting(state)
+            || most > 0
+                && (b' '..0x7F)
+                    .filter_map(|byte| urls.step(state, byte.into()))
+                    .any(|next| goes_on(urls, next, least.saturating_sub(1), most - 1))
+    }
+
+    #[test]
+    fn how_far_members_are_is_what_trying_finds() {
+        let urls = urls();
+        for beginning in BEGINNINGS {
+            let state = read(&urls, urls.start(), beginning).unwrap();
+            let needs = urls.needs(state);
+            for (least, most) in [(0, 0), (0, 1), (1, 1), (0, 2)] {
+                let tried = goes_on(&urls, state, least, most);
+                assert!(!tried || needs <= most, "{beginning:?} misses {needs}");
+                let found = urls.goes_on(state, least, most);
+                assert!(found.is_none_or(|found| found == tried), "{beginning:?} {least} {most}");
+            }
+            let found = urls.goes_on(state, 100, 100);
+            assert_eq!(found, Some(true), "{beginning:?}");
+        }
+    }
+}

@@ -27,11 +27,8 @@ const MAX_DECODED: usize = 1000;
 /// of it.
 const MAX_ASCII: usize = MAX_DECODED - 2;
 
-/// Digits of the search for the end of a long label that are tried.
-const MAX_DIGITS: u32 = 4_000;
-
-/// Digits of an end that are looked for before longer ones.
-const SHORT: usize = 3;
+/// Characters that are tried at the end of a longer label; DNS has labels of 63.
+const MAX_TRIES: usize = 500;
 
 /// A host that is being read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -119,7 +116,14 @@ impl Domains {
             }
             Part::Encoded(code) => {
                 let code = format!("{code}{c}");
-                [0, 1].iter().for_each(|&at| fits[at] = fits[at] && self.is_viable(&code, at));
+                let is_viable = |kind| {
+                    if domain.fits[kind] { self.is_viable(&code, kind) } else { Some(false) }
+                };
+                let viable = [0, 1].map(is_viable);
+                if !viable.contains(&Some(true)) && viable.contains(&None) {
+                    self.gave_up.store(true, Ordering::Relaxed);
+                }
+                fits = viable.map(|viable| viable != Some(false));
                 Part::Encoded(code)
             }
             Part::AnyEncoded => Part::AnyEncoded,
@@ -178,24 +182,48 @@ impl Domains {
                 .is_some_and(|decoder| decoder.is_between() && self.is_decoded(&decoder.text, kind))
     }
 
-    /// Whether some label begins so.
-    fn is_viable(&self, code: &str, kind: usize) -> bool {
-        if code.len() <= MAX_ASCII {
-            return true;
+    /// Whether some label begins so; `None` if that takes more than a limit.
+    fn is_viable(&self, code: &str, kind: usize) -> Option<bool> {
+        if code.len() <= MAX_ASCII || code.len() < MAX_DECODED && self.is_viable_ascii(code, kind) {
+            return Some(true);
         }
-        let Some(room) = MAX_CODE.checked_sub(code.len()) else { return false };
-        if code.len() < MAX_DECODED && self.is_viable_ascii(code, kind) {
-            return true;
+        match (MAX_CODE.checked_sub(code.len()), self.decoder(code, kind)) {
+            (Some(room), Some(decoder)) => self.goes_on(&decoder, kind, room),
+            _ => Some(false),
         }
-        let Some(decoder) = self.decoder(code, kind) else { return false };
-        // Most ends are short: those with the fewest digits are looked at first.
-        let mut left = MAX_DIGITS;
-        let mut tries = (0..=room.min(SHORT)).chain([room]);
-        let found = tries.any(|room| self.search(&decoder, kind, room, &mut left));
-        if !found && left == 0 {
-            self.gave_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether at most so many digits more end a label.
+    fn goes_on(&self, decoder: &Decoder, kind: usize, room: usize) -> Option<bool> {
+        if decoder.is_between() && self.is_decoded(&decoder.text, kind) {
+            return Some(true);
         }
-        found
+        let left = MAX_DECODED - decoder.text.len();
+        if left == 0 || room == 0 {
+            return Some(false);
+        }
+        let valid = &self.letters[kind].valid;
+        let mut rest = 0;
+        for _ in 0..MAX_TRIES {
+            let completed = decoder.completed(rest).filter(|&(.., digits)| digits <= room);
+            let above = |code| valid.ranges().partition_point(|&(_, last)| u32::from(last) < code);
+            let next = completed.and_then(|(code, ..)| valid.ranges().get(above(code)));
+            let (Some((code, place, _)), Some(&(first, _))) = (completed, next) else {
+                // One character more does not end it; two may.
+                return if left == 1 { Some(false) } else { None };
+            };
+            if u32::from(first) > code {
+                rest = decoder.reaching(first);
+                continue;
+            }
+            let mut text = decoder.text.clone();
+            text.insert(place, char::from_u32(code).unwrap_or(first));
+            if self.is_decoded(&text, kind) {
+                return Some(true);
+            }
+            rest += 1;
+        }
+        None
     }
 
     /// Whether a text is the ASCII part of a label with one character more at either end.
@@ -228,26 +256,22 @@ impl Domains {
     /// Whether so many digits more, or fewer, make the text a label.
     fn ends(&self, code: &str, kind: usize, digits: usize) -> bool {
         let decoder = self.decoder(code, kind);
-        decoder.is_some_and(|decoder| self.search(&decoder, kind, digits, &mut { MAX_DIGITS }))
+        decoder.is_some_and(|decoder| self.search(&decoder, kind, digits))
     }
 
-    /// Whether at most so many digits more end a label.
-    fn search(&self, decoder: &Decoder, kind: usize, room: usize, left: &mut u32) -> bool {
+    /// Whether so many digits more, or fewer, make it a label, by trying all.
+    fn search(&self, decoder: &Decoder, kind: usize, room: usize) -> bool {
         if decoder.is_between()
             && decoder.text.iter().any(|c| !c.is_ascii())
             && self.is_decoded(&decoder.text, kind)
         {
             return true;
         }
-        if room == 0 {
-            return false;
-        }
-        ('a'..='z').chain('0'..='9').any(|digit| {
-            let Some(fewer) = left.checked_sub(1) else { return false };
-            *left = fewer;
-            let mut next = decoder.clone();
-            self.read(&mut next, digit, kind) && self.search(&next, kind, room - 1, left)
-        })
+        room > 0
+            && ('a'..='z').chain('0'..='9').any(|digit| {
+                let mut next = decoder.clone();
+                self.read(&mut next, digit, kind) && self.search(&next, kind, room - 1)
+            })
     }
 }
 
