@@ -5,6 +5,7 @@ mod idna;
 mod inner;
 mod leap;
 mod moments;
+mod urls;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ pub(crate) use self::bytes::ByteCount;
 pub(crate) use self::inner::Inner;
 use self::leap::LeapSeconds;
 pub(crate) use self::moments::{Bound, Moments};
+pub(crate) use self::urls::Urls;
 
 /// The formats that are known.
 pub const NAMES: [&str; 19] = [

@@ -8,7 +8,9 @@
 //! - `bytes`: a list of the minimum and optionally the maximum number of bytes;
 //! - `json`: a schema; the part is a JSON document;
 //! - `moment`: a time with an offset, within a bound. A list of `ge`, `gt`, `le` or `lt`, whether
-//!   dates are present, and the bound in UTC as minutes (since 1970 or midnight) and microseconds.
+//!   dates are present, and the bound in UTC as minutes (since 1970 or midnight) and microseconds;
+//! - `url`: URLs whose encoded host labels can be decoded. A list of a pattern for the URLs and
+//!   whether commas separate several hosts in them.
 
 use std::sync::Arc;
 
@@ -19,7 +21,7 @@ use serde_json::Value as Json;
 use super::keyword_table::Keyword;
 use super::keyword_values::{KeywordValues, SchemaFault, fault_at};
 use super::{SchemaReader, SubschemaContext};
-use crate::formats::{self, Bound, ByteCount, Inner, Moments};
+use crate::formats::{self, Bound, ByteCount, Inner, Moments, Urls};
 use crate::json::document::Document;
 use crate::json::json_view::{JsonShape, JsonView};
 use crate::machine::SchemaAutomaton;
@@ -93,6 +95,7 @@ fn part_language(
             }
             "bytes" => byte_count_language(value)?,
             "moment" => moment_language(value)?,
+            "url" => url_language(value)?,
             "json" => document_language(value, options, notes)?,
             _ => return Err(part_fault(format!("a part has no {name:?}"))),
         });
@@ -148,6 +151,18 @@ fn moment_language(value: &Json) -> Result<Expression, SchemaFault> {
     let bound = bound.ok_or_else(|| part_fault("a moment is a bound in UTC"))?;
     match Moments::new(bound) {
         Some(moments) => Ok(Expression::recognized(Arc::new(moments))),
+        None => Ok(Expression::union(Vec::new())?),
+    }
+}
+
+/// Returns the URLs of a pattern whose encoded host labels can be decoded.
+fn url_language(value: &Json) -> Result<Expression, SchemaFault> {
+    let list = value.as_array().map_or(&[][..], Vec::as_slice);
+    let [pattern @ Json::String(_), Json::Bool(is_multiple)] = list else {
+        return Err(part_fault("a url is a pattern, and whether there are several hosts"));
+    };
+    match Urls::of(&pattern_language(pattern)?, *is_multiple)? {
+        Some(urls) => Ok(Expression::recognized(Arc::new(urls))),
         None => Ok(Expression::union(Vec::new())?),
     }
 }

@@ -1,5 +1,5 @@
-//! Labels of characters beyond ASCII, as RFC 5891 and 5892 have them: which characters there are,
-//! which need others beside them, and that they are spelled in Unicode's normal form C.
+//! Labels of characters beyond ASCII, as RFC 5891 and 5892 or UTS #46 have them: which characters
+//! there are, which need others beside them, and that they are spelled in Unicode's normal form C.
 
 use formalm_automata::syntax::{Dialect, Flags, Node, parse};
 use formalm_automata::{CharSet, Error};
@@ -17,6 +17,15 @@ enum Next {
     Greek,
     /// After a non-joiner behind a letter that joins, marks aside.
     Joined,
+}
+
+/// The standard that labels follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Standard {
+    /// RFC 5891 and 5892, as the formats of JSON Schema.
+    Idna2008,
+    /// UTS #46 with the options of the URL standard: CheckBidi and CheckJoiners, no others.
+    Uts46,
 }
 
 /// Whether some label of the name reads from right to left.
@@ -85,6 +94,7 @@ const EMPTY: Label = Label {
 /// Reads labels; every beginning can go on with letters that are needed.
 #[derive(Debug)]
 pub(super) struct Letters {
+    standard: Standard,
     beside: Beside,
     to_left: CharSet,
     arabic: CharSet,
@@ -107,6 +117,22 @@ pub(super) struct Letters {
     starters: FxHashSet<char>,
 }
 
+/// Whether a character of Hangul may become one with the next: a leading consonant, or a syllable
+/// without a trailing one.
+fn begins_syllable(c: char) -> bool {
+    matches!(c, '\u{1100}'..='\u{1112}')
+        || matches!(c, '\u{AC00}'..='\u{D7A3}') && (u32::from(c) - 0xAC00).is_multiple_of(28)
+}
+
+/// Whether two characters are one syllable of Hangul.
+fn are_one_syllable(first: char, second: char) -> bool {
+    let seconds = match first {
+        '\u{1100}'..='\u{1112}' => '\u{1161}'..='\u{1175}',
+        _ => '\u{11A8}'..='\u{11C2}',
+    };
+    begins_syllable(first) && seconds.contains(&second)
+}
+
 /// The characters of a class as patterns write it.
 fn written(source: &str) -> Result<CharSet, Error> {
     let pattern = parse(source, Dialect::Ecma, Flags::default())?;
@@ -117,7 +143,11 @@ fn written(source: &str) -> Result<CharSet, Error> {
 }
 
 impl Letters {
-    pub(super) fn new(tables: &Tables, beside: Beside) -> Result<Letters, Error> {
+    pub(super) fn new(
+        tables: &Tables,
+        standard: Standard,
+        beside: Beside,
+    ) -> Result<Letters, Error> {
         let mut orders = Vec::new();
         for (order, set) in tables.named("order:") {
             let order = order.parse().unwrap_or(0);
@@ -132,15 +162,20 @@ impl Letters {
             starters.extend(ranges.flat_map(|&(first, last)| first..=last));
             composed.extend(mark.map(|mark| (mark, set)));
         }
+        let valid = match standard {
+            Standard::Idna2008 => tables.set("valid"),
+            Standard::Uts46 => tables.set("url"),
+        };
         Ok(Letters {
+            standard,
             beside,
             to_left: tables.set("R"),
             arabic: tables.set("AN"),
             numbers: tables.set("EN"),
             to_right: tables.set("L"),
             nonspacing: tables.set("NSM"),
-            valid: tables.set("valid"),
-            marks: written("\\p{M}")?,
+            valid,
+            marks: tables.set("mark"),
             virama: tables.set("virama"),
             left: tables.set("left"),
             right: tables.set("right"),
@@ -161,7 +196,8 @@ impl Letters {
     }
 
     pub(super) fn after(&self, label: Label, c: char) -> Option<Label> {
-        if !self.valid.contains(c) || label.length == 0 && (c == '-' || self.marks.contains(c)) {
+        let is_strict = self.standard == Standard::Idna2008;
+        if !self.valid.contains(c) || label.length == 0 && self.marks.contains(c) {
             return None;
         }
         let mut next = Label { length: (label.length + 1).min(4), ..label };
@@ -169,6 +205,12 @@ impl Letters {
         self.read_normal(label, c, &mut next)?;
         self.read_direction(label, c, &mut next)?;
         next.is_wide |= !c.is_ascii();
+        if !is_strict {
+            return Some(next);
+        }
+        if label.length == 0 && c == '-' {
+            return None;
+        }
         next.hyphens = if c == '-' { label.hyphens + 1 } else { 0 }.min(2);
         if label.length == 3 && next.hyphens == 2 {
             return None;
@@ -186,6 +228,7 @@ impl Letters {
 
     /// Characters that need others before or behind them.
     fn read_neighbours(&self, label: Label, c: char, next: &mut Label) -> Option<()> {
+        let is_strict = self.standard == Standard::Idna2008;
         let is_through = self.transparent.contains(c);
         let waits = label.next == Next::Joined && is_through;
         let fits = match label.next {
@@ -197,6 +240,7 @@ impl Letters {
         let follows = match c {
             '\u{200D}' => label.after_virama,
             '\u{200C}' => label.after_virama || label.after_joining,
+            _ if !is_strict => true,
             '\u{B7}' => label.after_l,
             '\u{5F3}' | '\u{5F4}' => label.after_hebrew,
             _ => true,
@@ -206,9 +250,10 @@ impl Letters {
         }
         next.next = match c {
             _ if waits => Next::Joined,
+            '\u{200C}' if !label.after_virama => Next::Joined,
+            _ if !is_strict => Next::Any,
             '\u{B7}' => Next::L,
             '\u{375}' => Next::Greek,
-            '\u{200C}' if !label.after_virama => Next::Joined,
             _ => Next::Any,
         };
         next.after_l = c == 'l';
@@ -236,7 +281,8 @@ impl Letters {
         let fits = match next.direction {
             Direction::Right => {
                 // What needs letters that read from left to right never gets them.
-                let lacking = matches!(c, '\u{375}' | '\u{30FB}');
+                let is_strict = self.standard == Standard::Idna2008;
+                let lacking = is_strict && matches!(c, '\u{375}' | '\u{30FB}');
                 !left && !lacking && next.numbers != [true, true]
             }
             _ => !right && !arabic,
@@ -256,13 +302,15 @@ impl Letters {
         let reaches = if order > 0 { label.order < order } else { label.order == 0 };
         let composes = |starter: &char| {
             self.composed.get(&c).is_some_and(|starters| starters.contains(*starter))
+                || are_one_syllable(*starter, c)
         };
         if reaches && label.starter.as_ref().is_some_and(composes) {
             return None;
         }
         next.order = order;
         if order == 0 {
-            next.starter = Some(c).filter(|c| self.starters.contains(c));
+            let composes = |c: &char| self.starters.contains(c) || begins_syllable(*c);
+            next.starter = Some(c).filter(composes);
         }
         Some(())
     }

@@ -78,6 +78,35 @@ impl Decoder {
     }
 }
 
+impl Decoder {
+    /// The character that the number under way, or the next one, stands for, its place in the text
+    /// and the digits that are missing, where the number is the `rest`th of those that begin so.
+    pub(super) fn completed(&self, rest: u32) -> Option<(u32, usize, usize)> {
+        let at = u64::from(self.weight) * u64::from(rest) + u64::from(self.at);
+        let count = self.text.len() as u64 + 1;
+        let code = u64::from(self.next) + u32::try_from(at).ok().map(u64::from)? / count;
+        let (mut rest, mut place, mut digits) = (rest, self.place, 1);
+        loop {
+            let threshold = threshold(place, self.bias);
+            if rest < threshold {
+                return Some((u32::try_from(code).ok()?, (at % count) as usize, digits));
+            }
+            rest = (rest - threshold) / (BASE - threshold);
+            place += BASE;
+            digits += 1;
+        }
+    }
+
+    /// The first of the numbers that begin as the one under way which stands for this character, or
+    /// one after it.
+    pub(super) fn reaching(&self, character: char) -> u32 {
+        let count = self.text.len() as u64 + 1;
+        let at = u64::from(u32::from(character).saturating_sub(self.next)) * count;
+        let rest = at.saturating_sub(self.at.into()).div_ceil(self.weight.into());
+        u32::try_from(rest).unwrap_or(u32::MAX)
+    }
+}
+
 /// A text in Punycode.
 pub(super) fn encode(text: &[char]) -> String {
     let mut code: String = text.iter().filter(|c| c.is_ascii()).collect();
