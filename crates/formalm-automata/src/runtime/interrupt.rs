@@ -15,7 +15,7 @@ thread_local! {
     static ASK: Cell<Option<InterruptCallback>> = const { Cell::new(None) };
 }
 
-/// Runs `work`, in which [`check_interrupt`] asks `wanted`. It must hold no lock that the owner may
+/// Runs `work`, in which `check_interrupt` asks `wanted`. It must hold no lock that the owner may
 /// wait for.
 pub fn while_asking<T>(wanted: &mut dyn FnMut() -> bool, work: impl FnOnce() -> T) -> T {
     // SAFETY: only the lifetime is erased, and the pointer is dropped before this function returns.

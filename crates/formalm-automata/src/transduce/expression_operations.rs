@@ -42,7 +42,8 @@ impl Expression {
     }
 
     /// Replaces occurrences of the rules' sources in members by strings of the targets; `optional`
-    /// also keeps occurrences. See [`crate::transduce`] for the order of obligatory replacement.
+    /// also keeps occurrences. See `transduce/rewrite_rules.rs` for the order of obligatory
+    /// replacement.
     ///
     /// # Errors
     ///
