@@ -6,7 +6,7 @@ use crate::charset::CharSet;
 
 /// The result of reading one byte of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum Utf8Step {
     /// No character continues with this byte.
     Dead,
     /// The character is incomplete; the number is the row for the next byte.
@@ -18,10 +18,10 @@ pub enum Reading {
 /// The coarsest partition of the characters that refines a list of sets, as a DFA over the bytes of
 /// one character.
 #[derive(Clone, Debug)]
-pub struct Partition {
+pub struct CharPartition {
     /// The row of the first byte, then rows for the 64 continuation bytes.
-    first: Vec<Reading>,
-    rows: Vec<[Reading; 64]>,
+    first: Vec<Utf8Step>,
+    rows: Vec<[Utf8Step; 64]>,
     representatives: Vec<char>,
     borders: Vec<char>,
 }
@@ -31,18 +31,18 @@ type ClassBoundaries = Vec<(u32, Option<u16>)>;
 
 struct PartitionBuilder {
     cuts: ClassBoundaries,
-    rows: Vec<[Reading; 64]>,
+    rows: Vec<[Utf8Step; 64]>,
     known: FxHashMap<Vec<u32>, u16>,
 }
 
-impl Partition {
+impl CharPartition {
     /// Computes the partition by the given sets. In practice there are at most a few thousand
     /// classes. More than 32,767 rows or classes give `None`.
-    pub fn new<'a>(sets: impl IntoIterator<Item = &'a CharSet>) -> Option<Partition> {
+    pub fn new<'a>(sets: impl IntoIterator<Item = &'a CharSet>) -> Option<CharPartition> {
         let sets: Vec<&CharSet> = sets.into_iter().collect();
         let (cuts, representatives) = class_boundaries(&sets)?;
         let mut builder = PartitionBuilder { cuts, rows: Vec::new(), known: FxHashMap::default() };
-        let mut first = vec![Reading::Dead; 256];
+        let mut first = vec![Utf8Step::Dead; 256];
         for byte in 0..0x80u32 {
             first[byte as usize] = builder.reading(byte, 0)?;
         }
@@ -60,7 +60,7 @@ impl Partition {
             .flat_map(|start| [start.checked_sub(1), Some(start)])
             .filter_map(|code| char::from_u32(code?))
             .collect();
-        Some(Partition { first, rows: builder.rows, representatives, borders })
+        Some(CharPartition { first, rows: builder.rows, representatives, borders })
     }
 
     /// Serializes the partition as numbers for [`CharPartition::from_numbers`].
@@ -73,7 +73,7 @@ impl Partition {
     }
 
     /// Reads the output of [`CharPartition::to_numbers`], or returns `None` if it is inconsistent.
-    pub fn from_numbers(numbers: &[u32]) -> Option<Partition> {
+    pub fn from_numbers(numbers: &[u32]) -> Option<CharPartition> {
         let (sizes, rest) = numbers.split_at_checked(3)?;
         let [rows, classes, borders] = [sizes[0], sizes[1], sizes[2]].map(|size| size as usize);
         let most = 0x7fff;
@@ -84,18 +84,18 @@ impl Partition {
         }
         let (readings, characters) = rest.split_at(256 + 64 * rows);
         let read = |&number: &u32| match (number >> 16, (number & 0xffff) as u16) {
-            (0, 0) => Some(Reading::Dead),
-            (1, row) if usize::from(row) < rows => Some(Reading::Inside(row)),
-            (2, class) if usize::from(class) < classes => Some(Reading::Complete(class)),
+            (0, 0) => Some(Utf8Step::Dead),
+            (1, row) if usize::from(row) < rows => Some(Utf8Step::Inside(row)),
+            (2, class) if usize::from(class) < classes => Some(Utf8Step::Complete(class)),
             _ => None,
         };
-        let readings: Vec<Reading> = readings.iter().map(read).collect::<Option<_>>()?;
+        let readings: Vec<Utf8Step> = readings.iter().map(read).collect::<Option<_>>()?;
         let (first, rest) = readings.split_at(256);
-        let row = |row: &[Reading]| std::array::from_fn(|at| row[at]);
+        let row = |row: &[Utf8Step]| std::array::from_fn(|at| row[at]);
         let characters: Vec<char> =
             characters.iter().map(|&code| char::from_u32(code)).collect::<Option<_>>()?;
         let (representatives, borders) = characters.split_at(classes);
-        Some(Partition {
+        Some(CharPartition {
             first: first.to_vec(),
             rows: rest.chunks_exact(64).map(row).collect(),
             representatives: representatives.to_vec(),
@@ -105,16 +105,16 @@ impl Partition {
 
     /// Reads the first byte of a character.
     #[inline]
-    pub fn first(&self, byte: u8) -> Reading {
+    pub fn first(&self, byte: u8) -> Utf8Step {
         self.first[usize::from(byte)]
     }
 
     /// Reads a further byte, given the number of [`Utf8Step::Inside`].
     #[inline]
-    pub fn next(&self, inside: u16, byte: u8) -> Reading {
+    pub fn next(&self, inside: u16, byte: u8) -> Utf8Step {
         match byte & 0xc0 {
             0x80 => self.rows[usize::from(inside)][usize::from(byte & 0x3f)],
-            _ => Reading::Dead,
+            _ => Utf8Step::Dead,
         }
     }
 
@@ -176,25 +176,25 @@ fn class_boundaries(sets: &[&CharSet]) -> Option<(ClassBoundaries, Vec<char>)> {
 
 impl PartitionBuilder {
     /// Returns the step for the characters that begin at `low` and have `more` further bytes.
-    fn reading(&mut self, low: u32, more: u32) -> Option<Reading> {
+    fn reading(&mut self, low: u32, more: u32) -> Option<Utf8Step> {
         if more == 0 {
             return Some(match self.class(low) {
-                Some(class) => Reading::Complete(class),
-                None => Reading::Dead,
+                Some(class) => Utf8Step::Complete(class),
+                None => Utf8Step::Dead,
             });
         }
         // Characters below have shorter encodings.
         let least = [0, 0x80, 0x800, 0x1_0000][more as usize];
         let step = 1u32 << (6 * (more - 1));
-        let mut row = [Reading::Dead; 64];
+        let mut row = [Utf8Step::Dead; 64];
         for (at, slot) in row.iter_mut().enumerate() {
             let start = low + at as u32 * step;
             if start >= least || start + step > least {
                 *slot = self.uniform(start, step, more - 1)?;
             }
         }
-        if row.iter().all(|slot| *slot == Reading::Dead) {
-            return Some(Reading::Dead);
+        if row.iter().all(|slot| *slot == Utf8Step::Dead) {
+            return Some(Utf8Step::Dead);
         }
         let key: Vec<u32> = row.iter().map(|slot| number(*slot)).collect();
         let next = u16::try_from(self.rows.len()).ok().filter(|&next| next < 0x7fff)?;
@@ -202,19 +202,19 @@ impl PartitionBuilder {
         if id == next {
             self.rows.push(row);
         }
-        Some(Reading::Inside(id))
+        Some(Utf8Step::Inside(id))
     }
 
     /// Returns the step for a block. All blocks that one class covers share a row.
-    fn uniform(&mut self, start: u32, step: u32, more: u32) -> Option<Reading> {
+    fn uniform(&mut self, start: u32, step: u32, more: u32) -> Option<Utf8Step> {
         let at = self.cuts.partition_point(|&(cut, _)| cut <= start);
         let whole = self.cuts.get(at).is_none_or(|&(cut, _)| cut >= start + step);
         let class = self.class(start);
         if !whole || more == 0 {
             return self.reading(start, more);
         }
-        let Some(class) = class else { return Some(Reading::Dead) };
-        let mut reading = Reading::Complete(class);
+        let Some(class) = class else { return Some(Utf8Step::Dead) };
+        let mut reading = Utf8Step::Complete(class);
         for _ in 0..more {
             let row = [reading; 64];
             let key: Vec<u32> = row.iter().map(|slot| number(*slot)).collect();
@@ -223,7 +223,7 @@ impl PartitionBuilder {
             if id == next {
                 self.rows.push(row);
             }
-            reading = Reading::Inside(id);
+            reading = Utf8Step::Inside(id);
         }
         Some(reading)
     }
@@ -235,11 +235,11 @@ impl PartitionBuilder {
 }
 
 /// Encodes a step as a number, to look rows up.
-fn number(reading: Reading) -> u32 {
+fn number(reading: Utf8Step) -> u32 {
     match reading {
-        Reading::Dead => 0,
-        Reading::Inside(row) => 1 << 16 | u32::from(row),
-        Reading::Complete(class) => 2 << 16 | u32::from(class),
+        Utf8Step::Dead => 0,
+        Utf8Step::Inside(row) => 1 << 16 | u32::from(row),
+        Utf8Step::Complete(class) => 2 << 16 | u32::from(class),
     }
 }
 
@@ -247,12 +247,12 @@ fn number(reading: Reading) -> u32 {
 mod tests {
     use super::*;
 
-    fn read(partition: &Partition, bytes: &[u8]) -> Reading {
+    fn read(partition: &CharPartition, bytes: &[u8]) -> Utf8Step {
         let mut reading = partition.first(bytes[0]);
         for &byte in &bytes[1..] {
             reading = match reading {
-                Reading::Inside(row) => partition.next(row, byte),
-                _ => Reading::Dead,
+                Utf8Step::Inside(row) => partition.next(row, byte),
+                _ => Utf8Step::Dead,
             };
         }
         reading
@@ -264,16 +264,16 @@ mod tests {
             CharSet::from_ranges([('a', 'z'), ('é', 'é'), ('\u{800}', '\u{fff}')]),
             CharSet::from_ranges([('x', 'Я'), ('\u{ffff}', '\u{10000}'), ('😀', char::MAX)]),
         ];
-        let partition = Partition::new(&sets).expect("few classes");
+        let partition = CharPartition::new(&sets).expect("few classes");
         let numbers = partition.to_numbers();
-        let partition = Partition::from_numbers(&numbers).expect("what was saved");
+        let partition = CharPartition::from_numbers(&numbers).expect("what was saved");
         assert_eq!(partition.to_numbers(), numbers);
-        assert!(Partition::from_numbers(&numbers[1..]).is_none());
+        assert!(CharPartition::from_numbers(&numbers[1..]).is_none());
         let class_of = |c: char| [sets[0].contains(c), sets[1].contains(c)];
         for character in '\0'..=char::MAX {
             let mut buffer = [0; 4];
             let reading = read(&partition, character.encode_utf8(&mut buffer).as_bytes());
-            let Reading::Complete(class) = reading else { panic!("{character:?}: {reading:?}") };
+            let Utf8Step::Complete(class) = reading else { panic!("{character:?}: {reading:?}") };
             let representative = partition.representatives()[usize::from(class)];
             assert_eq!(class_of(character), class_of(representative), "{character:?}");
         }
@@ -290,8 +290,8 @@ mod tests {
         ];
         for bytes in broken {
             let reading = read(&partition, bytes);
-            assert_eq!(reading, Reading::Dead, "{bytes:?}");
+            assert_eq!(reading, Utf8Step::Dead, "{bytes:?}");
         }
-        assert!(matches!(read(&partition, b"\xe2\x82"), Reading::Inside(_)));
+        assert!(matches!(read(&partition, b"\xe2\x82"), Utf8Step::Inside(_)));
     }
 }

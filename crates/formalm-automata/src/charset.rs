@@ -9,7 +9,7 @@ use crate::runtime::SetOnce;
 
 /// The extent to which a set covers a part of Unicode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Cover {
+pub enum ClassCover {
     /// No character.
     #[default]
     None,
@@ -127,19 +127,19 @@ impl CharSet {
     }
 
     /// Returns the cover of each of the [`wide_parts`].
-    pub fn wide_cover(&self) -> [Cover; WIDE_PARTS] {
+    pub fn wide_cover(&self) -> [ClassCover; WIDE_PARTS] {
         match self.ranges.last() {
             Some(&(low, high)) if low <= '\u{80}' && high == char::MAX => {
-                return [Cover::Full; WIDE_PARTS];
+                return [ClassCover::Full; WIDE_PARTS];
             }
             Some(&(_, high)) if high >= '\u{80}' => {}
-            _ => return [Cover::None; WIDE_PARTS],
+            _ => return [ClassCover::None; WIDE_PARTS],
         }
         std::array::from_fn(|part| self.cover(&wide_parts()[part]))
     }
 
     /// Returns the cover of `part`.
-    fn cover(&self, part: &CharSet) -> Cover {
+    fn cover(&self, part: &CharSet) -> ClassCover {
         let (mut common, mut missing) = (false, false);
         let mut rest = &*part.ranges;
         for &(from, to) in &*self.ranges {
@@ -151,15 +151,15 @@ impl CharSet {
                 common = true;
                 missing |= from > low || to < high;
                 if missing {
-                    return Cover::Partial;
+                    return ClassCover::Partial;
                 }
                 rest = &rest[1..];
             }
         }
         match (common, missing || !rest.is_empty()) {
-            (true, true) => Cover::Partial,
-            (true, false) => Cover::Full,
-            (false, _) => Cover::None,
+            (true, true) => ClassCover::Partial,
+            (true, false) => ClassCover::Full,
+            (false, _) => ClassCover::None,
         }
     }
 
@@ -201,11 +201,14 @@ mod tests {
 
     #[test]
     fn wide_cover_distinguishes_all_some_and_no_characters() {
-        assert_eq!(CharSet::single('\n').complement().wide_cover(), [Cover::Full; WIDE_PARTS]);
-        assert_eq!(CharSet::single('a').wide_cover(), [Cover::None; WIDE_PARTS]);
+        assert_eq!(CharSet::single('\n').complement().wide_cover(), [ClassCover::Full; WIDE_PARTS]);
+        assert_eq!(CharSet::single('a').wide_cover(), [ClassCover::None; WIDE_PARTS]);
         let some = CharSet::from_ranges([('à', 'ü')]).wide_cover();
-        assert_eq!(some, [Cover::Partial, Cover::None, Cover::None, Cover::Partial]);
+        assert_eq!(
+            some,
+            [ClassCover::Partial, ClassCover::None, ClassCover::None, ClassCover::Partial]
+        );
         let word = wide_parts()[0].union(&wide_parts()[1]).wide_cover();
-        assert_eq!(word, [Cover::Full, Cover::Full, Cover::None, Cover::None]);
+        assert_eq!(word, [ClassCover::Full, ClassCover::Full, ClassCover::None, ClassCover::None]);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// A range of the source, in characters (not bytes): `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct SourceSpan {
     /// First character.
     pub start: usize,
     /// One past the last character.
@@ -69,22 +69,22 @@ impl Resource {
 /// An error raised by a user's program that a machine runs; only the caller that runs it knows its
 /// type.
 #[derive(Clone)]
-pub struct Raised {
+pub struct CallbackError {
     /// The error.
     pub what: Arc<dyn Any + Send + Sync>,
     /// `true` if the error reports a limit.
     pub is_limit: bool,
 }
 
-impl PartialEq for Raised {
-    fn eq(&self, other: &Raised) -> bool {
+impl PartialEq for CallbackError {
+    fn eq(&self, other: &CallbackError) -> bool {
         Arc::ptr_eq(&self.what, &other.what)
     }
 }
 
-impl Eq for Raised {}
+impl Eq for CallbackError {}
 
-impl fmt::Debug for Raised {
+impl fmt::Debug for CallbackError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Raised")
     }
@@ -99,7 +99,7 @@ pub enum Error {
         /// One sentence without a full stop.
         message: String,
         /// The place in the source.
-        span: Option<Span>,
+        span: Option<SourceSpan>,
         /// A suggestion what to write instead.
         hint: Option<String>,
     },
@@ -124,7 +124,7 @@ pub enum Error {
         allowed: Duration,
     },
     /// A user's program that the machine runs failed.
-    Raised(Raised),
+    Callback(CallbackError),
 }
 
 impl Error {
@@ -132,13 +132,13 @@ impl Error {
     pub fn is_limit(&self) -> bool {
         match self {
             Error::Limit { .. } => true,
-            Error::Raised(raised) => raised.is_limit,
+            Error::Callback(raised) => raised.is_limit,
             Error::Language { .. } | Error::Interrupted | Error::Deadline { .. } => false,
         }
     }
 
     /// Creates a refusal at a place of the source.
-    pub fn at(message: impl Into<String>, span: Span, hint: Option<&str>) -> Error {
+    pub fn at(message: impl Into<String>, span: SourceSpan, hint: Option<&str>) -> Error {
         Error::Language { message: message.into(), span: Some(span), hint: hint.map(str::to_owned) }
     }
 }
@@ -157,7 +157,7 @@ impl fmt::Display for Error {
                 write!(out, "{task} took longer than {allowed:?}: {taken:?} so far")
             }
             Error::Interrupted => out.write_str("interrupted"),
-            Error::Raised(_) => out.write_str("a program failed"),
+            Error::Callback(_) => out.write_str("a program failed"),
         }
     }
 }

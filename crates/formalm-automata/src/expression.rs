@@ -7,11 +7,11 @@ use crate::automaton::check;
 use crate::charset::CharSet;
 use crate::error::{Error, Resource};
 use crate::syntax::{self, CaptureGroup, Pattern};
-use crate::terms::custom_language::Recognizer;
+use crate::terms::custom_language::CharRecognizer;
 use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::pattern_lowering;
 use crate::terms::{TermArena, TermId, UNBOUNDED};
-use crate::transduce::Edits;
+use crate::transduce::EditRules;
 
 /// Maximum nesting depth of expressions; unions and concatenations of any length are flat. Chosen,
 /// not measured.
@@ -21,7 +21,7 @@ const MAX_NESTING: u32 = 200;
 const MAX_GROUPS: u64 = 1 << 20;
 
 /// The byte that marks the end of a lexeme in [`Expression::lexeme`]. UTF-8 has no such byte.
-pub const EDGE: u8 = 0xff;
+pub const LEXEME_END: u8 = 0xff;
 
 /// A regular language, immutable and cheap to clone. Set algebra is relative to valid UTF-8.
 #[derive(Clone, Debug)]
@@ -39,14 +39,14 @@ pub(crate) enum ExpressionNode {
     Pattern(Pattern),
     Lexeme(Pattern),
     Literals(Vec<Vec<u8>>),
-    Custom(Arc<dyn Recognizer>),
+    Custom(Arc<dyn CharRecognizer>),
     Union(Vec<Expression>),
     Concat(Vec<Expression>),
     Repeat(Expression, u32, u32),
     Intersection(Vec<Expression>),
     Difference(Expression, Expression),
     Complement(Expression),
-    Edits(Expression, Edits),
+    Edits(Expression, EditRules),
     Rewrite { original: Expression, rules: Vec<(String, Expression)>, optional: bool },
 }
 
@@ -85,10 +85,10 @@ impl Expression {
         let mut open = vec![&pattern.root];
         while let Some(node) = open.pop() {
             match node {
-                syntax::Node::Empty => {}
-                syntax::Node::Class(set) => sets.push(set),
-                syntax::Node::Concat(list) => open.extend(list.iter().rev()),
-                syntax::Node::Group { node, .. } => open.push(node),
+                syntax::PatternNode::Empty => {}
+                syntax::PatternNode::Class(set) => sets.push(set),
+                syntax::PatternNode::Concat(list) => open.extend(list.iter().rev()),
+                syntax::PatternNode::Group { node, .. } => open.push(node),
                 _ => return None,
             }
         }
@@ -96,12 +96,12 @@ impl Expression {
     }
 
     /// Returns the language of the given strings, which may be any bytes.
-    pub fn texts(texts: Vec<Vec<u8>>) -> Expression {
+    pub fn literals(texts: Vec<Vec<u8>>) -> Expression {
         Expression::leaf(ExpressionNode::Literals(texts))
     }
 
     /// Returns the language of a recognizer, which must be nonempty.
-    pub fn recognized(recognizer: Arc<dyn Recognizer>) -> Expression {
+    pub fn custom(recognizer: Arc<dyn CharRecognizer>) -> Expression {
         Expression::leaf(ExpressionNode::Custom(recognizer))
     }
 
@@ -179,7 +179,7 @@ impl Expression {
     }
 
     /// Returns `true` if every member is valid UTF-8; `false` may also mean that this is unknown.
-    pub fn is_text(&self) -> bool {
+    pub fn is_utf8(&self) -> bool {
         self.utf8
     }
 
@@ -402,14 +402,14 @@ impl ExpressionNode {
                 list.iter().all(|text| std::str::from_utf8(text).is_ok())
             }
             ExpressionNode::Union(list) | ExpressionNode::Concat(list) => {
-                list.iter().all(Expression::is_text)
+                list.iter().all(Expression::is_utf8)
             }
-            ExpressionNode::Intersection(list) => list.iter().any(Expression::is_text),
+            ExpressionNode::Intersection(list) => list.iter().any(Expression::is_utf8),
             ExpressionNode::Repeat(one, ..)
             | ExpressionNode::Difference(one, _)
-            | ExpressionNode::Edits(one, _) => one.is_text(),
+            | ExpressionNode::Edits(one, _) => one.is_utf8(),
             ExpressionNode::Rewrite { original, rules, .. } => {
-                original.is_text() && rules.iter().all(|(_, target)| target.is_text())
+                original.is_utf8() && rules.iter().all(|(_, target)| target.is_utf8())
             }
         }
     }
@@ -443,7 +443,7 @@ fn join_literals(list: Vec<Expression>) -> Vec<Expression> {
                 texts.extend(some);
             }
         }
-        kept.push(Expression::texts(texts.drain(..).cloned().collect()));
+        kept.push(Expression::literals(texts.drain(..).cloned().collect()));
         at += run;
     }
     kept

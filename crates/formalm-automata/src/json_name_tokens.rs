@@ -6,7 +6,7 @@ use crate::ByteSet;
 
 /// The parts of JSON property names that tokens of a vocabulary contain.
 #[derive(Clone, Debug, Default)]
-pub struct TokenNames {
+pub struct NameTokens {
     joins: bool,
     begins: Option<ByteSet>,
     /// The parts of tokens before a quote that closes a name, and their first bytes.
@@ -14,10 +14,10 @@ pub struct TokenNames {
     first: ByteSet,
 }
 
-impl TokenNames {
+impl NameTokens {
     /// Indexes the bytes of tokens.
-    pub fn new<'a>(tokens: impl Iterator<Item = &'a [u8]>) -> TokenNames {
-        let mut names = TokenNames { begins: Some(ByteSet::default()), ..TokenNames::default() };
+    pub fn new<'a>(tokens: impl Iterator<Item = &'a [u8]>) -> NameTokens {
+        let mut names = NameTokens { begins: Some(ByteSet::default()), ..NameTokens::default() };
         for token in tokens.filter(|token| token.contains(&b'"')) {
             names.joins |= spans_names(token);
             for at in (0..token.len()).filter(|&at| token[at] == b',') {
@@ -47,26 +47,26 @@ impl TokenNames {
     }
 
     /// Returns `true` if a token may close one name and open the next: `":0,"x`.
-    pub fn joins(&self) -> bool {
+    pub fn some_span_names(&self) -> bool {
         self.joins
     }
 
     /// Returns the first bytes of name parts that follow a comma and a quote in a token: `x` of
     /// `,"x`. Returns `None` if a token also contains the name's end and a colon.
-    pub fn begins(&self) -> Option<ByteSet> {
+    pub fn first_name_bytes(&self) -> Option<ByteSet> {
         self.begins
     }
 
     /// Returns `true` if a token has a string that begins with this byte before a closing quote.
     #[inline]
-    pub fn ends_from(&self, byte: u8) -> bool {
+    pub fn may_close_after_byte(&self, byte: u8) -> bool {
         self.first.contains(byte)
     }
 
     /// Returns `true` if a token begins with the raw string `text` and a closing quote.
-    pub fn ends(&self, text: &[u8]) -> bool {
+    pub fn closes_after(&self, text: &[u8]) -> bool {
         match text.first() {
-            Some(&first) => self.ends_from(first) && self.ends.contains(text),
+            Some(&first) => self.may_close_after_byte(first) && self.ends.contains(text),
             None => true,
         }
     }
@@ -95,27 +95,31 @@ fn spans_names(token: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::TokenNames;
+    use super::NameTokens;
 
-    fn of(tokens: &[&str]) -> TokenNames {
-        TokenNames::new(tokens.iter().map(|token| token.as_bytes()))
+    fn of(tokens: &[&str]) -> NameTokens {
+        NameTokens::new(tokens.iter().map(|token| token.as_bytes()))
     }
 
     #[test]
     fn tokens_that_open_or_close_names_are_indexed() {
         let names = of(&["a", "b\"", "c\\\"d\":", ", \"x", "\":1,\""]);
-        assert!(!names.joins());
-        assert!(names.ends(b"b") && names.ends(b"c\\\"d") && names.ends(b""));
-        assert!(!names.ends(b"a") && !names.ends(b"c\\") && !names.ends(b"bb"));
-        let begins = names.begins().expect("no token has a colon behind a name");
+        assert!(!names.some_span_names());
+        assert!(
+            names.closes_after(b"b") && names.closes_after(b"c\\\"d") && names.closes_after(b"")
+        );
+        assert!(
+            !names.closes_after(b"a") && !names.closes_after(b"c\\") && !names.closes_after(b"bb")
+        );
+        let begins = names.first_name_bytes().expect("no token has a colon behind a name");
         assert!(begins.contains(b'x') && begins.len() == 1);
     }
 
     #[test]
     fn tokens_that_span_whole_names_are_detected() {
-        assert!(of(&["\":0,\"x"]).joins());
-        assert!(!of(&["\":0,\""]).joins());
-        assert_eq!(of(&[",\"x\": "]).begins(), None);
-        assert!(of(&[",\"x\""]).begins().is_some());
+        assert!(of(&["\":0,\"x"]).some_span_names());
+        assert!(!of(&["\":0,\""]).some_span_names());
+        assert_eq!(of(&[",\"x\": "]).first_name_bytes(), None);
+        assert!(of(&[",\"x\""]).first_name_bytes().is_some());
     }
 }

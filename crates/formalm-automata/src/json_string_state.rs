@@ -4,32 +4,34 @@ use std::sync::Arc;
 
 use crate::automaton::{Automaton, StateId};
 use crate::error::Error;
+use crate::json_escapes::{
+    EscapePolicy, EscapeState, EscapeStep, read_string_byte, some_completion,
+};
 use crate::machine::Machine;
-use crate::spelling::{Escape, Escapes, Read, read, some_completion};
-use crate::terms::custom_language::Like;
+use crate::terms::custom_language::SharedRepresentative;
 
 /// A state inside a JSON string in which nothing matters before the closing quote but that the
 /// content is a member.
 #[derive(Clone, Debug)]
-pub struct InText {
+pub struct JsonStringState {
     /// The automaton of the string's content.
     pub machine: Arc<Automaton>,
     /// The state of that automaton.
     pub state: StateId,
     /// The escape policy.
-    pub escapes: Escapes,
+    pub escapes: EscapePolicy,
     /// A representative state that reads most strings alike. It is set where states of the
     /// automaton are dropped after one query.
-    pub like: Option<Like>,
+    pub representative: Option<SharedRepresentative>,
 }
 
-impl InText {
+impl JsonStringState {
     /// Returns `true` if the content read so far ends with a complete character.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn is_between_characters(&self) -> Result<bool, Error> {
+    pub fn is_char_boundary(&self) -> Result<bool, Error> {
         // Inside a character only continuation bytes may follow, and elsewhere none of them.
         let inside = 0x80..=0xBF_u8;
         let starts = self.machine.class_starts().iter().copied();
@@ -48,12 +50,12 @@ impl InText {
 /// # Errors
 ///
 /// Fails with the errors of `step`.
-pub fn spell<S: Copy>(
-    (state, escape): (S, Escape),
+pub fn step_json_string<S: Copy>(
+    (state, escape): (S, EscapeState),
     byte: u8,
-    policy: Escapes,
+    policy: EscapePolicy,
     step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
-) -> Result<Option<(S, Escape)>, Error> {
+) -> Result<Option<(S, EscapeState)>, Error> {
     let walk = |bytes: &[u8]| -> Result<Result<S, usize>, Error> {
         let mut state = state;
         for (at, &byte) in bytes.iter().enumerate() {
@@ -64,12 +66,12 @@ pub fn spell<S: Copy>(
         }
         Ok(Ok(state))
     };
-    match read(escape, byte, policy) {
-        Read::Wrong | Read::End => Ok(None),
-        Read::Inside(escape) => {
+    match read_string_byte(escape, byte, policy) {
+        EscapeStep::Invalid | EscapeStep::End => Ok(None),
+        EscapeStep::Partial(escape) => {
             let reader = |bytes: &[u8]| Ok(walk(bytes)?.map(|_| ()));
             Ok(some_completion(escape, policy, &reader)?.then_some((state, escape)))
         }
-        Read::Text(text) => Ok(walk(&text)?.ok().map(|state| (state, Escape::None))),
+        EscapeStep::Char(text) => Ok(walk(&text)?.ok().map(|state| (state, EscapeState::None))),
     }
 }

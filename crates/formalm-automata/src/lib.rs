@@ -31,47 +31,51 @@ mod char_partition;
 pub mod charset;
 mod combined;
 pub mod error;
-pub mod explicit;
 mod expression;
+pub mod json_escapes;
 mod json_name_tokens;
 mod json_string_state;
 mod machine;
+pub mod materialized;
 mod non_ascii;
 mod runtime;
 mod special_tokens;
-pub mod spelling;
 pub mod syntax;
 mod terms;
 mod transduce;
 
 pub use automaton::{
-    Automaton, KeyId, Limits, Repetition, Saturated, StateId, Viability, Word, words,
+    Automaton, AutomatonLimits, CharRepetition, LiteralAutomaton, MaskClassId, RegularMaskClasses,
+    Saturated, StateId, literal_automata,
 };
 pub use byte_set::ByteSet;
-pub use captures::{Grouping, MemberCaptures, divided};
-pub use char_partition::{Partition, Reading};
-pub use charset::{CharSet, Cover, WIDE_PARTS, wide_parts};
+pub use captures::{CaptureFinder, MemberCaptures, split_among};
+pub use char_partition::{CharPartition, Utf8Step};
+pub use charset::{CharSet, ClassCover, WIDE_PARTS, wide_parts};
 pub use combined::{
-    Ahead, Composed, Filtered, Front, Letter, Lookahead, Plainly, Prefixed, PrefixedKeys,
-    SCRATCH_BYTES, ScratchMaskAutomaton, StateKeys,
+    IdentityClasses, Intersection, Position, PositionAutomaton, Prefix, PrefixedMachine,
+    PrefixedMaskClasses, SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton,
+    StatesAsClasses,
 };
-pub use error::{Error, Raised, Resource, Span};
-pub use expression::{EDGE, Expression};
-pub use json_name_tokens::TokenNames;
-pub use json_string_state::{InText, spell};
+pub use error::{CallbackError, Error, Resource, SourceSpan};
+pub use expression::{Expression, LEXEME_END};
+pub use json_name_tokens::NameTokens;
+pub use json_string_state::{JsonStringState, step_json_string};
 pub use machine::{
-    Aside, BEYOND, Beside, Completion, Context, Doubts, EndPurpose, EndSteps, Ended, Ending, Keys,
-    Lexemes, Look, Machine, NoLexemes, Outline, Place, Progress, Purpose, Remembered, Scan, Steps,
-    Texts, alike, exact_only, loops_of, part, random_member,
+    AcceptingMaskAutomaton, AcceptingVisitor, ClassVisitor, CompletionLength, LexemeEnd,
+    LexemeStep, LexerContextId, LexerStateId, LexicalMachine, LiteralList, Machine, MaskAutomaton,
+    MaskClasses, NEEDS_DEEPER_STACK, NoLexicalMachine, OpaqueCache, ParserStateId, Precision,
+    ProductCache, RecheckPredicate, ScratchPosition, StackPrefixId, ValueEnd, group_by_successor,
+    into_dyn_machine, random_member, require_exact, self_loop_repetition,
 };
-pub use non_ascii::every_character;
+pub use non_ascii::reads_all_non_ascii;
 pub use runtime::{
-    Chunks, Lock, Patience, Recent, Segment, SetOnce, Survey, deadline, fork, interrupt,
-    note_steps, pool, steps_taken,
+    AppendVec, ForkCheck, ForkSafeMutex, LruCache, OnceSlice, SetOnce, StepBudget, deadline, fork,
+    interrupt, pool, record_steps, steps_taken,
 };
-pub use special_tokens::{SPECIAL, outside_special, special_bytes};
-pub use terms::custom_language::{Like, Recognizer, Resemblance};
-pub use transduce::{EditScript, Edits, Operations};
+pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};
+pub use terms::custom_language::{CharRecognizer, RepresentativeState, SharedRepresentative};
+pub use transduce::{EditOperations, EditRules, EditScript};
 
 /// Runs the example of the README as a test.
 #[cfg(doctest)]

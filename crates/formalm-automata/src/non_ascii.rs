@@ -30,7 +30,7 @@ fn rest_of(first: u8) -> Option<CharRemainder> {
 /// # Errors
 ///
 /// Fails with the errors of `step`.
-pub fn every_character<S: Copy + PartialEq>(
+pub fn reads_all_non_ascii<S: Copy + PartialEq>(
     state: S,
     goal: S,
     mut step: impl FnMut(S, u8) -> Result<Option<S>, Error>,

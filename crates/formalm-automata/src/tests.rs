@@ -2,15 +2,15 @@
 
 use proptest::prelude::*;
 
-use crate::syntax::{Dialect, Flags, parse, reference_matcher};
-use crate::{Automaton, Error, Expression, Limits, Machine};
+use crate::syntax::{PatternDialect, PatternFlags, parse, reference_matcher};
+use crate::{Automaton, AutomatonLimits, Error, Expression, Machine};
 
 fn expression(pattern: &str) -> Expression {
-    Expression::pattern(parse(pattern, Dialect::Python, Flags::default()).unwrap())
+    Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap())
 }
 
 fn automaton(pattern: &str) -> Automaton {
-    Automaton::new(&expression(pattern), Limits::default()).unwrap()
+    Automaton::new(&expression(pattern), AutomatonLimits::default()).unwrap()
 }
 
 fn matches(automaton: &Automaton, text: &str) -> bool {
@@ -68,7 +68,7 @@ fn atomic_groups_never_give_back_a_match() {
     check("(?>(?:a?)+?)", &["a"], &["aaa"]);
     check("(?>(?:a|ab)(?:c|bcd))d?", &["acd", "ac", "abcd", "abcdd"], &["abcddd"]);
     assert!(matches!(
-        Automaton::new(&expression("a*+a"), Limits::default()),
+        Automaton::new(&expression("a*+a"), AutomatonLimits::default()),
         Err(Error::Language { .. })
     ));
 }
@@ -77,15 +77,15 @@ fn atomic_groups_never_give_back_a_match() {
 fn intersections_differences_and_complements_have_the_expected_members() {
     let (words, long) = (expression("[a-z]+"), expression(".{3}"));
     let both = Expression::intersection(vec![words.clone(), long.clone()]).unwrap();
-    let machine = Automaton::new(&both, Limits::default()).unwrap();
+    let machine = Automaton::new(&both, AutomatonLimits::default()).unwrap();
     assert!(matches(&machine, "abc") && !matches(&machine, "ab") && !matches(&machine, "ABC"));
     let only = words.clone().difference(long).unwrap();
-    let machine = Automaton::new(&only, Limits::default()).unwrap();
+    let machine = Automaton::new(&only, AutomatonLimits::default()).unwrap();
     assert!(!matches(&machine, "abc") && matches(&machine, "ab"));
     let none = words.clone().difference(words.clone()).unwrap();
-    assert!(Automaton::new(&none, Limits::default()).is_err());
+    assert!(Automaton::new(&none, AutomatonLimits::default()).is_err());
     let rest = words.complement().unwrap();
-    let machine = Automaton::new(&rest, Limits::default()).unwrap();
+    let machine = Automaton::new(&rest, AutomatonLimits::default()).unwrap();
     assert!(matches(&machine, "") && matches(&machine, "a1") && !matches(&machine, "a"));
     assert!(machine.walk(machine.start(), b"\xff").unwrap().is_err());
 }
@@ -102,7 +102,7 @@ fn nested_counters_stay_within_memory_or_hit_a_limit() {
         "(a*)*b",
     ] {
         let text = "ab".repeat(200);
-        let outcome = Automaton::new(&expression(pattern), Limits::default())
+        let outcome = Automaton::new(&expression(pattern), AutomatonLimits::default())
             .and_then(|machine| machine.walk(machine.start(), text.as_bytes()).map(|_| machine));
         match outcome {
             Ok(machine) => assert!(machine.memory_bytes() < 64 << 20, "{pattern}"),
@@ -116,7 +116,7 @@ fn a_viable_prefix_can_be_completed_to_a_member() {
     let machine = automaton(r"(?!.*xyz)[x-z]{5}");
     let viable = |text: &str| machine.walk(machine.start(), text.as_bytes()).unwrap().is_ok();
     assert!(viable("xy") && viable("zxyy") && !viable("xyz") && !viable("zzxyz"));
-    assert_eq!(machine.shortest(machine.start()).unwrap(), b"xxxxx");
+    assert_eq!(machine.shortest_completion(machine.start()).unwrap(), b"xxxxx");
 }
 
 /// Generates patterns with every lookaround and preference.
@@ -143,14 +143,14 @@ proptest! {
 
     #[test]
     fn the_automaton_agrees_with_the_reference_matcher(pattern in random_pattern()) {
-        let Ok(parsed) = parse(&pattern, Dialect::Python, Flags::default()) else { return Ok(()) };
-        let machine = Automaton::new(&Expression::pattern(parsed.clone()), Limits::default());
+        let Ok(parsed) = parse(&pattern, PatternDialect::Python, PatternFlags::default()) else { return Ok(()) };
+        let machine = Automaton::new(&Expression::pattern(parsed.clone()), AutomatonLimits::default());
         for text in ["", "a", "b", "ab", "ba", "aa", "bb", "aab", "abb", "bab", "é", "aé", "a\n", " a"] {
             let expected = reference_matcher::matches(&parsed, text);
             match &machine {
                 Ok(machine) => prop_assert_eq!(matches(machine, text), expected, "{} on {:?}", pattern, text),
                 Err(Error::Language { .. }) => prop_assert!(!expected, "{} on {:?}", pattern, text),
-                Err(Error::Limit { .. } | Error::Interrupted | Error::Deadline { .. } | Error::Raised(_)) => {}
+                Err(Error::Limit { .. } | Error::Interrupted | Error::Deadline { .. } | Error::Callback(_)) => {}
             }
         }
     }

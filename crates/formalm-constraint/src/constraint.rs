@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
-use formalm_automata::explicit::{Graph, Poll, Size};
-use formalm_automata::{Automaton, Error, Keys, Lock, Viability, fork};
+use formalm_automata::materialized::{DfaSizeLimits, InterruptCheck, MaterializedDfa};
+use formalm_automata::{Automaton, Error, ForkSafeMutex, MaskClasses, RegularMaskClasses, fork};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::bpe::BpeEncoder;
 
@@ -30,7 +30,7 @@ const TOKENS_PER_MATCHER: u32 = 16;
 
 /// Masks and steps of one language over one vocabulary, for any number of requests and threads.
 #[derive(Debug)]
-pub struct Constraint<K: Keys = Viability> {
+pub struct Constraint<K: MaskClasses = RegularMaskClasses> {
     current: ArcSwap<StateEpoch<K>>,
     recipe: EpochRecipe,
     /// 1 + the number of process forks in which a thread is making the next epoch; 0 if no thread
@@ -38,7 +38,7 @@ pub struct Constraint<K: Keys = Viability> {
     renewing: AtomicU64,
     replacements: AtomicUsize,
     /// All epochs but the first, and some that are gone.
-    others: Lock<Vec<Weak<StateEpoch<K>>>>,
+    others: ForkSafeMutex<Vec<Weak<StateEpoch<K>>>>,
 }
 
 /// Everything an epoch is made from, except its mask classes.
@@ -79,7 +79,7 @@ impl Constraint {
         vocabulary: Arc<Vocabulary>,
         memory_limit_bytes: usize,
     ) -> Constraint {
-        let keys = Viability::new(automaton, vocabulary.longest_token_bytes());
+        let keys = RegularMaskClasses::new(automaton, vocabulary.longest_token_bytes());
         Constraint::over(keys, vocabulary, memory_limit_bytes)
     }
 
@@ -95,12 +95,12 @@ impl Constraint {
         encoder: Arc<BpeEncoder>,
         memory_limit_bytes: usize,
     ) -> Result<Constraint, Error> {
-        let keys = Viability::new(automaton, vocabulary.longest_token_bytes());
+        let keys = RegularMaskClasses::new(automaton, vocabulary.longest_token_bytes());
         Constraint::canonical_over(keys, vocabulary, encoder, memory_limit_bytes, true)
     }
 }
 
-impl<K: Keys> Constraint<K> {
+impl<K: MaskClasses> Constraint<K> {
     /// Lifts any machine to a vocabulary. `keys` are its mask classes for inputs as long as the
     /// longest token.
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> Constraint<K> {
@@ -133,7 +133,7 @@ impl<K: Keys> Constraint<K> {
             recipe,
             renewing: AtomicU64::new(0),
             replacements: AtomicUsize::new(0),
-            others: Lock::default(),
+            others: ForkSafeMutex::default(),
         }
     }
 
@@ -220,7 +220,7 @@ impl<K: Keys> Constraint<K> {
 
     /// Returns a fresh epoch like another one; `None` if the machine cannot be made again.
     pub(crate) fn alone(&self, epoch: &StateEpoch<K>) -> Result<Option<Arc<StateEpoch<K>>>, Error> {
-        match epoch.keys().renewed()? {
+        match epoch.keys().fresh_copy()? {
             Some(keys) => {
                 let made = Arc::new(self.recipe.epoch(keys)?);
                 self.remember(&made);
@@ -242,7 +242,11 @@ impl<K: Keys> Constraint<K> {
     /// # Errors
     ///
     /// As [`StateEpoch::graph`].
-    pub fn graph(&self, size: Size, poll: &mut Poll<'_>) -> Result<Graph, Error> {
+    pub fn graph(
+        &self,
+        size: DfaSizeLimits,
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<MaterializedDfa, Error> {
         let epoch = self.current();
         match epoch.graph(size, poll) {
             Err(error) if error.is_limit() => match self.alone(&epoch)? {
@@ -302,7 +306,7 @@ impl EpochRecipe {
         EpochRecipe { vocabulary, encoder, begins, memory_limit_bytes, open, replace_every: 0 }
     }
 
-    fn epoch<K: Keys>(&self, keys: K) -> Result<StateEpoch<K>, Error> {
+    fn epoch<K: MaskClasses>(&self, keys: K) -> Result<StateEpoch<K>, Error> {
         let Some(encoder) = &self.encoder else { return Ok(self.plain(keys)) };
         let (vocabulary, encoder) = (Arc::clone(&self.vocabulary), Arc::clone(encoder));
         let epoch =
@@ -310,12 +314,12 @@ impl EpochRecipe {
         Ok(self.limited(epoch))
     }
 
-    fn plain<K: Keys>(&self, keys: K) -> StateEpoch<K> {
+    fn plain<K: MaskClasses>(&self, keys: K) -> StateEpoch<K> {
         let epoch = StateEpoch::over(keys, Arc::clone(&self.vocabulary), self.mask_bytes());
         self.limited(epoch)
     }
 
-    fn limited<K: Keys>(&self, mut epoch: StateEpoch<K>) -> StateEpoch<K> {
+    fn limited<K: MaskClasses>(&self, mut epoch: StateEpoch<K>) -> StateEpoch<K> {
         epoch.leave_open_to(&self.open);
         epoch.limit_growth(self.memory_limit_bytes / MEMORY_SHARES);
         epoch

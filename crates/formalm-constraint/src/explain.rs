@@ -1,7 +1,7 @@
 //! Explanations of why a token is allowed or not.
 
-use formalm_automata::explicit::Poll;
-use formalm_automata::{ByteSet, Error, Keys, Machine};
+use formalm_automata::materialized::InterruptCheck;
+use formalm_automata::{ByteSet, Error, Machine, MaskClasses};
 
 use crate::matcher::{AdvanceError, Matcher};
 
@@ -16,7 +16,7 @@ pub struct TokenExplanation {
     pub accepting: bool,
 }
 
-impl<K: Keys> Matcher<K> {
+impl<K: MaskClasses> Matcher<K> {
     /// Explains why a token is or is not allowed, and which bytes may take its place.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl<K: Keys> Matcher<K> {
         let (Some(bytes), Some(ahead)) = (vocabulary.token_bytes(token_id), epoch.ahead()) else {
             return Ok(None);
         };
-        let start = ahead.enter(epoch.state(self.position()))?;
+        let start = ahead.import_state(epoch.state(self.position()))?;
         let (refusal, state) = match ahead.machine.walk(start, bytes)? {
             Ok(state) => (None, state),
             Err(good) => {
@@ -85,7 +85,7 @@ impl<K: Keys> Matcher<K> {
     /// Returns the bytes that may follow after some more bytes, from the tokens that may.
     fn live_bytes_behind(&self, bytes: &[u8]) -> Result<ByteSet, Error> {
         let mut ahead = self.clone();
-        match ahead.advance_bytes(bytes, &mut Poll::new(&mut || true)) {
+        match ahead.advance_bytes(bytes, &mut InterruptCheck::new(&mut || true)) {
             Ok(()) => ahead.live_bytes(),
             Err(AdvanceError::Failed(error)) => Err(error),
             Err(_) => Ok(ByteSet::default()),

@@ -13,7 +13,7 @@
 use std::cell::Cell;
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{Ended, Error, KeyId, Lock, SetOnce, Steps};
+use formalm_automata::{Error, ForkSafeMutex, MaskAutomaton, MaskClassId, SetOnce, ValueEnd};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 use rustc_hash::FxHashMap;
 
@@ -70,7 +70,7 @@ impl ValueTokens {
 /// The cache of value lists.
 #[derive(Debug, Default)]
 pub(crate) struct ValueLists {
-    known: Lock<FxHashMap<ValueListKey, Arc<ValueTokens>>>,
+    known: ForkSafeMutex<FxHashMap<ValueListKey, Arc<ValueTokens>>>,
 }
 
 impl ValueLists {
@@ -96,12 +96,12 @@ impl ValueMasks {
     /// root.
     pub(crate) fn below(
         &self,
-        keys: &impl Steps,
+        keys: &impl MaskAutomaton,
         table: TokenTable<'_>,
-        (node, key): (Option<u32>, KeyId),
+        (node, key): (Option<u32>, MaskClassId),
         found: &mut Vec<u32>,
     ) -> Result<(), Error> {
-        let Some(value_tokens) = keys.apart(key)? else {
+        let Some(value_tokens) = keys.isolated_value(key)? else {
             let mut all = ValueTokens { found: std::mem::take(found), ..ValueTokens::default() };
             let read = self.read(keys, table, (node, key), &mut all, false);
             *found = all.found;
@@ -115,9 +115,9 @@ impl ValueMasks {
     /// Returns the mask of a mask class over the tokens of a table.
     pub(crate) fn mask(
         &self,
-        keys: &impl Steps,
+        keys: &impl MaskAutomaton,
         table: TokenTable<'_>,
-        (key, words): (KeyId, usize),
+        (key, words): (MaskClassId, usize),
     ) -> Result<Mask, Error> {
         // Most masks list many tokens, and touching fresh memory costs as much as the walk.
         let mut found = SCRATCH.take();
@@ -131,15 +131,17 @@ impl ValueMasks {
 
     fn mask_of(
         &self,
-        keys: &impl Steps,
+        keys: &impl MaskAutomaton,
         table: TokenTable<'_>,
-        (key, words): (KeyId, usize),
+        (key, words): (MaskClassId, usize),
         found: &mut Vec<u32>,
     ) -> Result<Mask, Error> {
-        if let Some(isolated) = keys.apart(key)? {
+        if let Some(isolated) = keys.isolated_value(key)? {
             let value_tokens = self.value_tokens(keys, table, (None, isolated))?;
             self.around(keys, table, (None, key), &value_tokens, found)?;
-            if value_tokens.found.len() > MAX_SPARSE_TOKENS && keys.common(isolated).is_some() {
+            if value_tokens.found.len() > MAX_SPARSE_TOKENS
+                && keys.shared_value_id(isolated).is_some()
+            {
                 let base = value_tokens.words.get_or_init(|| {
                     let mut all = vec![0; words];
                     patch(&mut all, &value_tokens.found, &[]);
@@ -157,16 +159,16 @@ impl ValueMasks {
     /// Appends the items that are viable after the end of an isolated value.
     fn around(
         &self,
-        keys: &impl Steps,
+        keys: &impl MaskAutomaton,
         table: TokenTable<'_>,
-        (node, key): (Option<u32>, KeyId),
+        (node, key): (Option<u32>, MaskClassId),
         value_tokens: &ValueTokens,
         found: &mut Vec<u32>,
     ) -> Result<(), Error> {
         if value_tokens.exits.is_empty() && !value_tokens.ends {
             return Ok(());
         }
-        let Some(after_value) = keys.behind(key)? else { return Ok(()) };
+        let Some(after_value) = keys.after_value(key)? else { return Ok(()) };
         for &exit in &value_tokens.exits {
             self.below(keys, table, (Some(exit), after_value), found)?;
         }
@@ -178,14 +180,14 @@ impl ValueMasks {
 
     fn value_tokens(
         &self,
-        keys: &impl Steps,
+        keys: &impl MaskAutomaton,
         table: TokenTable<'_>,
-        (node, key): (Option<u32>, KeyId),
+        (node, key): (Option<u32>, MaskClassId),
     ) -> Result<Arc<ValueTokens>, Error> {
         let shared = table.vocabulary().and_then(Vocabulary::extension::<SharedStringMasks>);
-        let (lists, value) = match (shared, keys.common(key)) {
+        let (lists, value) = match (shared, keys.shared_value_id(key)) {
             (Some(shared), Some(value)) => (&shared.values, Some(value)),
-            _ => (&self.lists, keys.kept(key).map(|kept| kept.number().into())),
+            _ => (&self.lists, keys.cacheable_class(key).map(|kept| kept.number().into())),
         };
         let Some(value) = value else { return self.read_isolated(keys, table, (node, key)) };
         let at = (value, table.number(), node);
@@ -203,9 +205,9 @@ impl ValueMasks {
 
     fn read_isolated(
         &self,
-        keys: &impl Steps,
+        keys: &impl MaskAutomaton,
         table: TokenTable<'_>,
-        from: (Option<u32>, KeyId),
+        from: (Option<u32>, MaskClassId),
     ) -> Result<Arc<ValueTokens>, Error> {
         let mut value_tokens = ValueTokens::default();
         self.read(keys, table, from, &mut value_tokens, true)?;
@@ -215,18 +217,18 @@ impl ValueMasks {
     /// Reads on from a mask class; inside an isolated value, up to its end.
     fn read(
         &self,
-        keys: &impl Steps,
+        keys: &impl MaskAutomaton,
         table: TokenTable<'_>,
-        (node, key): (Option<u32>, KeyId),
+        (node, key): (Option<u32>, MaskClassId),
         value_tokens: &mut ValueTokens,
         is_isolated: bool,
     ) -> Result<(), Error> {
-        let mut first = match (node, keys.few(key)?) {
+        let mut first = match (node, keys.possible_bytes(key)?) {
             (Some(_), _) => None,
             (None, Some(few)) => Some(few),
             (None, None) => Some(keys.live_bytes(key)?),
         };
-        if is_isolated && let Ended::May(bytes) = keys.ended(key)? {
+        if is_isolated && let ValueEnd::MayEnd(bytes) = keys.value_end(key)? {
             value_tokens.ends = true;
             first = first.map(|first| first.intersection(bytes));
         }

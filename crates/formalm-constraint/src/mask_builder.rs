@@ -10,7 +10,7 @@
 //!
 //! A machine may also provide the mask itself.
 
-use formalm_automata::{Error, KeyId, Purpose, Steps, Texts};
+use formalm_automata::{ClassVisitor, Error, LiteralList, MaskAutomaton, MaskClassId};
 use formalm_vocabulary::Vocabulary;
 
 use crate::json_string::length::{self, QuoteContinuations};
@@ -25,7 +25,7 @@ use crate::trie_walk::difference;
 
 /// The computation of one mask.
 pub(crate) struct MaskBuilder<'a> {
-    pub(crate) key: KeyId,
+    pub(crate) key: MaskClassId,
     pub(crate) vocabulary: &'a Vocabulary,
     pub(crate) lexical: &'a LexicalMasks,
     /// Masks of other classes.
@@ -33,14 +33,14 @@ pub(crate) struct MaskBuilder<'a> {
     pub(crate) continuations: &'a QuoteContinuations,
 }
 
-impl Purpose for MaskBuilder<'_> {
+impl ClassVisitor for MaskBuilder<'_> {
     type Result = Result<Mask, Error>;
 
-    fn read(self, steps: &impl Steps) -> Result<Mask, Error> {
-        if let Some(words) = steps.mask(self.key)? {
+    fn visit(self, steps: &impl MaskAutomaton) -> Result<Mask, Error> {
+        if let Some(words) = steps.direct_mask(self.key)? {
             return Ok(Mask::from_words(words));
         }
-        if let Some(lexemes) = steps.lexemes()
+        if let Some(lexemes) = steps.lexical_machine()
             && let Some(mask) = self.lexical.mask(lexemes, self.vocabulary, self.key)?
         {
             return Ok(mask);
@@ -50,11 +50,11 @@ impl Purpose for MaskBuilder<'_> {
 }
 
 impl MaskBuilder<'_> {
-    fn mask(&self, keys: &impl Steps, key: KeyId) -> Result<Mask, Error> {
+    fn mask(&self, keys: &impl MaskAutomaton, key: MaskClassId) -> Result<Mask, Error> {
         if let Some(mask) = self.tabulated(keys, key)? {
             return Ok(mask);
         }
-        if let Some(reference) = keys.reference(key)?
+        if let Some(reference) = keys.reference_class(key)?
             && let Some(mask) = self.reference(keys, reference)?
         {
             let tables = (self.vocabulary, self.continuations);
@@ -64,12 +64,16 @@ impl MaskBuilder<'_> {
     }
 
     /// Returns the mask of a class for which precomputed tables classify most tokens.
-    fn tabulated(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
-        if let Some(escapes) = keys.in_open_string(key)? {
+    fn tabulated(
+        &self,
+        keys: &impl MaskAutomaton,
+        key: MaskClassId,
+    ) -> Result<Option<Mask>, Error> {
+        if let Some(escapes) = keys.unconstrained_string(key)? {
             let strings = self.vocabulary.json_string_tokens(escapes);
             return length::open(keys, self.continuations, strings, key).map(Some);
         }
-        if let Some(text) = keys.in_text(key)?
+        if let Some(text) = keys.json_string_state(key)?
             && let Some(mask) =
                 regular::mask(keys, self.vocabulary, self.continuations, (key, &text))?
         {
@@ -80,8 +84,12 @@ impl MaskBuilder<'_> {
 
     /// Returns the mask that others are derived from, if tables give it. Many are derived from the
     /// same one.
-    fn reference(&self, keys: &impl Steps, reference: KeyId) -> Result<Option<Mask>, Error> {
-        let kept = keys.kept(reference);
+    fn reference(
+        &self,
+        keys: &impl MaskAutomaton,
+        reference: MaskClassId,
+    ) -> Result<Option<Mask>, Error> {
+        let kept = keys.cacheable_class(reference);
         if let Some(known) = kept.and_then(|kept| self.memo.with(kept.number(), Mask::clone)) {
             return Ok(Some(known));
         }
@@ -95,14 +103,14 @@ impl MaskBuilder<'_> {
     }
 
     /// Computes the mask by a walk along the vocabulary.
-    fn plain(&self, keys: &impl Steps, key: KeyId) -> Result<Mask, Error> {
+    fn plain(&self, keys: &impl MaskAutomaton, key: MaskClassId) -> Result<Mask, Error> {
         let vocabulary = self.vocabulary;
         let words = vocabulary.len().div_ceil(32);
-        if let Some(literals) = keys.texts(key, None)? {
+        if let Some(literals) = keys.closing_literals(key, None)? {
             let ids = self.along_texts(keys, key, &literals)?;
             return Ok(Mask::from_ids(&ids, words));
         }
-        let quoted = match keys.few(key)? {
+        let quoted = match keys.possible_bytes(key)? {
             Some(few) => few.contains(b'"'),
             None => true,
         };
@@ -121,9 +129,9 @@ impl MaskBuilder<'_> {
     /// Returns the tokens along literals that a class reads up to a quote, and after it.
     fn along_texts(
         &self,
-        keys: &impl Steps,
-        key: KeyId,
-        literals: &Texts,
+        keys: &impl MaskAutomaton,
+        key: MaskClassId,
+        literals: &LiteralList,
     ) -> Result<Vec<u32>, Error> {
         let (mut ids, trie) = (Vec::new(), self.vocabulary.trie());
         along(trie, literals, |node| ids.extend_from_slice(trie.tokens_at(node)));
@@ -145,23 +153,23 @@ impl MaskBuilder<'_> {
 
     /// Returns the tokens that begin with a quote, if it opens a JSON string of which at most the
     /// length is constrained.
-    fn opened(&self, keys: &impl Steps, key: KeyId) -> Result<Option<Mask>, Error> {
+    fn opened(&self, keys: &impl MaskAutomaton, key: MaskClassId) -> Result<Option<Mask>, Error> {
         let Some(inside) = keys.step(key, b'"')? else { return Ok(None) };
-        let Some(repetition) = keys.repetition(inside)? else { return Ok(None) };
-        let Some(escapes) = repetition.quoted else { return Ok(None) };
+        let Some(repetition) = keys.char_repetition(inside)? else { return Ok(None) };
+        let Some(escapes) = repetition.json_string else { return Ok(None) };
         let strings = self.vocabulary.string_opening_tokens(escapes);
         length::mask(keys, self.continuations, strings, &repetition).map(Some)
     }
 }
 
 fn from_reference(
-    keys: &impl Steps,
+    keys: &impl MaskAutomaton,
     (vocabulary, continuations): (&Vocabulary, &QuoteContinuations),
-    (key, reference): (KeyId, KeyId),
+    (key, reference): (MaskClassId, MaskClassId),
     mask: Mask,
 ) -> Result<Mask, Error> {
     let (mut only_key, mut only_reference) = (Vec::new(), Vec::new());
-    match keys.texts(key, Some(reference))? {
+    match keys.closing_literals(key, Some(reference))? {
         None => {
             let both = (Some(key), Some(reference));
             difference(keys, vocabulary.trie(), None, both, &mut only_key, &mut only_reference)?;

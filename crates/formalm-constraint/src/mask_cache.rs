@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
-use formalm_automata::{Lock, Segment};
+use formalm_automata::{ForkSafeMutex, OnceSlice};
 
 use crate::mask::{Mask, MaskWords};
 
@@ -32,8 +32,8 @@ type CacheSlot = ArcSwapOption<CachedMask>;
 /// A growing table of masks.
 #[derive(Debug)]
 pub(crate) struct MaskCache {
-    chunks: [Segment<CacheSlot>; 26],
-    state: Lock<CacheState>,
+    chunks: [OnceSlice<CacheSlot>; 26],
+    state: ForkSafeMutex<CacheState>,
     limit_bytes: usize,
 }
 
@@ -80,8 +80,8 @@ impl CacheState {
 impl MaskCache {
     pub(crate) fn new(limit_bytes: usize) -> MaskCache {
         MaskCache {
-            chunks: std::array::from_fn(|_| Segment::new()),
-            state: Lock::default(),
+            chunks: std::array::from_fn(|_| OnceSlice::new()),
+            state: ForkSafeMutex::default(),
             limit_bytes,
         }
     }
@@ -159,7 +159,7 @@ impl MaskCache {
     /// Returns the number of cached masks and their memory in bytes.
     pub(crate) fn size(&self) -> (usize, usize) {
         let state = self.state.lock();
-        let chunks = self.chunks.iter().filter_map(Segment::get);
+        let chunks = self.chunks.iter().filter_map(OnceSlice::get);
         let slots: usize = chunks.map(size_of_val::<[CacheSlot]>).sum();
         (state.order.len(), state.bytes + slots)
     }

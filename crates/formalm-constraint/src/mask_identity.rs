@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use formalm_automata::{Error, Keys};
+use formalm_automata::{Error, MaskClasses};
 
 use crate::epoch::{ConstraintState, StateEpoch};
 use crate::mask::{Mask, MaskWords};
@@ -74,7 +74,7 @@ impl Hash for MaskIdentity {
     }
 }
 
-impl<K: Keys> StateEpoch<K> {
+impl<K: MaskClasses> StateEpoch<K> {
     /// Returns the identity of a state's mask, computing the mask if needed. Returns `None` if the
     /// cache has no room for masks, or if the cached mask needs corrections.
     ///

@@ -10,8 +10,10 @@
 
 use std::sync::Arc;
 
-use formalm_automata::explicit::Poll;
-use formalm_automata::{ByteSet, Error, Keys, Machine, Viability, outside_special};
+use formalm_automata::materialized::InterruptCheck;
+use formalm_automata::{
+    ByteSet, Error, Machine, MaskClasses, RegularMaskClasses, len_outside_special,
+};
 
 use crate::constraint::Constraint;
 use crate::epoch::{ConstraintState, NoContinuation, StateEpoch};
@@ -92,7 +94,7 @@ const BYTES_PER_TOKEN: usize = 4;
 
 /// A cursor: a stack of states, one per step.
 #[derive(Debug)]
-pub struct Matcher<K: Keys = Viability> {
+pub struct Matcher<K: MaskClasses = RegularMaskClasses> {
     constraint: Arc<Constraint<K>>,
     epoch: Arc<StateEpoch<K>>,
     start: ConstraintState,
@@ -108,7 +110,7 @@ pub struct Matcher<K: Keys = Viability> {
     until_look: u32,
 }
 
-impl<K: Keys> Clone for Matcher<K> {
+impl<K: MaskClasses> Clone for Matcher<K> {
     fn clone(&self) -> Matcher<K> {
         Matcher {
             constraint: Arc::clone(&self.constraint),
@@ -124,7 +126,7 @@ impl<K: Keys> Clone for Matcher<K> {
     }
 }
 
-impl<K: Keys> Matcher<K> {
+impl<K: MaskClasses> Matcher<K> {
     /// Creates a matcher before any input.
     pub fn new(constraint: Arc<Constraint<K>>) -> Matcher<K> {
         let epoch = constraint.current();
@@ -213,7 +215,7 @@ impl<K: Keys> Matcher<K> {
         let (mut position, mut at) = (start, 0);
         let mut steps = Vec::with_capacity(self.steps.len());
         let mut go_on = || true;
-        let poll = &mut Poll::new(&mut go_on);
+        let poll = &mut InterruptCheck::new(&mut go_on);
         for &step in &self.steps {
             let bytes = &self.text[at..at + step.bytes];
             at += step.bytes;
@@ -517,7 +519,7 @@ impl<K: Keys> Matcher<K> {
     pub fn advance_many(
         &mut self,
         token_ids: &[u32],
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> (usize, Option<AdvanceError>) {
         for (count, &token_id) in token_ids.iter().enumerate() {
             let polled = poll.tick(STEPS_OF_A_STATE).map_err(AdvanceError::Failed);
@@ -533,7 +535,11 @@ impl<K: Keys> Matcher<K> {
     /// # Errors
     ///
     /// An [`AdvanceError`]; nothing was read then.
-    pub fn advance_bytes(&mut self, bytes: &[u8], poll: &mut Poll<'_>) -> Result<(), AdvanceError> {
+    pub fn advance_bytes(
+        &mut self,
+        bytes: &[u8],
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<(), AdvanceError> {
         if self.ended {
             return Err(AdvanceError::Ended);
         }
@@ -550,7 +556,7 @@ impl<K: Keys> Matcher<K> {
     pub fn advance_inside(
         &mut self,
         bytes: &[u8],
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<(), AdvanceError> {
         if self.ended {
             return Err(AdvanceError::Ended);
@@ -641,11 +647,11 @@ impl<K: Keys> Matcher<K> {
     /// # Errors
     ///
     /// As [`Matcher::is_finished`].
-    pub fn forced_bytes(&self, poll: &mut Poll<'_>) -> Result<Vec<u8>, Error> {
+    pub fn forced_bytes(&self, poll: &mut InterruptCheck<'_>) -> Result<Vec<u8>, Error> {
         self.answer(|one| one.forced_bytes_here(poll))
     }
 
-    fn forced_bytes_here(&self, poll: &mut Poll<'_>) -> Result<Vec<u8>, Error> {
+    fn forced_bytes_here(&self, poll: &mut InterruptCheck<'_>) -> Result<Vec<u8>, Error> {
         let mut forced = Vec::new();
         if self.ended {
             return Ok(forced);
@@ -653,7 +659,7 @@ impl<K: Keys> Matcher<K> {
         let state = self.epoch.state(self.position());
         let ahead = self.epoch.ahead();
         let (machine, mut state) = match &ahead {
-            Some(ahead) => (&ahead.machine, ahead.enter(state)?),
+            Some(ahead) => (&ahead.machine, ahead.import_state(state)?),
             None => (self.epoch.machine(), state),
         };
         // Every state is live, so a chain of single choices ends at an accepting state.
@@ -666,7 +672,7 @@ impl<K: Keys> Matcher<K> {
             poll.tick(STEPS_OF_A_STATE)?;
         }
         if self.epoch.vocabulary().has_special_bytes() {
-            forced.truncate(outside_special(&forced));
+            forced.truncate(len_outside_special(&forced));
         }
         Ok(forced)
     }
@@ -676,7 +682,7 @@ impl<K: Keys> Matcher<K> {
     /// # Errors
     ///
     /// As [`Matcher::is_finished`].
-    pub fn forced_tokens(&self, poll: &mut Poll<'_>) -> Result<Vec<u32>, Error> {
+    pub fn forced_tokens(&self, poll: &mut InterruptCheck<'_>) -> Result<Vec<u32>, Error> {
         let mut ahead = self.clone();
         let mut words = vec![0; self.epoch.words()];
         let mut forced = Vec::new();
@@ -693,7 +699,7 @@ impl<K: Keys> Matcher<K> {
     }
 }
 
-fn steps_between_looks<K: Keys>(constraint: &Constraint<K>) -> u32 {
+fn steps_between_looks<K: MaskClasses>(constraint: &Constraint<K>) -> u32 {
     match constraint.replace_every() {
         0 => STEPS_BETWEEN_LOOKS,
         steps => steps,

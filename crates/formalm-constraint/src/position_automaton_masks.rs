@@ -10,8 +10,9 @@
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
-    Ahead, ByteSet, Chunks, Composed, EndPurpose, EndSteps, Error, KeyId, Keys, Lock, Lookahead,
-    Machine, NoLexemes, Plainly, Purpose, Repetition, StateId, Steps,
+    AcceptingMaskAutomaton, AcceptingVisitor, AppendVec, ByteSet, CharRepetition, ClassVisitor,
+    Error, ForkSafeMutex, Machine, MaskAutomaton, MaskClassId, MaskClasses, NoLexicalMachine,
+    PositionAutomaton, ScratchCache, ScratchMachine, StateId, StatesAsClasses,
 };
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -31,16 +32,16 @@ type PositionClass = (u32, u32);
 
 /// The mask classes of a position automaton.
 #[derive(Debug)]
-pub struct PositionMaskClasses<K: Keys> {
+pub struct PositionMaskClasses<K: MaskClasses> {
     machine: Arc<K::Machine>,
-    composed: Arc<Composed<K::Machine>>,
+    composed: Arc<PositionAutomaton<K::Machine>>,
     vocabulary: Arc<Vocabulary>,
     /// The masks of each position, unless it is read with others.
     letters: Vec<Option<Arc<StateEpoch<K>>>>,
     /// Per state, its mask class plus one, where known.
-    keys: Chunks,
-    known: Lock<InternedClasses<K::Machine>>,
-    ahead: Lookahead<Composed<K::Machine>>,
+    keys: AppendVec,
+    known: ForkSafeMutex<InternedClasses<K::Machine>>,
+    ahead: ScratchCache<PositionAutomaton<K::Machine>>,
 }
 
 /// Memory for masks of positions of a lookahead machine, which are never queried, in bytes.
@@ -54,7 +55,7 @@ struct InternedClasses<M> {
     bytes: usize,
     /// Masks of states that inputs keep returning to, and the machine that has these states.
     base_masks: FxHashMap<u32, Mask>,
-    base_machine: Option<Arc<Composed<M>>>,
+    base_machine: Option<Arc<PositionAutomaton<M>>>,
 }
 
 impl<M> Default for InternedClasses<M> {
@@ -66,7 +67,7 @@ impl<M> Default for InternedClasses<M> {
 
 impl<M> InternedClasses<M> {
     /// Returns the cached masks of states of a machine.
-    fn base_masks(&mut self, machine: &Arc<Composed<M>>) -> &mut FxHashMap<u32, Mask> {
+    fn base_masks(&mut self, machine: &Arc<PositionAutomaton<M>>) -> &mut FxHashMap<u32, Mask> {
         if self.base_machine.as_ref().is_none_or(|of| !Arc::ptr_eq(of, machine)) {
             self.base_masks.clear();
             self.base_machine = Some(Arc::clone(machine));
@@ -75,25 +76,25 @@ impl<M> InternedClasses<M> {
     }
 }
 
-impl<K: Keys> PositionMaskClasses<K> {
+impl<K: MaskClasses> PositionMaskClasses<K> {
     /// Creates the mask classes of a position automaton for a vocabulary. `parts` returns the mask
     /// classes of machines with masks of their own; these are cached in `memory_limit_bytes`.
     pub fn new(
         machine: Arc<K::Machine>,
-        composed: Arc<Composed<K::Machine>>,
+        composed: Arc<PositionAutomaton<K::Machine>>,
         vocabulary: Arc<Vocabulary>,
         memory_limit_bytes: usize,
         mut parts: impl FnMut(&Arc<K::Machine>) -> Option<K>,
     ) -> PositionMaskClasses<K> {
         let mut same: FxHashMap<*const K::Machine, Option<K>> = FxHashMap::default();
-        for letter in composed.letters() {
+        for letter in composed.positions() {
             same.entry(Arc::as_ptr(&letter.machine)).or_insert_with(|| parts(&letter.machine));
         }
         let limit = memory_limit_bytes / same.values().flatten().count().max(1);
         let lift = |keys| Arc::new(StateEpoch::over(keys, Arc::clone(&vocabulary), limit));
         let same: FxHashMap<_, Option<Arc<StateEpoch<K>>>> =
             same.into_iter().map(|(machine, keys)| (machine, keys.map(lift))).collect();
-        let masks = composed.letters().iter().map(|one| same[&Arc::as_ptr(&one.machine)].clone());
+        let masks = composed.positions().iter().map(|one| same[&Arc::as_ptr(&one.machine)].clone());
         let letters = masks.collect();
         PositionMaskClasses::with(machine, composed, vocabulary, letters)
     }
@@ -109,11 +110,12 @@ impl<K: Keys> PositionMaskClasses<K> {
 
     fn with(
         machine: Arc<K::Machine>,
-        composed: Arc<Composed<K::Machine>>,
+        composed: Arc<PositionAutomaton<K::Machine>>,
         vocabulary: Arc<Vocabulary>,
         letters: Vec<Option<Arc<StateEpoch<K>>>>,
     ) -> PositionMaskClasses<K> {
-        let (keys, known, ahead) = (Chunks::default(), Lock::default(), Lookahead::default());
+        let (keys, known, ahead) =
+            (AppendVec::default(), ForkSafeMutex::default(), ScratchCache::default());
         PositionMaskClasses { machine, composed, vocabulary, letters, keys, known, ahead }
     }
 
@@ -121,17 +123,17 @@ impl<K: Keys> PositionMaskClasses<K> {
     pub fn over_composed(
         &self,
         machine: &Arc<K::Machine>,
-        composed: &Arc<Composed<K::Machine>>,
+        composed: &Arc<PositionAutomaton<K::Machine>>,
     ) -> Option<PositionMaskClasses<K>> {
         let mut same: FxHashMap<*const K::Machine, Arc<StateEpoch<K>>> = FxHashMap::default();
         let mut letters = Vec::with_capacity(self.letters.len());
-        for (part, letter) in self.letters.iter().zip(composed.letters()) {
+        for (part, letter) in self.letters.iter().zip(composed.positions()) {
             letters.push(match (part, same.get(&Arc::as_ptr(&letter.machine))) {
                 (None, _) => None,
                 (Some(_), Some(made)) => Some(Arc::clone(made)),
                 (Some(part), None) => {
                     // `None` if the machine is its own lookahead machine.
-                    let keys = part.keys().over(&letter.machine)?;
+                    let keys = part.keys().over_scratch(&letter.machine)?;
                     let vocabulary = Arc::clone(&self.vocabulary);
                     let made = Arc::new(StateEpoch::over(keys, vocabulary, LOOKAHEAD_MASK_BYTES));
                     same.insert(Arc::as_ptr(&letter.machine), Arc::clone(&made));
@@ -150,8 +152,8 @@ impl<K: Keys> PositionMaskClasses<K> {
     fn find(&self, state: StateId) -> Result<u32, Error> {
         let mut unsure = 0;
         let key = self.intern_by(state, &mut |keys, state| {
-            let key = keys.key(state)?;
-            unsure |= if keys.is_unsure(state) { UNDECIDED_FLAG } else { 0 };
+            let key = keys.mask_class(state)?;
+            unsure |= if keys.is_approximate(state) { UNDECIDED_FLAG } else { 0 };
             Ok(key)
         })?;
         self.keys.set(state.number() as usize, (key + 1) | unsure);
@@ -162,10 +164,10 @@ impl<K: Keys> PositionMaskClasses<K> {
     fn intern_by(
         &self,
         state: StateId,
-        key: &mut impl FnMut(&K, StateId) -> Result<KeyId, Error>,
+        key: &mut impl FnMut(&K, StateId) -> Result<MaskClassId, Error>,
     ) -> Result<u32, Error> {
         let mut items = Vec::new();
-        for (letter, state) in self.composed.items(state) {
+        for (letter, state) in self.composed.active_positions(state) {
             items.push(match &self.letters[letter as usize] {
                 Some(part) => (letter, key(part.keys(), state)?.number()),
                 None => (letter, state.number()),
@@ -186,7 +188,7 @@ impl<K: Keys> PositionMaskClasses<K> {
     }
 
     /// Returns a state of a mask class.
-    fn state(&self, key: KeyId) -> StateId {
+    fn state(&self, key: MaskClassId) -> StateId {
         self.known().states[key.number() as usize]
     }
 
@@ -198,23 +200,28 @@ impl<K: Keys> PositionMaskClasses<K> {
         part: &StateEpoch<K>,
         words: &mut [u32],
     ) -> Result<(), Error> {
-        let machine = &self.composed.letters()[letter as usize].machine;
-        if machine.owed_bytes(state)? >= self.vocabulary.longest_token_bytes() {
+        let machine = &self.composed.positions()[letter as usize].machine;
+        if machine.min_bytes_hint(state)? >= self.vocabulary.longest_token_bytes() {
             return Ok(());
         }
         let trie = self.vocabulary.trie();
-        let Some(ends) = part.keys().read_ends(state, EndNodes { trie })?? else {
+        let Some(ends) = part.keys().visit_accepting(state, EndNodes { trie })?? else {
             return self.add_walked(&[(letter, state)], words);
         };
         match self.ahead.of(&self.composed) {
             Some(ahead) => {
-                let Some(after) = ahead.machine.state_behind(letter)? else { return Ok(()) };
-                add_below_nodes(&ahead.steps(), trie, (ahead.own(after), &ends), words)
+                let Some(after) = ahead.machine.state_after(letter)? else { return Ok(()) };
+                add_below_nodes(
+                    &ahead.mask_automaton(),
+                    trie,
+                    (ahead.scratch_class(after), &ends),
+                    words,
+                )
             }
             None => {
-                let Some(after) = self.composed.state_behind(letter)? else { return Ok(()) };
-                let after = KeyId::from_number(after.number());
-                add_below_nodes(&Plainly::new(&*self.composed), trie, (after, &ends), words)
+                let Some(after) = self.composed.state_after(letter)? else { return Ok(()) };
+                let after = MaskClassId::from_number(after.number());
+                add_below_nodes(&StatesAsClasses::new(&*self.composed), trie, (after, &ends), words)
             }
         }
     }
@@ -223,14 +230,14 @@ impl<K: Keys> PositionMaskClasses<K> {
     fn add_walked(&self, items: &[(u32, StateId)], words: &mut [u32]) -> Result<(), Error> {
         match self.ahead.of(&self.composed) {
             Some(ahead) => {
-                let Some(state) = ahead.machine.entered_within(items)? else { return Ok(()) };
-                let key = ahead.own(state);
-                self.add_walked_along((&ahead.steps(), &ahead.machine), key, words)
+                let Some(state) = ahead.machine.imported_state_of(items)? else { return Ok(()) };
+                let key = ahead.scratch_class(state);
+                self.add_walked_along((&ahead.mask_automaton(), &ahead.machine), key, words)
             }
             None => {
-                let Some(state) = self.composed.state_within(items)? else { return Ok(()) };
-                let key = KeyId::from_number(state.number());
-                let steps = Plainly::new(&*self.composed);
+                let Some(state) = self.composed.state_of(items)? else { return Ok(()) };
+                let key = MaskClassId::from_number(state.number());
+                let steps = StatesAsClasses::new(&*self.composed);
                 self.add_walked_along((&steps, &self.composed), key, words)
             }
         }
@@ -238,11 +245,11 @@ impl<K: Keys> PositionMaskClasses<K> {
 
     fn add_walked_along(
         &self,
-        (steps, machine): (&impl Steps, &Arc<Composed<K::Machine>>),
-        key: KeyId,
+        (steps, machine): (&impl MaskAutomaton, &Arc<PositionAutomaton<K::Machine>>),
+        key: MaskClassId,
         words: &mut [u32],
     ) -> Result<(), Error> {
-        let Some(other) = steps.reference(key)? else {
+        let Some(other) = steps.reference_class(key)? else {
             let mask = self.walked(steps, key)?;
             mask.join(words);
             return Ok(());
@@ -272,7 +279,7 @@ impl<K: Keys> PositionMaskClasses<K> {
         Ok(())
     }
 
-    fn walked(&self, steps: &impl Steps, key: KeyId) -> Result<Mask, Error> {
+    fn walked(&self, steps: &impl MaskAutomaton, key: MaskClassId) -> Result<Mask, Error> {
         let mut ids = Vec::new();
         let mut walk = TrieWalk::new(steps, self.vocabulary.trie());
         walk.tokens(key, 0..=255, &mut |tokens| ids.extend_from_slice(tokens))?;
@@ -280,7 +287,7 @@ impl<K: Keys> PositionMaskClasses<K> {
     }
 }
 
-impl<K: Keys> Keys for PositionMaskClasses<K> {
+impl<K: MaskClasses> MaskClasses for PositionMaskClasses<K> {
     type Machine = K::Machine;
 
     fn machine(&self) -> &Arc<K::Machine> {
@@ -288,45 +295,49 @@ impl<K: Keys> Keys for PositionMaskClasses<K> {
     }
 
     #[inline]
-    fn key(&self, state: StateId) -> Result<KeyId, Error> {
+    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
         match self.keys.get(state.number() as usize) & !UNDECIDED_FLAG {
-            0 => self.find(state).map(KeyId::from_number),
-            key => Ok(KeyId::from_number(key - 1)),
+            0 => self.find(state).map(MaskClassId::from_number),
+            key => Ok(MaskClassId::from_number(key - 1)),
         }
     }
 
-    fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
-        let key = self.intern_by(state, &mut |keys, state| keys.lasting_key(state))?;
-        Ok(KeyId::from_number(key))
+    fn completion_mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+        let key = self.intern_by(state, &mut |keys, state| keys.completion_mask_class(state))?;
+        Ok(MaskClassId::from_number(key))
     }
 
     #[inline]
-    fn known_key(&self, state: StateId) -> Option<KeyId> {
+    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
         let key = self.keys.get(state.number() as usize) & !UNDECIDED_FLAG;
-        key.checked_sub(1).map(KeyId::from_number)
+        key.checked_sub(1).map(MaskClassId::from_number)
     }
 
     #[inline]
-    fn is_unsure(&self, state: StateId) -> bool {
+    fn is_approximate(&self, state: StateId) -> bool {
         self.keys.get(state.number() as usize) & UNDECIDED_FLAG != 0
     }
 
-    fn forgets_items(&self) -> bool {
-        self.letters.iter().flatten().any(|part| part.keys().forgets_items())
+    fn drops_seen_items(&self) -> bool {
+        self.letters.iter().flatten().any(|part| part.keys().drops_seen_items())
     }
 
-    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
+    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
         match self.ahead.of(&self.composed) {
-            Some(ahead) => purpose.read(&MaskingClasses { keys: self, ahead: &ahead }),
-            None => purpose.read(&LookaheadClasses(self)),
+            Some(ahead) => purpose.visit(&MaskingClasses { keys: self, ahead: &ahead }),
+            None => purpose.visit(&LookaheadClasses(self)),
         }
     }
 
-    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
-        let key = KeyId::from_number(state.number());
+    fn visit_accepting<P: AcceptingVisitor>(
+        &self,
+        state: StateId,
+        purpose: P,
+    ) -> Result<P::Result, Error> {
+        let key = MaskClassId::from_number(state.number());
         Ok(match self.ahead.of(&self.composed) {
-            Some(ahead) => purpose.read(&ahead.steps(), key),
-            None => purpose.read(&Plainly::new(&*self.composed), key),
+            Some(ahead) => purpose.visit(&ahead.mask_automaton(), key),
+            None => purpose.visit(&StatesAsClasses::new(&*self.composed), key),
         })
     }
 
@@ -351,71 +362,71 @@ impl<K: Keys> Keys for PositionMaskClasses<K> {
 }
 
 /// Mask classes of a lookahead machine, each represented by a state.
-struct LookaheadClasses<'a, K: Keys>(&'a PositionMaskClasses<K>);
+struct LookaheadClasses<'a, K: MaskClasses>(&'a PositionMaskClasses<K>);
 
-impl<K: Keys> Steps for LookaheadClasses<'_, K> {
-    type Lexemes = NoLexemes;
+impl<K: MaskClasses> MaskAutomaton for LookaheadClasses<'_, K> {
+    type LexicalMachine = NoLexicalMachine;
 
-    fn lexemes(&self) -> Option<&NoLexemes> {
+    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
         None
     }
 
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+    fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         match self.0.composed.step(self.0.state(key), byte)? {
-            Some(next) => self.0.key(next).map(Some),
+            Some(next) => self.0.mask_class(next).map(Some),
             None => Ok(None),
         }
     }
 
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+    fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
         self.0.composed.live_bytes(self.0.state(key))
     }
 
-    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
+    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         Ok(None)
     }
 }
 
 /// Mask classes read ahead of the input: those of the input by a representative state, the others
 /// as states of a lookahead machine.
-struct MaskingClasses<'a, K: Keys> {
+struct MaskingClasses<'a, K: MaskClasses> {
     keys: &'a PositionMaskClasses<K>,
-    ahead: &'a Ahead<Composed<K::Machine>>,
+    ahead: &'a ScratchMachine<PositionAutomaton<K::Machine>>,
 }
 
-impl<K: Keys> MaskingClasses<'_, K> {
+impl<K: MaskClasses> MaskingClasses<'_, K> {
     /// Returns the class from which the lookahead machine continues.
-    fn lookahead_class(&self, key: KeyId) -> KeyId {
-        match self.ahead.is_own(key) {
+    fn lookahead_class(&self, key: MaskClassId) -> MaskClassId {
+        match self.ahead.is_scratch_class(key) {
             true => key,
-            false => KeyId::from_number(self.keys.state(key).number()),
+            false => MaskClassId::from_number(self.keys.state(key).number()),
         }
     }
 }
 
-impl<K: Keys> Steps for MaskingClasses<'_, K> {
-    type Lexemes = NoLexemes;
+impl<K: MaskClasses> MaskAutomaton for MaskingClasses<'_, K> {
+    type LexicalMachine = NoLexicalMachine;
 
-    fn lexemes(&self) -> Option<&NoLexemes> {
+    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
         None
     }
 
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
-        self.ahead.step_to_own(self.lookahead_class(key), byte)
+    fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
+        self.ahead.step_to_scratch(self.lookahead_class(key), byte)
     }
 
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
-        self.ahead.steps().live_bytes(self.lookahead_class(key))
+    fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
+        self.ahead.mask_automaton().live_bytes(self.lookahead_class(key))
     }
 
-    fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
-        if self.ahead.is_own(key) {
+    fn direct_mask(&self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
+        if self.ahead.is_scratch_class(key) {
             return Ok(None);
         }
         let keys = self.keys;
         let mut words = vec![0; keys.vocabulary.len().div_ceil(32)];
         let mut together = Vec::new();
-        for item in keys.composed.items(keys.state(key)) {
+        for item in keys.composed.active_positions(keys.state(key)) {
             match &keys.letters[item.0 as usize] {
                 Some(part) => {
                     part.with_mask(item.1, |mask| mask.join(&mut words))?;
@@ -428,16 +439,16 @@ impl<K: Keys> Steps for MaskingClasses<'_, K> {
         Ok(Some(words))
     }
 
-    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
+    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         Ok(None)
     }
 }
 
 /// Adds the tokens below nodes, read from the class `after`.
 fn add_below_nodes(
-    steps: &impl Steps,
+    steps: &impl MaskAutomaton,
     trie: &TokenTrie,
-    (after, nodes): (KeyId, &[u32]),
+    (after, nodes): (MaskClassId, &[u32]),
     words: &mut [u32],
 ) -> Result<(), Error> {
     let mut walk = TrieWalk::new(steps, trie);
@@ -452,10 +463,10 @@ struct EndNodes<'a> {
     trie: &'a TokenTrie,
 }
 
-impl EndPurpose for EndNodes<'_> {
+impl AcceptingVisitor for EndNodes<'_> {
     type Result = Result<Option<Vec<u32>>, Error>;
 
-    fn read(self, steps: &impl EndSteps, key: KeyId) -> Self::Result {
+    fn visit(self, steps: &impl AcceptingMaskAutomaton, key: MaskClassId) -> Self::Result {
         TrieWalk::new(steps, self.trie).ends(key)
     }
 }

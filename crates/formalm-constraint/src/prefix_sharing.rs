@@ -1,7 +1,7 @@
 //! Reading tokens in byte order, so that common prefixes are read once.
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::spelling::Escapes;
+use formalm_automata::json_escapes::EscapePolicy;
 use formalm_automata::{Error, SetOnce};
 use formalm_vocabulary::Vocabulary;
 
@@ -49,7 +49,7 @@ pub(crate) struct LongStringTokens([SetOnce<TokensWithLength>; 3]);
 
 impl LongStringTokens {
     /// Returns `(characters, token)` of all of them.
-    pub(crate) fn of(&self, vocabulary: &Vocabulary, escapes: Escapes) -> &[(u32, u32)] {
+    pub(crate) fn of(&self, vocabulary: &Vocabulary, escapes: EscapePolicy) -> &[(u32, u32)] {
         self.0[escapes as usize].get_or_init(|| {
             let mut characters = vec![0; vocabulary.len()];
             for &(count, token) in

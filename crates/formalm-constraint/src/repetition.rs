@@ -10,7 +10,10 @@
 //!   tokens by e·u;
 //! - it begins with a byte outside the class: a walk finds these.
 
-use formalm_automata::{ByteSet, Cover, Error, KeyId, Repetition, SPECIAL, Steps, WIDE_PARTS};
+use formalm_automata::{
+    ByteSet, CharRepetition, ClassCover, Error, MaskAutomaton, MaskClassId, SPECIAL_BYTE,
+    WIDE_PARTS,
+};
 use formalm_vocabulary::{ClassExits, ProfileFilter, Vocabulary};
 
 use crate::json_string::length::{self, QuoteContinuations};
@@ -26,21 +29,21 @@ const MIN_ASCII_CHARACTERS: u32 = 12;
 struct RepetitionMask<'a, K> {
     keys: &'a K,
     vocabulary: &'a Vocabulary,
-    key: KeyId,
-    repetition: Repetition,
+    key: MaskClassId,
+    repetition: CharRepetition,
     inside: ProfileFilter,
     add: Vec<u32>,
 }
 
 /// Returns the mask of `key` if it is a repetition that the tables cover.
 pub(crate) fn mask(
-    keys: &impl Steps,
+    keys: &impl MaskAutomaton,
     continuations: &QuoteContinuations,
     vocabulary: &Vocabulary,
-    key: KeyId,
+    key: MaskClassId,
 ) -> Result<Option<Mask>, Error> {
-    let Some(repetition) = keys.repetition(key)? else { return Ok(None) };
-    if let Some(escapes) = repetition.quoted {
+    let Some(repetition) = keys.char_repetition(key)? else { return Ok(None) };
+    if let Some(escapes) = repetition.json_string {
         return length::mask(
             keys,
             continuations,
@@ -49,7 +52,7 @@ pub(crate) fn mask(
         )
         .map(Some);
     }
-    let wide = repetition.wide != [Cover::None; WIDE_PARTS];
+    let wide = repetition.wide != [ClassCover::None; WIDE_PARTS];
     if repetition.ascii.count_ones() < MIN_ASCII_CHARACTERS && !wide {
         return Ok(None);
     }
@@ -60,7 +63,7 @@ pub(crate) fn mask(
     let leaves = |byte: u8| match byte {
         0..0x80 => repetition.ascii >> byte & 1 == 0,
         // SPECIAL is no character, and so in no class.
-        SPECIAL => true,
+        SPECIAL_BYTE => true,
         // A class with characters beyond ASCII is never followed by others of them.
         _ => !wide,
     };
@@ -75,7 +78,7 @@ pub(crate) fn mask(
     builder.finish().map(Some)
 }
 
-impl<K: Steps> RepetitionMask<'_, K> {
+impl<K: MaskAutomaton> RepetitionMask<'_, K> {
     fn has_room(&self, characters: u32) -> bool {
         self.repetition.max.is_none_or(|max| characters <= max)
     }
@@ -101,9 +104,9 @@ impl<K: Steps> RepetitionMask<'_, K> {
             let before = candidate.before;
             let characters = before.characters;
             let allowed = match self.inside.cover(before.atoms, before.ascii) {
-                Cover::Full => characters >= self.repetition.min && self.has_room(characters),
-                Cover::Partial => self.is_viable(candidate.token)?,
-                Cover::None => false,
+                ClassCover::Full => characters >= self.repetition.min && self.has_room(characters),
+                ClassCover::Partial => self.is_viable(candidate.token)?,
+                ClassCover::None => false,
             };
             if allowed {
                 self.add.push(candidate.token);
@@ -124,9 +127,9 @@ impl<K: Steps> RepetitionMask<'_, K> {
 
     /// Combines the tokens of the class with the tokens found.
     fn finish(mut self) -> Result<Mask, Error> {
-        let Repetition { ascii, wide, ref class, .. } = self.repetition;
+        let CharRepetition { ascii, wide, ref class, .. } = self.repetition;
         let class_mask = self.vocabulary.class_mask(ascii, wide, class);
-        if self.repetition.wide != [Cover::Full; WIDE_PARTS] {
+        if self.repetition.wide != [ClassCover::Full; WIDE_PARTS] {
             self.add_partial()?;
         }
         let Some(most) = self.repetition.max else {
@@ -149,7 +152,7 @@ impl<K: Steps> RepetitionMask<'_, K> {
     /// Adds the tokens that end in a partial character, for a class with only some characters
     /// beyond ASCII.
     fn add_partial(&mut self) -> Result<(), Error> {
-        if self.repetition.wide == [Cover::None; WIDE_PARTS] {
+        if self.repetition.wide == [ClassCover::None; WIDE_PARTS] {
             return Ok(());
         }
         let classes = self.vocabulary.class_masks();
@@ -160,9 +163,9 @@ impl<K: Steps> RepetitionMask<'_, K> {
             for token in classes.tokens_with_partial_char(partial) {
                 let before = token.before;
                 let allowed = match self.inside.cover(before.atoms, before.ascii) {
-                    Cover::Full => self.has_room(before.characters.saturating_add(1)),
-                    Cover::Partial => self.is_viable(token.token)?,
-                    Cover::None => false,
+                    ClassCover::Full => self.has_room(before.characters.saturating_add(1)),
+                    ClassCover::Partial => self.is_viable(token.token)?,
+                    ClassCover::None => false,
                 };
                 if allowed {
                     self.add.push(token.token);

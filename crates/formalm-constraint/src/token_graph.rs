@@ -1,13 +1,13 @@
 //! The minimal graph of all token sequences of a language.
 
-use formalm_automata::explicit::{Graph, Poll, Size};
-use formalm_automata::{Error, Keys, Machine, exact_only};
+use formalm_automata::materialized::{DfaSizeLimits, InterruptCheck, MaterializedDfa};
+use formalm_automata::{Error, Machine, MaskClasses, require_exact};
 
 use crate::epoch::{ConstraintState, StateEpoch};
 use crate::matcher::AdvanceError;
 use crate::trie_walk;
 
-impl<K: Keys> StateEpoch<K> {
+impl<K: MaskClasses> StateEpoch<K> {
     /// Returns the minimal graph of all token sequences that spell a string in the language. End
     /// tokens are left out; states before them are accepting.
     ///
@@ -18,24 +18,33 @@ impl<K: Keys> StateEpoch<K> {
     ///
     /// [`Error::Limit`] if there are too many states or edges before minimization;
     /// [`Error::Interrupted`].
-    pub fn graph(&self, size: Size, poll: &mut Poll<'_>) -> Result<Graph, Error> {
+    pub fn graph(
+        &self,
+        size: DfaSizeLimits,
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<MaterializedDfa, Error> {
         if self.is_canonical() {
             return self.canonical_graph(size, poll);
         }
         let machine = &**self.machine();
         let hint = "search() and mass() need no automaton";
-        exact_only(machine, "all token sequences of members", hint)?;
+        require_exact(machine, "all token sequences of members", hint)?;
         let successors = |state, row: &mut Vec<_>| {
             trie_walk::tokens(machine, self.vocabulary().trie(), state, Ok, |next, tokens| {
                 row.extend(tokens.iter().map(|&token| (token, next)));
             })
         };
         let accepting = |state| machine.is_accepting(state);
-        Graph::explore(machine.start(), successors, accepting, size, poll)?.minimized(poll)
+        MaterializedDfa::explore(machine.start(), successors, accepting, size, poll)?
+            .minimized(poll)
     }
 
     /// Returns the graph of canonical token sequences: every allowed token leads somewhere.
-    fn canonical_graph(&self, size: Size, poll: &mut Poll<'_>) -> Result<Graph, Error> {
+    fn canonical_graph(
+        &self,
+        size: DfaSizeLimits,
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<MaterializedDfa, Error> {
         let mut words = vec![0; self.words()];
         let successors = |position: ConstraintState, row: &mut Vec<_>| {
             self.fill(position, &mut words)?;
@@ -52,7 +61,7 @@ impl<K: Keys> StateEpoch<K> {
             Ok(())
         };
         let accepting = |position| self.is_accepting(position);
-        Graph::explore(self.start(), successors, accepting, size, poll)?.minimized(poll)
+        MaterializedDfa::explore(self.start(), successors, accepting, size, poll)?.minimized(poll)
     }
 }
 

@@ -1,37 +1,37 @@
 //! Reading of words and literals along prefix trees.
 
-use formalm_automata::{ByteSet, Ended, Error, KeyId, Steps, Texts};
+use formalm_automata::{ByteSet, Error, LiteralList, MaskAutomaton, MaskClassId, ValueEnd};
 use formalm_vocabulary::{TokenTrie, TrieNode};
 
 /// Emits the words at and below a node that are viable from a class, with the classes they lead to.
 /// The node is not read yet.
-pub(crate) fn words<K: Steps>(
+pub(crate) fn words<K: MaskAutomaton>(
     keys: &K,
     nodes: &[TrieNode],
-    (root, key): (u32, KeyId),
-    emit: &mut impl FnMut(u32, KeyId),
+    (root, key): (u32, MaskClassId),
+    emit: &mut impl FnMut(u32, MaskClassId),
 ) -> Result<(), Error> {
     words_within(keys, nodes, (&[(root, false)], key), None, emit)
 }
 
 /// Emits the words at and below nodes, or only below those already read, that are viable from a
 /// class. Inside an isolated value it reads up to its end.
-pub(crate) fn words_within<K: Steps>(
+pub(crate) fn words_within<K: MaskAutomaton>(
     keys: &K,
     nodes: &[TrieNode],
-    (roots, key): (&[(u32, bool)], KeyId),
+    (roots, key): (&[(u32, bool)], MaskClassId),
     mut exits: Option<&mut Vec<u32>>,
-    emit: &mut impl FnMut(u32, KeyId),
+    emit: &mut impl FnMut(u32, MaskClassId),
 ) -> Result<(), Error> {
-    let first = keys.few(key)?;
-    let mut stack: Vec<(KeyId, Option<ByteSet>)> = Vec::new();
+    let first = keys.possible_bytes(key)?;
+    let mut stack: Vec<(MaskClassId, Option<ByteSet>)> = Vec::new();
     for &(root, is_read) in roots {
         let top = nodes[root as usize].depth() + usize::from(is_read);
         let mut at = root + u32::from(is_read);
         stack.clear();
         stack.push((key, first));
         if exits.is_some()
-            && let Ended::May(bytes) = keys.ended(key)?
+            && let ValueEnd::MayEnd(bytes) = keys.value_end(key)?
         {
             stack[0].1 = Some(bytes);
         }
@@ -49,16 +49,17 @@ pub(crate) fn words_within<K: Steps>(
                 emit(word, next);
             }
             if here.end() > at + 1 {
-                let mut few = if K::KNOWS_FEW { keys.few(next)? } else { None };
+                let mut few =
+                    if K::KNOWS_POSSIBLE_BYTES { keys.possible_bytes(next)? } else { None };
                 if let Some(exits) = &mut exits {
-                    let ended = keys.ended(next)?;
-                    if ended != Ended::No {
+                    let ended = keys.value_end(next)?;
+                    if ended != ValueEnd::Open {
                         exits.push(at);
                     }
                     match ended {
-                        Ended::No => {}
-                        Ended::May(bytes) => few = Some(bytes),
-                        Ended::Yes => {
+                        ValueEnd::Open => {}
+                        ValueEnd::MayEnd(bytes) => few = Some(bytes),
+                        ValueEnd::Ended => {
                             at = here.end();
                             continue;
                         }
@@ -74,7 +75,7 @@ pub(crate) fn words_within<K: Steps>(
 }
 
 /// Emits the trie nodes along literals, each once.
-pub(crate) fn along(trie: &TokenTrie, literals: &Texts, mut emit: impl FnMut(u32)) {
+pub(crate) fn along(trie: &TokenTrie, literals: &LiteralList, mut emit: impl FnMut(u32)) {
     let (mut before, mut path): (&[u8], Vec<u32>) = (&[], Vec::new());
     for text in literals.iter() {
         let common = before.iter().zip(text).take_while(|(one, other)| one == other).count();
@@ -97,7 +98,11 @@ pub(crate) fn along(trie: &TokenTrie, literals: &Texts, mut emit: impl FnMut(u32
 }
 
 /// Returns the class after a string.
-pub(crate) fn read(keys: &impl Steps, key: KeyId, text: &[u8]) -> Result<Option<KeyId>, Error> {
+pub(crate) fn read(
+    keys: &impl MaskAutomaton,
+    key: MaskClassId,
+    text: &[u8],
+) -> Result<Option<MaskClassId>, Error> {
     let mut key = key;
     for &byte in text {
         match keys.step(key, byte)? {

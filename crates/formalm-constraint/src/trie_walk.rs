@@ -2,7 +2,8 @@
 
 use formalm_automata::deadline::check_deadline;
 use formalm_automata::{
-    ByteSet, Cover, EndSteps, Ended, Error, KeyId, Machine, Repetition, StateId, Steps,
+    AcceptingMaskAutomaton, ByteSet, CharRepetition, ClassCover, Error, Machine, MaskAutomaton,
+    MaskClassId, StateId, ValueEnd,
 };
 use formalm_vocabulary::TokenTrie;
 use rustc_hash::FxHashMap;
@@ -28,15 +29,15 @@ struct SelfLoops {
 pub(crate) struct TrieWalk<'a, K> {
     keys: &'a K,
     trie: &'a TokenTrie,
-    loops: FxHashMap<KeyId, SelfLoops>,
-    stack: Vec<KeyId>,
+    loops: FxHashMap<MaskClassId, SelfLoops>,
+    stack: Vec<MaskClassId>,
     /// Per stack entry, the bytes that may follow, if they are few.
     few: Vec<Option<ByteSet>>,
     /// Inner nodes at which an isolated value has ended.
     exits: Option<Vec<u32>>,
 }
 
-impl<'a, K: Steps> TrieWalk<'a, K> {
+impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
     pub(crate) fn new(keys: &'a K, trie: &'a TokenTrie) -> TrieWalk<'a, K> {
         let (loops, stack, few) = Default::default();
         TrieWalk { keys, trie, loops, stack, few, exits: None }
@@ -55,7 +56,7 @@ impl<'a, K: Steps> TrieWalk<'a, K> {
     /// Emits the tokens viable from `key` whose first byte is in `first`.
     pub(crate) fn tokens(
         &mut self,
-        key: KeyId,
+        key: MaskClassId,
         first: impl IntoIterator<Item = u8>,
         emit: &mut impl FnMut(&[u32]),
     ) -> Result<(), Error> {
@@ -73,7 +74,7 @@ impl<'a, K: Steps> TrieWalk<'a, K> {
     pub(crate) fn subtree(
         &mut self,
         node: u32,
-        key: KeyId,
+        key: MaskClassId,
         emit: &mut impl FnMut(&[u32]),
     ) -> Result<(), Error> {
         let trie = self.trie;
@@ -99,7 +100,7 @@ impl<'a, K: Steps> TrieWalk<'a, K> {
     /// `bytes`, others belong to its surroundings. `Some(None)`: with any byte. `None`: it has
     /// ended.
     #[inline]
-    fn continues(&mut self, node: u32, key: KeyId) -> Result<Option<Option<ByteSet>>, Error> {
+    fn continues(&mut self, node: u32, key: MaskClassId) -> Result<Option<Option<ByteSet>>, Error> {
         if self.exits.is_none() {
             return Ok(Some(None));
         }
@@ -109,20 +110,20 @@ impl<'a, K: Steps> TrieWalk<'a, K> {
     fn continues_in_value(
         &mut self,
         node: u32,
-        key: KeyId,
+        key: MaskClassId,
     ) -> Result<Option<Option<ByteSet>>, Error> {
         let Some(exits) = &mut self.exits else { return Ok(Some(None)) };
         if self.trie.nodes()[node as usize].end() == node + 1 {
             return Ok(Some(None));
         }
-        let ended = self.keys.ended(key)?;
-        if ended != Ended::No {
+        let ended = self.keys.value_end(key)?;
+        if ended != ValueEnd::Open {
             exits.push(node);
         }
         Ok(match ended {
-            Ended::No => Some(None),
-            Ended::May(bytes) => Some(Some(bytes)),
-            Ended::Yes => None,
+            ValueEnd::Open => Some(None),
+            ValueEnd::MayEnd(bytes) => Some(Some(bytes)),
+            ValueEnd::Ended => None,
         })
     }
 
@@ -138,12 +139,12 @@ impl<'a, K: Steps> TrieWalk<'a, K> {
     pub(crate) fn below(
         &mut self,
         node: u32,
-        key: KeyId,
+        key: MaskClassId,
         emit: &mut impl FnMut(&[u32]),
     ) -> Result<(), Error> {
         self.enter(node, key)?;
         if self.exits.is_some()
-            && let Ended::May(bytes) = self.keys.ended(key)?
+            && let ValueEnd::MayEnd(bytes) = self.keys.value_end(key)?
         {
             self.narrow(node, Some(bytes));
         }
@@ -151,13 +152,13 @@ impl<'a, K: Steps> TrieWalk<'a, K> {
     }
 
     /// Records the mask class after a node.
-    fn enter(&mut self, node: u32, key: KeyId) -> Result<(), Error> {
+    fn enter(&mut self, node: u32, key: MaskClassId) -> Result<(), Error> {
         let top = self.trie.nodes()[node as usize].depth();
         self.stack.resize(self.stack.len().max(top + 1), key);
         self.stack[top] = key;
-        if K::KNOWS_FEW {
+        if K::KNOWS_POSSIBLE_BYTES {
             self.few.resize(self.few.len().max(top + 1), None);
-            self.few[top] = self.keys.few(key)?;
+            self.few[top] = self.keys.possible_bytes(key)?;
         }
         Ok(())
     }
@@ -170,7 +171,9 @@ impl<'a, K: Steps> TrieWalk<'a, K> {
         while at < end {
             let here = nodes[at as usize];
             let depth = here.depth();
-            if K::KNOWS_FEW && self.few[depth - 1].is_some_and(|few| !few.contains(here.byte())) {
+            if K::KNOWS_POSSIBLE_BYTES
+                && self.few[depth - 1].is_some_and(|few| !few.contains(here.byte()))
+            {
                 at = here.end();
                 continue;
             }
@@ -208,9 +211,9 @@ impl<'a, K: Steps> TrieWalk<'a, K> {
             } else {
                 self.stack[depth] = next;
             }
-            if K::KNOWS_FEW && here.end() > at + 1 {
+            if K::KNOWS_POSSIBLE_BYTES && here.end() > at + 1 {
                 self.few.resize(self.few.len().max(depth + 1), None);
-                self.few[depth] = self.keys.few(next)?;
+                self.few[depth] = self.keys.possible_bytes(next)?;
                 self.narrow(at, continues);
             }
             at += 1;
@@ -221,19 +224,21 @@ impl<'a, K: Steps> TrieWalk<'a, K> {
     /// Returns `true` if the subtree below a node is not empty and has only digits, any of which
     /// may follow.
     #[inline]
-    fn is_all_digits(&self, node: u32, key: KeyId) -> Result<bool, Error> {
+    fn is_all_digits(&self, node: u32, key: MaskClassId) -> Result<bool, Error> {
         let has_below = self.trie.nodes()[node as usize].end() > node + 1;
-        let asks = K::KNOWS_FEW && has_below && self.trie.signature(node).is_within(DIGITS, false);
-        Ok(asks && self.keys.any_digits(key)?)
+        let asks = K::KNOWS_POSSIBLE_BYTES
+            && has_below
+            && self.trie.signature(node).is_within(DIGITS, false);
+        Ok(asks && self.keys.accepts_any_digits(key)?)
     }
 
     /// Returns `true` if the loops of a class are known, for machines with expensive steps.
-    fn knows_loops(&self, key: KeyId) -> bool {
-        K::KNOWS_FEW && self.loops.contains_key(&key)
+    fn knows_loops(&self, key: MaskClassId) -> bool {
+        K::KNOWS_POSSIBLE_BYTES && self.loops.contains_key(&key)
     }
 
     /// Returns `true` if the class loops over everything below a node.
-    fn skips(&mut self, key: KeyId, node: u32) -> Result<bool, Error> {
+    fn skips(&mut self, key: MaskClassId, node: u32) -> Result<bool, Error> {
         let loops = match self.loops.get(&key) {
             Some(&loops) => loops,
             None => {
@@ -246,14 +251,15 @@ impl<'a, K: Steps> TrieWalk<'a, K> {
     }
 }
 
-impl<K: EndSteps> TrieWalk<'_, K> {
+impl<K: AcceptingMaskAutomaton> TrieWalk<'_, K> {
     /// Returns the inner nodes at which the input read from a class is in the language; `None` if
     /// there are too many.
-    pub(crate) fn ends(&mut self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
+    pub(crate) fn ends(&mut self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
         let nodes = self.trie.nodes();
         let mut found = Vec::new();
         self.stack = vec![key];
-        self.few = if K::KNOWS_FEW { vec![self.keys.few(key)?] } else { Vec::new() };
+        self.few =
+            if K::KNOWS_POSSIBLE_BYTES { vec![self.keys.possible_bytes(key)?] } else { Vec::new() };
         let mut at = 0;
         while (at as usize) < nodes.len() {
             let here = nodes[at as usize];
@@ -262,15 +268,15 @@ impl<K: EndSteps> TrieWalk<'_, K> {
             if at & DEADLINE_CHECK_MASK == 0 {
                 check_deadline()?;
             }
-            let refused =
-                K::KNOWS_FEW && self.few[depth - 1].is_some_and(|few| !few.contains(here.byte()));
+            let refused = K::KNOWS_POSSIBLE_BYTES
+                && self.few[depth - 1].is_some_and(|few| !few.contains(here.byte()));
             let next = if refused { None } else { self.keys.step(before, here.byte())? };
             let leaf = here.end() == at + 1;
             let Some(next) = next.filter(|_| !leaf) else {
                 at = here.end();
                 continue;
             };
-            if self.keys.is_end(next)? {
+            if self.keys.is_accepting_class(next)? {
                 if found.len() == MAX_END_NODES {
                     return Ok(None);
                 }
@@ -286,14 +292,14 @@ impl<K: EndSteps> TrieWalk<'_, K> {
     }
 }
 
-fn self_loops<K: Steps>(keys: &K, key: KeyId) -> Result<SelfLoops, Error> {
-    let repetition = keys.repetition(key)?;
+fn self_loops<K: MaskAutomaton>(keys: &K, key: MaskClassId) -> Result<SelfLoops, Error> {
+    let repetition = keys.char_repetition(key)?;
     let repetition = repetition.filter(|one| one.min == 0 && one.max.is_none());
-    let wide = repetition.as_ref().is_some_and(|one| one.wide == [Cover::Full; 4]);
-    if let Some(Repetition { ascii, .. }) = repetition {
+    let wide = repetition.as_ref().is_some_and(|one| one.wide == [ClassCover::Full; 4]);
+    if let Some(CharRepetition { ascii, .. }) = repetition {
         return Ok(SelfLoops { ascii, wide });
     }
-    let few = if K::KNOWS_FEW { keys.few(key)? } else { None };
+    let few = if K::KNOWS_POSSIBLE_BYTES { keys.possible_bytes(key)? } else { None };
     let mut loops = SelfLoops::default();
     for byte in (0..128u8).filter(|&byte| few.is_none_or(|few| few.contains(byte))) {
         if keys.step(key, byte)? == Some(key) {
@@ -305,20 +311,21 @@ fn self_loops<K: Steps>(keys: &K, key: KeyId) -> Result<SelfLoops, Error> {
 
 /// Walks two classes in lockstep. Collects the tokens that only the first or only the second
 /// allows, at and below a node that was just read, or everywhere.
-pub(crate) fn difference<K: Steps>(
+pub(crate) fn difference<K: MaskAutomaton>(
     keys: &K,
     trie: &TokenTrie,
     root: Option<u32>,
-    pair: (Option<KeyId>, Option<KeyId>),
+    pair: (Option<MaskClassId>, Option<MaskClassId>),
     only_first: &mut Vec<u32>,
     only_second: &mut Vec<u32>,
 ) -> Result<(), Error> {
-    let differing = |(first, second): (Option<KeyId>, Option<KeyId>)| match (first, second) {
-        _ if !K::KNOWS_FEW => Ok(None),
-        (Some(first), Some(second)) => keys.differing(first, second),
-        (Some(one), None) | (None, Some(one)) => keys.few(one),
-        (None, None) => Ok(None),
-    };
+    let differing =
+        |(first, second): (Option<MaskClassId>, Option<MaskClassId>)| match (first, second) {
+            _ if !K::KNOWS_POSSIBLE_BYTES => Ok(None),
+            (Some(first), Some(second)) => keys.differing_bytes(first, second),
+            (Some(one), None) | (None, Some(one)) => keys.possible_bytes(one),
+            (None, None) => Ok(None),
+        };
     let nodes = trie.nodes();
     let (top, mut at, end) = match root {
         Some(root) => {

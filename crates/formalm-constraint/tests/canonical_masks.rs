@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{Automaton, Expression, Limits};
+use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
+use formalm_automata::{Automaton, AutomatonLimits, Expression};
 use formalm_constraint::{Constraint, Matcher};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::bpe::BpeEncoder;
@@ -140,9 +140,9 @@ proptest! {
         let vocabulary = Arc::new(Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap());
         let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes()).unwrap();
         encoder.check(&vocabulary).unwrap();
-        let parsed = parse(&pattern, Dialect::Python, Flags::default()).unwrap();
+        let parsed = parse(&pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
         let expression = Expression::pattern(parsed);
-        let automaton = Arc::new(Automaton::new(&expression, Limits::default()).unwrap());
+        let automaton = Arc::new(Automaton::new(&expression, AutomatonLimits::default()).unwrap());
         let bytes = (0..=255u8).map(|byte| Some(vec![byte])).collect();
         let single = Arc::new(Vocabulary::from_tokens(bytes, vec![]).unwrap());
         let mut members = BTreeSet::new();

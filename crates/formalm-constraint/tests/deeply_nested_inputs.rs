@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::explicit::Poll;
+use formalm_automata::materialized::InterruptCheck;
 use formalm_constraint::{Constraint, Matcher, reference};
 use formalm_grammar::{
     Grammar, GrammarAutomaton, GrammarKeys, Levels, Lexing, Limits, Options, Rules, Syntax, parse,
@@ -225,7 +225,7 @@ fn masks_along_nested_inputs_match_the_reference() {
             let mut read = 0;
             for byte in text.bytes() {
                 checked(&matcher);
-                if matcher.advance_bytes(&[byte], &mut Poll::new(&mut || true)).is_err() {
+                if matcher.advance_bytes(&[byte], &mut InterruptCheck::new(&mut || true)).is_err() {
                     break;
                 }
                 read += 1;

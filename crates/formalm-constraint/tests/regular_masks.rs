@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use formalm_automata::explicit::Poll;
-use formalm_automata::syntax::{Dialect, Flags, parse};
+use formalm_automata::materialized::InterruptCheck;
+use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
 use formalm_automata::{
-    Automaton, CharSet, Edits, Error, Expression, Front, Limits, Machine, Operations, Prefixed,
-    PrefixedKeys, Viability,
+    Automaton, AutomatonLimits, CharSet, EditOperations, EditRules, Error, Expression, Machine,
+    Prefix, PrefixedMachine, PrefixedMaskClasses, RegularMaskClasses,
 };
 use formalm_constraint::{Constraint, Matcher, reference};
 use formalm_vocabulary::Vocabulary;
@@ -140,16 +140,16 @@ fn change() -> impl Strategy<Value = Change> {
 
 fn changed(language: Expression, change: Change) -> Option<Expression> {
     let texts = |list: &[&str]| {
-        Expression::texts(list.iter().map(|text| text.as_bytes().to_vec()).collect())
+        Expression::literals(list.iter().map(|text| text.as_bytes().to_vec()).collect())
     };
     match change {
         Change::Nothing => Some(language),
         Change::Edits { budget, all, delete } => {
             let some = CharSet::from_ranges([('a', 'c'), ('é', 'é'), ('—', '—')]);
             let alphabet = if all { CharSet::all() } else { some };
-            let operations = Operations { insert: true, delete, substitute: true };
+            let operations = EditOperations { insert: true, delete, substitute: true };
             let (after, before, group) = (None, None, None);
-            let edits = Edits { budget, alphabet, operations, after, before, group };
+            let edits = EditRules { budget, alphabet, operations, after, before, group };
             language.edits(edits).ok()
         }
         Change::Rewrite { optional } => {
@@ -169,12 +169,12 @@ fn constraint(
     change: Change,
     tokens: Vec<Option<Vec<u8>>>,
 ) -> Option<Arc<Constraint>> {
-    let parsed = parse(pattern, Dialect::Python, Flags::default()).ok()?;
+    let parsed = parse(pattern, PatternDialect::Python, PatternFlags::default()).ok()?;
     let language = changed(Expression::pattern(parsed), change)?;
     // Some random languages are large: they are rejected early.
     let limits = match change {
-        Change::Nothing => Limits::default(),
-        _ => Limits { states: 1_000, ..Limits::default() },
+        Change::Nothing => AutomatonLimits::default(),
+        _ => AutomatonLimits { states: 1_000, ..AutomatonLimits::default() },
     };
     let automaton = Automaton::new(&language, limits).ok()?;
     let vocabulary = Vocabulary::from_tokens(tokens, vec![0]).ok()?;
@@ -244,9 +244,9 @@ proptest! {
         all.push(Some(b"a".to_vec()));
         let Some(rest) = constraint(&pattern, Change::Nothing, all) else { return Ok(()) };
         let (rest, vocabulary) = (Arc::clone(rest.current().machine()), Arc::clone(rest.vocabulary()));
-        let keys = Viability::new(Arc::clone(&rest), vocabulary.longest_token_bytes());
-        let front = Front { text: front.into(), unless_empty, refused };
-        let keys = PrefixedKeys::new(Arc::new(Prefixed::new(front, rest)), keys);
+        let keys = RegularMaskClasses::new(Arc::clone(&rest), vocabulary.longest_token_bytes());
+        let front = Prefix { text: front.into(), unless_empty, refused_first_byte: refused };
+        let keys = PrefixedMaskClasses::new(Arc::new(PrefixedMachine::new(front, rest)), keys);
         let constraint = Arc::new(Constraint::over(keys, vocabulary, 1 << 20));
         let mut matcher = Matcher::new(Arc::clone(&constraint));
         let mut words = vec![!0; constraint.words()];
@@ -307,7 +307,7 @@ proptest! {
         }
         if let Some(path) = found {
             let mut matcher = Matcher::new(Arc::clone(&constraint));
-            prop_assert_eq!(matcher.advance_many(&path, &mut Poll::new(&mut || true)), (path.len(), None));
+            prop_assert_eq!(matcher.advance_many(&path, &mut InterruptCheck::new(&mut || true)), (path.len(), None));
             prop_assert_eq!(matcher.is_accepting(), Ok(true));
         }
     }

@@ -5,8 +5,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::{
-    Beside, ByteSet, Completion, Error, Lock, Look, Machine, Remembered, Resource, StateId, Survey,
-    exact_only, note_steps, part,
+    ByteSet, CompletionLength, Error, ForkCheck, ForkSafeMutex, Machine, OpaqueCache, Precision,
+    ProductCache, Resource, StateId, into_dyn_machine, record_steps, require_exact,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -35,10 +35,10 @@ const ACCEPTANCE_KNOWN: u32 = 2;
 pub struct GrammarAutomaton {
     /// The source grammar, kept to build a fresh automaton.
     grammar: Arc<Grammar>,
-    shared: Arc<Lock<SharedState>>,
+    shared: Arc<ForkSafeMutex<SharedState>>,
     /// The states visited by a scratch copy; `None` in the original.
     scratch: Option<ScratchStates>,
-    survey: Survey,
+    survey: ForkCheck,
     pub(crate) classes: [u8; 256],
     pub(crate) transitions: TransitionTable,
     start: StateId,
@@ -86,7 +86,7 @@ impl EmptyReason {
 #[derive(Debug)]
 struct BoundsByPrecision([Option<CompletionBounds>; 3]);
 
-impl Remembered for BoundsByPrecision {
+impl OpaqueCache for BoundsByPrecision {
     fn memory_bytes(&self) -> usize {
         self.0.iter().flatten().map(CompletionBounds::memory_bytes).sum()
     }
@@ -133,7 +133,7 @@ impl LockedState<'_> {
 impl Drop for LockedState<'_> {
     fn drop(&mut self) {
         self.swap();
-        note_steps(self.shared.core.gss.meter.total().saturating_sub(self.before));
+        record_steps(self.shared.core.gss.meter.total().saturating_sub(self.before));
     }
 }
 
@@ -194,12 +194,12 @@ impl GrammarAutomaton {
                 // A terminal with lookahead comes from a pattern, whose lexemes are valid UTF-8.
                 match &one.embedded {
                     Some(embedded) => embedded.is_text,
-                    None => one.language.is_text() || one.language.is_lexeme(),
+                    None => one.language.is_utf8() || one.language.is_lexeme(),
                 }
             }),
-            shared: Arc::new(Lock::new(SharedState { core, live: FxHashMap::default() })),
+            shared: Arc::new(ForkSafeMutex::new(SharedState { core, live: FxHashMap::default() })),
             scratch: None,
-            survey: Survey::new(),
+            survey: ForkCheck::new(),
         };
         Ok(Ok(automaton))
     }
@@ -368,11 +368,11 @@ impl Machine for GrammarAutomaton {
         !self.asks
     }
 
-    fn is_whole(&self, state: StateId) -> bool {
+    fn is_char_boundary(&self, state: StateId) -> bool {
         !self.asks || self.is_at_boundary(state)
     }
 
-    fn ahead(&self) -> Option<GrammarAutomaton> {
+    fn scratch_copy(&self) -> Option<GrammarAutomaton> {
         if self.scratch.is_some() || self.asks {
             return None;
         }
@@ -382,7 +382,7 @@ impl Machine for GrammarAutomaton {
             grammar: Arc::clone(&self.grammar),
             shared: Arc::clone(&self.shared),
             scratch: Some(scratch),
-            survey: Survey::new(),
+            survey: ForkCheck::new(),
             classes: self.classes,
             transitions: TransitionTable::new(self.transitions.width()),
             start,
@@ -393,11 +393,11 @@ impl Machine for GrammarAutomaton {
         })
     }
 
-    fn ahead_of_any(&self) -> Option<Arc<dyn Machine>> {
-        Some(Arc::new(self.ahead()?))
+    fn dyn_scratch_copy(&self) -> Option<Arc<dyn Machine>> {
+        Some(Arc::new(self.scratch_copy()?))
     }
 
-    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
         let Some(scratch) = &self.scratch else { return Ok(state) };
         // The lock is taken directly, without the scratch tables, so that the tables of the
         // original are in place.
@@ -405,8 +405,8 @@ impl Machine for GrammarAutomaton {
         scratch.enter(shared, state)
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        exact_only(self, "a shortest member", NO_COMPLETION_HINT)?;
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        require_exact(self, "a shortest member", NO_COMPLETION_HINT)?;
         let shared = &mut *self.lock();
         shared.core.gss.meter.reset();
         shared.core.checkpoint();
@@ -415,8 +415,8 @@ impl Machine for GrammarAutomaton {
         text
     }
 
-    fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        exact_only(self, "a member", NO_COMPLETION_HINT)?;
+    fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        require_exact(self, "a member", NO_COMPLETION_HINT)?;
         let shared = &mut *self.lock();
         shared.core.gss.meter.reset();
         shared.core.checkpoint();
@@ -431,42 +431,44 @@ impl Machine for GrammarAutomaton {
         text
     }
 
-    fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
+    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
         let shared = &mut *self.lock();
         shared.core.gss.meter.reset();
         Ok(shared.core.min_bytes_of_state(state.number() - 1)? as usize)
     }
 
-    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
-        self.least_bytes(state)
+    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
+        self.min_bytes(state)
     }
 
-    fn completion_beside(
+    fn intersection_completion(
         &self,
         state: StateId,
-        beside: &mut Beside,
+        beside: &mut ProductCache,
         at: StateId,
-        precision: Look,
-    ) -> Result<Completion, Error> {
+        precision: Precision,
+    ) -> Result<CompletionLength, Error> {
         let core = &mut *self.lock().core;
-        let known = beside.known.get_or_insert_with(|| -> Box<dyn Remembered> {
+        let known = beside.known.get_or_insert_with(|| -> Box<dyn OpaqueCache> {
             let made = |precision| {
                 CompletionBounds::new(Some(Arc::clone(&beside.regular)), precision, core)
             };
-            Box::new(BoundsByPrecision([Look::Loose, Look::Close, Look::Closest].map(made)))
+            Box::new(BoundsByPrecision(
+                [Precision::Coarse, Precision::Fine, Precision::Finest].map(made),
+            ))
         });
         let known: &mut dyn Any = &mut **known;
         let Some(BoundsByPrecision(bounds)) = known.downcast_mut() else {
-            return Ok(Completion::Unknown);
+            return Ok(CompletionLength::Unknown);
         };
         core.gss.meter.reset();
         match &mut bounds[precision as usize] {
             Some(precision) => precision.bound_of_state(state.number() - 1, at, core),
-            None => Ok(Completion::Unknown),
+            None => Ok(CompletionLength::Unknown),
         }
     }
 
-    fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
         let shared = &mut *self.lock();
         if !shared.core.needs_viability_checks || self.asks {
             return Ok(None);
@@ -487,7 +489,7 @@ impl Machine for GrammarAutomaton {
     }
 
     fn is_abandoned(&self) -> bool {
-        self.survey.finds_abandoned(|| {
+        self.survey.is_abandoned(|| {
             let mut terminals =
                 self.grammar.terminals.iter().filter_map(|one| one.embedded.as_ref());
             self.shared.is_abandoned()
@@ -497,14 +499,14 @@ impl Machine for GrammarAutomaton {
     }
 
     /// Terminals that share a machine also share its fresh copy.
-    fn renewed(&self) -> Result<Option<GrammarAutomaton>, Error> {
+    fn fresh_copy(&self) -> Result<Option<GrammarAutomaton>, Error> {
         let mut grammar = Grammar::clone(&self.grammar);
         let mut machines: FxHashMap<*const (), Arc<dyn Machine>> = FxHashMap::default();
         for embedded in grammar.terminals.iter_mut().filter_map(|one| one.embedded.as_mut()) {
             let address = Arc::as_ptr(&embedded.machine).cast::<()>();
             let renewed = match machines.get(&address) {
                 Some(known_successor) => Arc::clone(known_successor),
-                None => match embedded.machine.renewed_part()? {
+                None => match embedded.machine.dyn_fresh_copy()? {
                     Some(renewed) => renewed,
                     None => return Ok(None),
                 },
@@ -515,7 +517,7 @@ impl Machine for GrammarAutomaton {
         Ok(GrammarAutomaton::build(&grammar, self.limits)?.ok())
     }
 
-    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
-        part(self.renewed())
+    fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        into_dyn_machine(self.fresh_copy())
     }
 }

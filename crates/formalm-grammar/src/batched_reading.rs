@@ -232,7 +232,7 @@ impl GrammarState {
             }
             for at in 0..self.lexer_states.ending_count(outcome.endings) {
                 let ending = self.lexer_states.ending_at(outcome.endings, at);
-                if self.step_negative_threads(ending.left, pair[1])?.is_some() {
+                if self.step_negative_threads(ending.negative_threads, pair[1])?.is_some() {
                     break 'bytes;
                 }
             }

@@ -4,7 +4,7 @@
 //! stacks; where it continues, the parser state stays. Configurations without a completion are
 //! dropped, so every state is live.
 
-use formalm_automata::{Error, Patience};
+use formalm_automata::{Error, StepBudget};
 
 use crate::grammar::Lexing;
 use crate::grammar_state::{Configuration, GrammarState};
@@ -74,7 +74,7 @@ impl GrammarState {
     /// Returns `true` if the grammar accepts `text`, without testing prefixes for viability.
     pub(crate) fn is_member(&mut self, text: &[u8]) -> Result<bool, Error> {
         let mut configurations = self.start_configurations()?;
-        let patience = Patience::new(self.gss.meter.total());
+        let patience = StepBudget::new(self.gss.meter.total());
         for (read, &byte) in text.iter().enumerate() {
             self.gss.meter.reset();
             configurations = self.successors(&configurations, byte)?;
@@ -190,13 +190,16 @@ impl GrammarState {
             for at in 0..self.lexer_states.ending_count(outcome.endings) {
                 let ending = self.lexer_states.ending_at(outcome.endings, at);
                 if let Some(next_byte) = next_byte
-                    && self.step_negative_threads(ending.left, next_byte)?.is_none()
+                    && self.step_negative_threads(ending.negative_threads, next_byte)?.is_none()
                 {
                     continue;
                 }
                 let parser_state = self.shift_lexeme(parser_state, ending.terminal)?;
                 if parser_state != NOTHING {
-                    next(Configuration::between(parser_state, ending.left), Some(ending.terminal));
+                    next(
+                        Configuration::between(parser_state, ending.negative_threads),
+                        Some(ending.terminal),
+                    );
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Expression, Machine, Resource, Span};
+use formalm_automata::{Error, Expression, Machine, Resource, SourceSpan};
 
 use crate::indentation::{Indentation, MAX_COLUMN};
 use crate::limits::check;
@@ -83,7 +83,7 @@ pub struct Capture {
     /// Trailing bytes that are not captured.
     pub stop: usize,
     /// The definition in the source.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 /// A remark on a construct that has less effect than it seems to.
@@ -92,7 +92,7 @@ pub struct Note {
     /// One sentence without a full stop.
     pub message: String,
     /// The position in the source.
-    pub span: Option<Span>,
+    pub span: Option<SourceSpan>,
 }
 
 /// A sublanguage: a nonempty language of any kind, read by a machine of its own.
@@ -115,7 +115,7 @@ pub struct Terminal {
     /// its members, regardless of [`Lexing`].
     pub embedded: Option<Embedded>,
     /// The definition in the source.
-    pub span: Option<Span>,
+    pub span: Option<SourceSpan>,
 }
 
 /// A rule.
@@ -126,7 +126,7 @@ pub struct Rule {
     /// The right-hand side.
     pub body: Node,
     /// The definition in the source.
-    pub span: Option<Span>,
+    pub span: Option<SourceSpan>,
 }
 
 /// A right-hand side.

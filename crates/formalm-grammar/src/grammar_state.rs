@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use formalm_automata::{Error, Look};
+use formalm_automata::{Error, Precision};
 use rustc_hash::FxHashMap;
 
 use crate::completion::CompletionBounds;
@@ -112,7 +112,7 @@ pub(crate) struct GrammarState {
     pub(crate) completion_bounds: [Option<Box<CompletionBounds>>; 3],
     /// The precision of completion bounds; `None` if the dead-end proof decides most
     /// configurations.
-    pub(crate) bound_precision: Option<Look>,
+    pub(crate) bound_precision: Option<Precision>,
     checkpoint: Option<StateCheckpoint>,
     /// Buffers reused between steps.
     pub(crate) spare_configurations: Vec<Configuration>,
@@ -228,7 +228,7 @@ impl GrammarState {
                 indentation.ends_lines = line_ending_symbols(&core.gss.lr0, indentation);
             }
             core.prove_no_dead_ends(&all)?;
-            core.bound_precision = Some(Look::Close).filter(|_| !core.dead_end_proof.exists());
+            core.bound_precision = Some(Precision::Fine).filter(|_| !core.dead_end_proof.exists());
         }
         let useless = (0..grammar.rules.len()).filter_map(|rule| {
             let symbol = grammar.terminals.len() + rule;

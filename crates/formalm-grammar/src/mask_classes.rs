@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use formalm_automata::{
-    ByteSet, Context, EndPurpose, EndSteps, Ending, Error, KeyId, Keys, Lexemes, Machine, Outline,
-    Place, Progress, Purpose, Repetition, Scan, StateId, Steps, loops_of,
+    AcceptingMaskAutomaton, AcceptingVisitor, ByteSet, CharRepetition, ClassVisitor, Error,
+    LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexicalMachine, Machine, MaskAutomaton,
+    MaskClassId, MaskClasses, ParserStateId, StackPrefixId, StateId, self_loop_repetition,
 };
 use rustc_hash::FxHashMap;
 
@@ -34,36 +35,40 @@ impl GrammarKeys {
     }
 }
 
-impl Keys for GrammarKeys {
+impl MaskClasses for GrammarKeys {
     type Machine = GrammarAutomaton;
 
     fn machine(&self) -> &Arc<GrammarAutomaton> {
         &self.automaton
     }
 
-    fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        Ok(KeyId::from_number(state.number()))
+    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+        Ok(MaskClassId::from_number(state.number()))
     }
 
     #[inline]
-    fn known_key(&self, state: StateId) -> Option<KeyId> {
-        Some(KeyId::from_number(state.number()))
+    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
+        Some(MaskClassId::from_number(state.number()))
     }
 
-    fn over(&self, scratch: &Arc<GrammarAutomaton>) -> Option<GrammarKeys> {
+    fn over_scratch(&self, scratch: &Arc<GrammarAutomaton>) -> Option<GrammarKeys> {
         Some(GrammarKeys::new(Arc::clone(scratch)))
     }
 
-    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        purpose.read(&self.scratch())
+    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
+        purpose.visit(&self.scratch())
     }
 
-    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
-        Ok(purpose.read(&self.scratch(), KeyId::from_number(state.number())))
+    fn visit_accepting<P: AcceptingVisitor>(
+        &self,
+        state: StateId,
+        purpose: P,
+    ) -> Result<P::Result, Error> {
+        Ok(purpose.visit(&self.scratch(), MaskClassId::from_number(state.number())))
     }
 
-    fn renewed(&self) -> Result<Option<GrammarKeys>, Error> {
-        Ok(self.automaton.renewed()?.map(|one| GrammarKeys::new(Arc::new(one))))
+    fn fresh_copy(&self) -> Result<Option<GrammarKeys>, Error> {
+        Ok(self.automaton.fresh_copy()?.map(|one| GrammarKeys::new(Arc::new(one))))
     }
 
     fn memory_bytes(&self) -> usize {
@@ -91,22 +96,22 @@ impl Drop for ScratchClasses<'_> {
     }
 }
 
-impl EndSteps for ScratchClasses<'_> {
-    fn is_end(&self, key: KeyId) -> Result<bool, Error> {
+impl AcceptingMaskAutomaton for ScratchClasses<'_> {
+    fn is_accepting_class(&self, key: MaskClassId) -> Result<bool, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
         core.gss.meter.reset();
         core.is_accepting(key.number() - 1)
     }
 }
 
-impl Steps for ScratchClasses<'_> {
-    type Lexemes = Self;
+impl MaskAutomaton for ScratchClasses<'_> {
+    type LexicalMachine = Self;
 
-    fn lexemes(&self) -> Option<&Self> {
+    fn lexical_machine(&self) -> Option<&Self> {
         Some(self)
     }
 
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+    fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         let ScratchSession { shared, successors } = &mut *self.session.borrow_mut();
         let core = &mut shared.core;
         let class = usize::from(core.lexer.classes()[usize::from(byte)]);
@@ -117,10 +122,10 @@ impl Steps for ScratchClasses<'_> {
             row[class] = core.step(key.number() - 1, byte)? + 1;
         }
         let next = row[class];
-        Ok((next != NOTHING + 1).then(|| KeyId::from_number(next)))
+        Ok((next != NOTHING + 1).then(|| MaskClassId::from_number(next)))
     }
 
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+    fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
         let mut live = ByteSet::default();
         for byte in 0..=255 {
             if self.step(key, byte)?.is_some() {
@@ -132,13 +137,16 @@ impl Steps for ScratchClasses<'_> {
 
     /// Detects a lexeme in progress, such as a string or a name: the characters on which the class
     /// loops. The loop is left from the class itself.
-    fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
-        loops_of(self, key, 1)
+    fn char_repetition(&self, key: MaskClassId) -> Result<Option<CharRepetition>, Error> {
+        self_loop_repetition(self, key, 1)
     }
 }
 
-impl Lexemes for ScratchClasses<'_> {
-    fn readings(&self, key: KeyId) -> Result<Option<Vec<(Scan, Place)>>, Error> {
+impl LexicalMachine for ScratchClasses<'_> {
+    fn configurations(
+        &self,
+        key: MaskClassId,
+    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
         if !core.sublanguages.is_empty()
             || (core.needs_viability_checks && !core.dead_end_proof.exists())
@@ -161,63 +169,67 @@ impl Lexemes for ScratchClasses<'_> {
                 return Ok(None);
             }
             let scan = core.lexer_states.intern(lexeme, configuration.negative_threads);
-            all.push((Scan(scan), Place(configuration.parser_state)));
+            all.push((LexerStateId(scan), ParserStateId(configuration.parser_state)));
         }
         Ok(Some(all))
     }
 
-    fn context(&self, place: Place) -> Result<Context, Error> {
-        self.session.borrow_mut().shared.core.context(place.0).map(Context)
+    fn lexer_context(&self, place: ParserStateId) -> Result<LexerContextId, Error> {
+        self.session.borrow_mut().shared.core.context(place.0).map(LexerContextId)
     }
 
-    fn scan(&self, context: Context, left: u32) -> Option<Scan> {
+    fn lexer_start(&self, context: LexerContextId, left: u32) -> Option<LexerStateId> {
         let core = &mut self.session.borrow_mut().shared.core;
-        (context.0 != NOTHING).then(|| Scan(core.lexer_states.intern(context.0, left)))
+        (context.0 != NOTHING).then(|| LexerStateId(core.lexer_states.intern(context.0, left)))
     }
 
-    fn fits(&self, context: Context, left: u32) -> Result<bool, Error> {
+    fn threads_fit(&self, context: LexerContextId, left: u32) -> Result<bool, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
         core.gss.meter.reset();
         Ok(!core.needs_viability_checks || core.fits_separator(context.0, left)?)
     }
 
     #[inline]
-    fn read(&self, scan: Scan, byte: u8) -> Result<Progress, Error> {
+    fn read_byte(&self, scan: LexerStateId, byte: u8) -> Result<LexemeStep, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
         core.gss.meter.reset();
         let outcome = core.step_lexer_state(scan.0, byte)?;
-        let on = (outcome.continued != NOTHING).then_some(Scan(outcome.continued));
-        Ok(Progress { on, endings: outcome.endings, doubtful: outcome.unproven })
+        let on = (outcome.continued != NOTHING).then_some(LexerStateId(outcome.continued));
+        Ok(LexemeStep { next: on, ends: outcome.endings, context_dependent: outcome.unproven })
     }
 
-    fn endings(&self, endings: u32) -> Arc<[Ending]> {
+    fn lexeme_ends(&self, endings: u32) -> Arc<[LexemeEnd]> {
         self.session.borrow().shared.core.lexer_states.endings(endings)
     }
 
-    fn pending(&self, left: u32, byte: u8) -> Result<Option<u32>, Error> {
+    fn step_threads(&self, left: u32, byte: u8) -> Result<Option<u32>, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
         core.gss.meter.reset();
         core.step_negative_threads(left, byte)
     }
 
-    fn is_certain(&self, place: Place) -> Result<bool, Error> {
+    fn is_completable(&self, place: ParserStateId) -> Result<bool, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
         core.gss.meter.reset();
         Ok(!core.needs_viability_checks || core.is_completable_at(place.0)?)
     }
 
-    fn after(&self, place: Place, terminal: u32) -> Result<Option<Place>, Error> {
+    fn after_terminal(
+        &self,
+        place: ParserStateId,
+        terminal: u32,
+    ) -> Result<Option<ParserStateId>, Error> {
         let core = &mut self.session.borrow_mut().shared.core;
         core.gss.meter.reset();
         let place = core.shift_lexeme(place.0, terminal)?;
-        Ok((place != NOTHING).then_some(Place(place)))
+        Ok((place != NOTHING).then_some(ParserStateId(place)))
     }
 
-    fn outline(&self, place: Place, depth: u32) -> Option<Outline> {
-        self.session.borrow_mut().shared.core.prefix_of(place.0, depth).map(Outline)
+    fn stack_prefix(&self, place: ParserStateId, depth: u32) -> Option<StackPrefixId> {
+        self.session.borrow_mut().shared.core.prefix_of(place.0, depth).map(StackPrefixId)
     }
 
-    fn drawn(&self, outline: Outline) -> Place {
-        Place(self.session.borrow_mut().shared.core.state_of_prefix(outline.0))
+    fn prefix_representative(&self, outline: StackPrefixId) -> ParserStateId {
+        ParserStateId(self.session.borrow_mut().shared.core.state_of_prefix(outline.0))
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::MutexGuard;
 
-use formalm_automata::{ByteSet, Error, Lock, StateId};
+use formalm_automata::{ByteSet, Error, ForkSafeMutex, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::SharedState;
@@ -25,11 +25,11 @@ pub(crate) struct StateTables {
 
 /// The tables of a scratch copy. While it holds the lock, they hold those of the original.
 #[derive(Debug)]
-pub(crate) struct ScratchStates(Lock<StateTables>);
+pub(crate) struct ScratchStates(ForkSafeMutex<StateTables>);
 
 impl ScratchStates {
     pub(crate) fn new() -> ScratchStates {
-        ScratchStates(Lock::new(StateTables {
+        ScratchStates(ForkSafeMutex::new(StateTables {
             states: ListInterner::default(),
             viable: FxHashMap::default(),
             sublanguages: sublanguages::SublanguageStates::for_scratch_copy(),

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use formalm_automata::Chunks;
+use formalm_automata::AppendVec;
 
 /// A successor that was not computed yet.
 pub(crate) const UNKNOWN: u32 = 0;
@@ -27,11 +27,11 @@ const FLAGS_OR_TARGET: usize = 3;
 /// Transitions and flags by state, and transitions by waypoint.
 #[derive(Debug)]
 pub(crate) struct TransitionTable {
-    states: Chunks,
-    waypoints: Chunks,
+    states: AppendVec,
+    waypoints: AppendVec,
     waypoint_count: AtomicU32,
     /// Successors by row and byte class.
-    rows: Chunks,
+    rows: AppendVec,
     count: AtomicU32,
     width: usize,
 }
@@ -40,10 +40,10 @@ impl TransitionTable {
     /// Returns an empty table for `width` byte classes.
     pub(crate) fn new(width: usize) -> TransitionTable {
         TransitionTable {
-            states: Chunks::default(),
-            waypoints: Chunks::default(),
+            states: AppendVec::default(),
+            waypoints: AppendVec::default(),
             waypoint_count: AtomicU32::new(0),
-            rows: Chunks::default(),
+            rows: AppendVec::default(),
             count: AtomicU32::new(0),
             width,
         }
@@ -78,7 +78,7 @@ impl TransitionTable {
     }
 
     #[inline]
-    fn slots(&self, number: u32) -> (&Chunks, usize) {
+    fn slots(&self, number: u32) -> (&AppendVec, usize) {
         match TransitionTable::is_waypoint(number) {
             true => (&self.waypoints, (number & !WAYPOINT) as usize * SLOTS),
             false => (&self.states, number as usize * SLOTS),
@@ -89,7 +89,7 @@ impl TransitionTable {
     #[inline]
     pub(crate) fn get(&self, number: u32, class: u8) -> u32 {
         let (slots, at) = self.slots(number);
-        let [first, next, row, _] = slots.four(at);
+        let [first, next, row, _] = slots.get_four(at);
         if first == u32::from(class) + 1 {
             return next;
         }
@@ -102,7 +102,7 @@ impl TransitionTable {
     /// Sets the successor of a state or waypoint. The caller must be the only writer.
     pub(crate) fn set(&self, number: u32, class: u8, next: u32) {
         let (slots, at) = self.slots(number);
-        let [first, _, row, _] = slots.four(at);
+        let [first, _, row, _] = slots.get_four(at);
         if first == 0 {
             slots.set(at + FIRST_SUCCESSOR, next);
             // Written last: a reader that sees the class also sees the successor.

@@ -9,7 +9,7 @@ fn machine(text: &str, syntax: Syntax) -> GrammarAutomaton {
 }
 
 fn reads(machine: &GrammarAutomaton, text: &str) -> bool {
-    machine.is_completed(machine.start(), text.as_bytes()).expect("a grammar")
+    machine.accepts_from(machine.start(), text.as_bytes()).expect("a grammar")
 }
 
 fn check(text: &str, syntax: Syntax, members: &[&str], others: &[&str]) {
@@ -218,7 +218,7 @@ fn published_grammars_are_parsed() {
 fn terminates(rules: &[String], text: &[u8]) -> bool {
     let read = parse(&rules.join("\n"), Syntax::Gbnf, None, None).and_then(|grammar| {
         let machine = GrammarAutomaton::new(&grammar, Limits::default())?;
-        machine.is_completed(machine.start(), text)
+        machine.accepts_from(machine.start(), text)
     });
     match read {
         Ok(member) => member,
@@ -308,7 +308,7 @@ fn random_grammar_fragments_never_panic() {
         let syntax = if lark { Syntax::Lark } else { Syntax::Gbnf };
         if let Ok(grammar) = parse(&text, syntax, None, None) {
             match GrammarAutomaton::new(&grammar, Limits { search: 100, ..Limits::default() }) {
-                Ok(machine) => drop(machine.shortest(machine.start())),
+                Ok(machine) => drop(machine.shortest_completion(machine.start())),
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
         }

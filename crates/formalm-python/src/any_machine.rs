@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Aside, Automaton, Beside, ByteSet, Completion, Composed, Doubts, EndPurpose, Error, Filtered,
-    Front, KeyId, Keys, Look, Machine, Prefixed, PrefixedKeys, Purpose, StateId, StateKeys,
-    Viability, part,
+    AcceptingVisitor, Automaton, ByteSet, ClassVisitor, CompletionLength, Error, IdentityClasses,
+    Intersection, Machine, MaskClassId, MaskClasses, PositionAutomaton, Precision, Prefix,
+    PrefixedMachine, PrefixedMaskClasses, ProductCache, RecheckPredicate, RegularMaskClasses,
+    ScratchPosition, StateId, into_dyn_machine,
 };
 use formalm_constraint::PositionMaskClasses;
 use formalm_grammar::{GrammarAutomaton, GrammarKeys};
@@ -27,11 +28,11 @@ pub(crate) enum AnyMachine {
     Schema(Arc<SchemaAutomaton>),
     Parser(Arc<ParserMachine>),
     /// A position automaton: machines of any kind in concatenations, unions and repetitions.
-    Composed(Arc<Composed<AnyMachine>>),
+    Composed(Arc<PositionAutomaton<AnyMachine>>),
     /// A machine of any kind intersected with a regular one.
-    Filtered(Arc<Filtered<AnyMachine>>),
+    Filtered(Arc<Intersection<AnyMachine>>),
     /// A machine of another kind after a fixed prefix.
-    Prefixed(Arc<Prefixed<AnyMachine>>),
+    Prefixed(Arc<PrefixedMachine<AnyMachine>>),
 }
 
 macro_rules! on_any {
@@ -57,20 +58,22 @@ impl AnyMachine {
             AnyMachine::Parser(one) => one.state_count(),
             AnyMachine::Composed(one) => one.state_count(),
             AnyMachine::Filtered(one) => one.state_count(),
-            AnyMachine::Prefixed(one) => one.front().text.len() + one.rest().state_count(),
+            AnyMachine::Prefixed(one) => one.prefix().text.len() + one.rest().state_count(),
         }
     }
 
     /// Prepends a fixed prefix; `None` if the machine has one already.
-    pub(crate) fn behind(machine: &Arc<AnyMachine>, front: Front) -> Option<AnyMachine> {
+    pub(crate) fn behind(machine: &Arc<AnyMachine>, front: Prefix) -> Option<AnyMachine> {
         let plain = !matches!(**machine, AnyMachine::Prefixed(_));
-        plain.then(|| AnyMachine::Prefixed(Arc::new(Prefixed::new(front, Arc::clone(machine)))))
+        plain.then(|| {
+            AnyMachine::Prefixed(Arc::new(PrefixedMachine::new(front, Arc::clone(machine))))
+        })
     }
 
     /// Returns `true` if every string is known to be UTF-8.
     pub(crate) fn is_text(&self) -> bool {
         match self {
-            AnyMachine::Regular(one) => one.is_text(),
+            AnyMachine::Regular(one) => one.is_utf8(),
             AnyMachine::Grammar(one) => one.is_text(),
             AnyMachine::Schema(one) => one.is_text(),
             AnyMachine::Parser(one) => one.is_text(),
@@ -98,8 +101,8 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.live_bytes(state))
     }
 
-    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
-        on_any!(self, one => one.ways(state))
+    fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+        on_any!(self, one => one.byte_classes(state))
     }
 
     fn is_finite(&self) -> bool {
@@ -110,124 +113,128 @@ impl Machine for AnyMachine {
         on_any!(self, one => one.is_exact())
     }
 
-    fn is_whole(&self, state: StateId) -> bool {
-        on_any!(self, one => one.is_whole(state))
+    fn is_char_boundary(&self, state: StateId) -> bool {
+        on_any!(self, one => one.is_char_boundary(state))
     }
 
-    fn aside(&self, state: StateId) -> Result<Option<Aside>, Error> {
-        on_any!(self, one => one.aside(state))
+    fn scratch_copy_at(&self, state: StateId) -> Result<Option<ScratchPosition>, Error> {
+        on_any!(self, one => one.scratch_copy_at(state))
     }
 
-    fn ahead(&self) -> Option<AnyMachine> {
+    fn scratch_copy(&self) -> Option<AnyMachine> {
         Some(match self {
             AnyMachine::Regular(_) | AnyMachine::Parser(_) => return None,
-            AnyMachine::Grammar(one) => AnyMachine::Grammar(Arc::new(one.ahead()?)),
-            AnyMachine::Schema(one) => AnyMachine::Schema(Arc::new(one.ahead()?)),
-            AnyMachine::Composed(one) => AnyMachine::Composed(Arc::new(one.ahead()?)),
-            AnyMachine::Filtered(one) => AnyMachine::Filtered(Arc::new(one.ahead()?)),
-            AnyMachine::Prefixed(one) => AnyMachine::Prefixed(Arc::new(one.ahead()?)),
+            AnyMachine::Grammar(one) => AnyMachine::Grammar(Arc::new(one.scratch_copy()?)),
+            AnyMachine::Schema(one) => AnyMachine::Schema(Arc::new(one.scratch_copy()?)),
+            AnyMachine::Composed(one) => AnyMachine::Composed(Arc::new(one.scratch_copy()?)),
+            AnyMachine::Filtered(one) => AnyMachine::Filtered(Arc::new(one.scratch_copy()?)),
+            AnyMachine::Prefixed(one) => AnyMachine::Prefixed(Arc::new(one.scratch_copy()?)),
         })
     }
 
-    fn ahead_of_any(&self) -> Option<Arc<dyn Machine>> {
-        Some(Arc::new(self.ahead()?))
+    fn dyn_scratch_copy(&self) -> Option<Arc<dyn Machine>> {
+        Some(Arc::new(self.scratch_copy()?))
     }
 
-    fn enter(&self, state: StateId) -> Result<StateId, Error> {
-        on_any!(self, one => one.enter(state))
+    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.import_state(state))
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        on_any!(self, one => one.shortest(state))
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.shortest_completion(state))
     }
 
-    fn shortest_soon(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        on_any!(self, one => one.shortest_soon(state))
+    fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.quick_shortest_completion(state))
     }
 
-    fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        on_any!(self, one => one.some_member(state))
+    fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        on_any!(self, one => one.any_completion(state))
     }
 
-    fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
-        on_any!(self, one => one.least_bytes(state))
+    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
+        on_any!(self, one => one.min_bytes(state))
     }
 
-    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
-        on_any!(self, one => one.owed_bytes(state))
+    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
+        on_any!(self, one => one.min_bytes_hint(state))
     }
 
-    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
-        on_any!(self, one => one.completes_as(state))
+    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.completion_class(state))
     }
 
-    fn is_unsure(&self, token: &[u8]) -> bool {
-        on_any!(self, one => one.is_unsure(token))
+    fn token_needs_recheck(&self, token: &[u8]) -> bool {
+        on_any!(self, one => one.token_needs_recheck(token))
     }
 
-    fn forgetful(&self, state: StateId) -> Result<StateId, Error> {
-        on_any!(self, one => one.forgetful(state))
+    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
+        on_any!(self, one => one.abstract_state(state))
     }
 
-    fn doubts(
+    fn needs_recheck(
         &self,
         state: Option<StateId>,
         forgetful: StateId,
         text: &[u8],
-    ) -> Result<Option<Doubts>, Error> {
-        on_any!(self, one => one.doubts(state, forgetful, text))
+    ) -> Result<Option<RecheckPredicate>, Error> {
+        on_any!(self, one => one.needs_recheck(state, forgetful, text))
     }
 
-    fn is_completed(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
-        on_any!(self, one => one.is_completed(state, text))
+    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
+        on_any!(self, one => one.accepts_from(state, text))
     }
 
-    fn completion_beside(
+    fn intersection_completion(
         &self,
         state: StateId,
-        beside: &mut Beside,
+        beside: &mut ProductCache,
         at: StateId,
-        look: Look,
-    ) -> Result<Completion, Error> {
-        on_any!(self, one => one.completion_beside(state, beside, at, look))
+        look: Precision,
+    ) -> Result<CompletionLength, Error> {
+        on_any!(self, one => one.intersection_completion(state, beside, at, look))
     }
 
     fn memory_bytes(&self) -> usize {
         on_any!(self, one => one.memory_bytes())
     }
 
-    fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
-        on_any!(self, one => one.is_member(text))
+    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+        on_any!(self, one => one.membership(text))
     }
 
     fn is_abandoned(&self) -> bool {
         on_any!(self, one => one.is_abandoned())
     }
 
-    fn renewed(&self) -> Result<Option<AnyMachine>, Error> {
+    fn fresh_copy(&self) -> Result<Option<AnyMachine>, Error> {
         Ok(match self {
             AnyMachine::Regular(one) => {
-                one.renewed()?.map(|one| AnyMachine::Regular(Arc::new(one)))
+                one.fresh_copy()?.map(|one| AnyMachine::Regular(Arc::new(one)))
             }
             AnyMachine::Grammar(one) => {
-                one.renewed()?.map(|one| AnyMachine::Grammar(Arc::new(one)))
+                one.fresh_copy()?.map(|one| AnyMachine::Grammar(Arc::new(one)))
             }
-            AnyMachine::Schema(one) => one.renewed()?.map(|one| AnyMachine::Schema(Arc::new(one))),
-            AnyMachine::Parser(one) => one.renewed()?.map(|one| AnyMachine::Parser(Arc::new(one))),
+            AnyMachine::Schema(one) => {
+                one.fresh_copy()?.map(|one| AnyMachine::Schema(Arc::new(one)))
+            }
+            AnyMachine::Parser(one) => {
+                one.fresh_copy()?.map(|one| AnyMachine::Parser(Arc::new(one)))
+            }
             AnyMachine::Composed(one) => {
-                one.renewed()?.map(|one| AnyMachine::Composed(Arc::new(one)))
+                one.fresh_copy()?.map(|one| AnyMachine::Composed(Arc::new(one)))
             }
             AnyMachine::Filtered(one) => {
-                one.renewed()?.map(|one| AnyMachine::Filtered(Arc::new(one)))
+                one.fresh_copy()?.map(|one| AnyMachine::Filtered(Arc::new(one)))
             }
             AnyMachine::Prefixed(one) => {
-                one.renewed()?.map(|one| AnyMachine::Prefixed(Arc::new(one)))
+                one.fresh_copy()?.map(|one| AnyMachine::Prefixed(Arc::new(one)))
             }
         })
     }
 
-    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
-        part(self.renewed())
+    fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        into_dyn_machine(self.fresh_copy())
     }
 
     #[inline]
@@ -256,7 +263,7 @@ struct MaskClassInputs {
 #[derive(Debug)]
 enum MaskClassKind {
     UnprefixedKind(UnprefixedMaskClasses),
-    Prefixed(PrefixedKeys<UnprefixedMaskClasses>),
+    Prefixed(PrefixedMaskClasses<UnprefixedMaskClasses>),
 }
 
 /// Mask classes of a machine without a fixed prefix.
@@ -268,7 +275,7 @@ struct UnprefixedMaskClasses {
 
 #[derive(Debug)]
 enum UnprefixedKind {
-    Regular(Box<Viability>),
+    Regular(Box<RegularMaskClasses>),
     Grammar(GrammarKeys),
     /// Of grammars with user parsers in their rules.
     Asking(GrammarParserMasks),
@@ -277,7 +284,7 @@ enum UnprefixedKind {
     /// Of position automata.
     Composed(Box<PositionMaskClasses<AnyMaskClasses>>),
     /// Of machines intersected with regular ones.
-    States(StateKeys<AnyMachine>),
+    States(IdentityClasses<AnyMachine>),
 }
 
 macro_rules! on_plain {
@@ -353,9 +360,9 @@ impl AnyMaskClasses {
                         groups,
                     ))
                 }
-                AnyMachine::Regular(one) => {
-                    UnprefixedKind::Regular(Box::new(Viability::new(Arc::clone(one), horizon)))
-                }
+                AnyMachine::Regular(one) => UnprefixedKind::Regular(Box::new(
+                    RegularMaskClasses::new(Arc::clone(one), horizon),
+                )),
                 AnyMachine::Composed(one) => {
                     let parts = |part: &Arc<AnyMachine>| {
                         let regular = matches!(**part, AnyMachine::Regular(_));
@@ -367,14 +374,17 @@ impl AnyMaskClasses {
                         PositionMaskClasses::new(rest, one, Arc::clone(tokens), limit, parts);
                     UnprefixedKind::Composed(Box::new(keys))
                 }
-                AnyMachine::Filtered(_) => UnprefixedKind::States(StateKeys::new(Arc::clone(rest))),
+                AnyMachine::Filtered(_) => {
+                    UnprefixedKind::States(IdentityClasses::new(Arc::clone(rest)))
+                }
                 AnyMachine::Prefixed(_) => return None,
             };
             Some(UnprefixedMaskClasses { machine: Arc::clone(rest), kind })
         };
         let kind = match &*machine {
-            AnyMachine::Prefixed(one) => plain(one.rest())
-                .map(|keys| MaskClassKind::Prefixed(PrefixedKeys::new(Arc::clone(one), keys))),
+            AnyMachine::Prefixed(one) => plain(one.rest()).map(|keys| {
+                MaskClassKind::Prefixed(PrefixedMaskClasses::new(Arc::clone(one), keys))
+            }),
             _ => plain(&machine).map(MaskClassKind::UnprefixedKind),
         };
         // `AnyMachine::behind` never prepends to a prefix.
@@ -388,15 +398,17 @@ impl UnprefixedMaskClasses {
     fn over_any(&self, machine: &Arc<AnyMachine>) -> Option<UnprefixedMaskClasses> {
         let kind = match (&self.kind, &**machine) {
             (UnprefixedKind::Grammar(keys), AnyMachine::Grammar(one)) => {
-                UnprefixedKind::Grammar(keys.over(one)?)
+                UnprefixedKind::Grammar(keys.over_scratch(one)?)
             }
             (UnprefixedKind::Schema(keys), AnyMachine::Schema(one)) => {
-                UnprefixedKind::Schema(Box::new(keys.over(one)?))
+                UnprefixedKind::Schema(Box::new(keys.over_scratch(one)?))
             }
             (UnprefixedKind::Composed(keys), AnyMachine::Composed(one)) => {
                 UnprefixedKind::Composed(Box::new(keys.over_composed(machine, one)?))
             }
-            (UnprefixedKind::States(keys), _) => UnprefixedKind::States(keys.over(machine)?),
+            (UnprefixedKind::States(keys), _) => {
+                UnprefixedKind::States(keys.over_scratch(machine)?)
+            }
             _ => return None,
         };
         Some(UnprefixedMaskClasses { machine: Arc::clone(machine), kind })
@@ -411,7 +423,7 @@ impl AnyMaskClasses {
                 MaskClassKind::UnprefixedKind(keys.over_any(machine)?)
             }
             (MaskClassKind::Prefixed(keys), AnyMachine::Prefixed(one)) => {
-                MaskClassKind::Prefixed(keys.over(one)?)
+                MaskClassKind::Prefixed(keys.over_scratch(one)?)
             }
             _ => return None,
         };
@@ -424,9 +436,9 @@ impl AnyMaskClasses {
 }
 
 /// Implements mask classes by dispatch to one of several kinds.
-macro_rules! hand_on {
-    ($keys:ty, $on:ident $(, $renewed:item)?) => {
-        impl Keys for $keys {
+macro_rules! delegate_mask_classes {
+    ($classes:ty, $on:ident $(, $fresh_copy:item)?) => {
+        impl MaskClasses for $classes {
             type Machine = AnyMachine;
 
             fn machine(&self) -> &Arc<AnyMachine> {
@@ -434,34 +446,34 @@ macro_rules! hand_on {
             }
 
             #[inline]
-            fn key(&self, state: StateId) -> Result<KeyId, Error> {
-                $on!(&self.kind, one => one.key(state))
+            fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+                $on!(&self.kind, one => one.mask_class(state))
             }
 
-            fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
-                $on!(&self.kind, one => one.lasting_key(state))
-            }
-
-            #[inline]
-            fn known_key(&self, state: StateId) -> Option<KeyId> {
-                $on!(&self.kind, one => one.known_key(state))
+            fn completion_mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+                $on!(&self.kind, one => one.completion_mask_class(state))
             }
 
             #[inline]
-            fn is_unsure(&self, state: StateId) -> bool {
-                $on!(&self.kind, one => one.is_unsure(state))
+            fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
+                $on!(&self.kind, one => one.known_mask_class(state))
             }
 
-            fn may_tell(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
-                $on!(&self.kind, one => one.may_tell(state, token))
+            #[inline]
+            fn is_approximate(&self, state: StateId) -> bool {
+                $on!(&self.kind, one => one.is_approximate(state))
             }
 
-            fn forgets_items(&self) -> bool {
-                $on!(&self.kind, one => one.forgets_items())
+            fn may_refuse(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
+                $on!(&self.kind, one => one.may_refuse(state, token))
             }
 
-            fn over(&self, ahead: &Arc<AnyMachine>) -> Option<Self> {
-                self.over_any(ahead)
+            fn drops_seen_items(&self) -> bool {
+                $on!(&self.kind, one => one.drops_seen_items())
+            }
+
+            fn over_scratch(&self, scratch: &Arc<AnyMachine>) -> Option<Self> {
+                self.over_any(scratch)
             }
 
             #[inline]
@@ -474,16 +486,16 @@ macro_rules! hand_on {
                 $on!(&self.kind, one => one.read_token(state, token_id, bytes))
             }
 
-            fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-                $on!(&self.kind, one => one.read(purpose))
+            fn visit<P: ClassVisitor>(&self, visitor: P) -> P::Result {
+                $on!(&self.kind, one => one.visit(visitor))
             }
 
-            fn read_ends<P: EndPurpose>(
+            fn visit_accepting<P: AcceptingVisitor>(
                 &self,
                 state: StateId,
-                purpose: P,
+                visitor: P,
             ) -> Result<P::Result, Error> {
-                $on!(&self.kind, one => one.read_ends(state, purpose))
+                $on!(&self.kind, one => one.visit_accepting(state, visitor))
             }
 
             fn is_abandoned(&self) -> bool {
@@ -498,17 +510,17 @@ macro_rules! hand_on {
                 $on!(&self.kind, one => one.mask_bytes())
             }
 
-            $($renewed)?
+            $($fresh_copy)?
         }
     };
 }
 
-hand_on!(UnprefixedMaskClasses, on_plain);
-hand_on!(
+delegate_mask_classes!(UnprefixedMaskClasses, on_plain);
+delegate_mask_classes!(
     AnyMaskClasses,
     on_kind,
-    fn renewed(&self) -> Result<Option<AnyMaskClasses>, Error> {
-        let Some(machine) = self.machine.renewed()? else { return Ok(None) };
+    fn fresh_copy(&self) -> Result<Option<AnyMaskClasses>, Error> {
+        let Some(machine) = self.machine.fresh_copy()? else { return Ok(None) };
         let machine = Arc::new(machine);
         Ok(Some(Python::attach(|py| AnyMaskClasses::of(py, machine, Arc::clone(&self.lifted)))))
     }

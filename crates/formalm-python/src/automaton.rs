@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use formalm_automata::explicit::{Poll, Relation, Unit, difference, is_text};
+use formalm_automata::materialized::{
+    InterruptCheck, LanguageRelation, LengthUnit, difference, is_utf8,
+};
 use formalm_automata::{
-    Automaton as Lazy, Composed, Error, Filtered, Front, Letter, Limits, Machine, Patience,
-    Resource, Span, StateId, divided, exact_only, random_member, steps_taken,
+    Automaton as Lazy, AutomatonLimits, Error, Intersection, Machine, Position, PositionAutomaton,
+    Prefix, Resource, SourceSpan, StateId, StepBudget, random_member, require_exact, split_among,
+    steps_taken,
 };
 use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
 use pyo3::prelude::*;
@@ -26,9 +29,9 @@ use crate::shared_machine::SharedMachine;
 fn walked(
     machine: &AnyMachine,
     text: &[u8],
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Result<StateId, usize>, Error> {
-    poll.walk(machine, machine.start(), text, Some(Patience::new(steps_taken())))
+    poll.walk(machine, machine.start(), text, Some(StepBudget::new(steps_taken())))
 }
 
 /// The descriptions from which a machine can be compiled.
@@ -57,9 +60,9 @@ impl<'py> FromPyObject<'_, 'py> for LanguageSource<'py> {
     }
 }
 
-fn limits(states: Option<u64>) -> Limits {
-    let limits = Limits::default();
-    Limits { states: states.unwrap_or(limits.states), ..limits }
+fn limits(states: Option<u64>) -> AutomatonLimits {
+    let limits = AutomatonLimits::default();
+    AutomatonLimits { states: states.unwrap_or(limits.states), ..limits }
 }
 
 fn grammar_limits(states: Option<u64>) -> GrammarLimits {
@@ -93,7 +96,7 @@ impl Automaton {
     /// they read, which a parser must not find held.
     pub(crate) fn joins_others(&self) -> Result<(), Error> {
         let hint = "let the parser read the other language too, or filter by what it says";
-        exact_only(&*self.machine(), "members of a combination", hint)
+        require_exact(&*self.machine(), "members of a combination", hint)
     }
 }
 
@@ -203,14 +206,14 @@ impl Automaton {
         if all.any(|&one| one >= count) {
             return Err(errors::argument(py, "there is no letter of this number", None));
         }
-        let letters = letters.into_iter().map(|(one, follows, last)| Letter {
+        let letters = letters.into_iter().map(|(one, follows, last)| Position {
             machine: one.machine(),
             follows: follows.into(),
             last,
         });
-        let letters: Vec<Letter<AnyMachine>> = letters.collect();
+        let letters: Vec<Position<AnyMachine>> = letters.collect();
         let states = mixed_limit(state_limit);
-        match py.detach(|| Composed::new(letters, &first, empty, states)) {
+        match py.detach(|| PositionAutomaton::new(letters, &first, empty, states)) {
             Ok(made) => Ok(Automaton::new(AnyMachine::Composed(Arc::new(made)))),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
@@ -233,7 +236,7 @@ impl Automaton {
         let found = py.detach(|| {
             let members: Vec<Option<&dyn Machine>> =
                 machines.iter().map(|one| one.as_deref().map(|one| one as &dyn Machine)).collect();
-            divided(&members, (least, most), text, step_limit)
+            split_among(&members, (least, most), text, step_limit)
         });
         found.map_err(|error| errors::failure(py, &error, None))
     }
@@ -253,7 +256,7 @@ impl Automaton {
         };
         let states = mixed_limit(state_limit);
         let (machine, regular) = (self.machine(), Arc::clone(regular));
-        match py.detach(|| Filtered::of(machine, regular, states)) {
+        match py.detach(|| Intersection::of(machine, regular, states)) {
             Ok(made) => Ok(made.map(|one| Automaton::new(AnyMachine::Filtered(Arc::new(one))))),
             Err(error) => Err(errors::failure(py, &error, None)),
         }
@@ -270,9 +273,9 @@ impl Automaton {
         refused: Option<u8>,
     ) -> PyResult<Automaton> {
         let hint = "let the parser read that text itself";
-        exact_only(&*self.machine(), "members behind a text", hint)
+        require_exact(&*self.machine(), "members behind a text", hint)
             .map_err(|error| errors::failure(py, &error, None))?;
-        let front = Front { text, unless_empty, refused };
+        let front = Prefix { text, unless_empty, refused_first_byte: refused };
         match AnyMachine::behind(&self.machine(), front) {
             Some(machine) => Ok(Automaton::new(machine)),
             None => Err(errors::argument(py, "there is a text in front already", None)),
@@ -284,7 +287,7 @@ impl Automaton {
     fn notes(&self) -> Vec<(String, Option<(usize, usize)>)> {
         let machine = self.machine();
         let AnyMachine::Grammar(grammar) = &*machine else { return Vec::new() };
-        let span = |span: Span| (span.start, span.end);
+        let span = |span: SourceSpan| (span.start, span.end);
         grammar.notes().iter().map(|note| (note.message.clone(), note.span.map(span))).collect()
     }
 
@@ -311,8 +314,8 @@ impl Automaton {
                 return Ok(true);
             }
             without_gil_on_machines(py, &[machine], |poll| {
-                exact_only(&**machine, "lengths in characters", "use unit=\"bytes\"")?;
-                is_text(&**machine, pair_limit, poll)
+                require_exact(&**machine, "lengths in characters", "use unit=\"bytes\"")?;
+                is_utf8(&**machine, pair_limit, poll)
             })
         })
     }
@@ -336,7 +339,7 @@ impl Automaton {
         let found = without_gil_on_machines(py, &machines, |poll| {
             let hint = "compare what it says of single texts: matches(text)";
             for machine in [left, right].into_iter().flatten() {
-                exact_only(machine, "which members two languages share", hint)?;
+                require_exact(machine, "which members two languages share", hint)?;
             }
             difference(left, right, relation, unit, pair_limit, poll)
         })?;
@@ -345,7 +348,7 @@ impl Automaton {
 
     fn matches(&self, py: Python<'_>, text: &[u8]) -> PyResult<bool> {
         self.shared.ask(py, |machine| {
-            let read = |poll: &mut Poll<'_>| match walked(machine, text, poll)? {
+            let read = |poll: &mut InterruptCheck<'_>| match walked(machine, text, poll)? {
                 Ok(state) => machine.is_accepting(state),
                 Err(_) => Ok(false),
             };
@@ -353,7 +356,7 @@ impl Automaton {
                 // The viability of the prefixes was not decided; it need not matter.
                 Err(
                     limit @ Error::Limit { resource: Resource::Readings | Resource::Steps, .. },
-                ) => machine.is_member(text)?.ok_or(limit),
+                ) => machine.membership(text)?.ok_or(limit),
                 read => read,
             })
         })
@@ -383,9 +386,9 @@ impl Automaton {
             let Ok(state) = read else { return Ok(None) };
             let asked = Arc::clone(machine);
             let rest = match machine.is_exact() {
-                true => in_own_thread(py, move || asked.shortest(state))?,
+                true => in_own_thread(py, move || asked.shortest_completion(state))?,
                 // A parser is called in the calling thread.
-                false => without_gil(py, |_| asked.shortest(state))?,
+                false => without_gil(py, |_| asked.shortest_completion(state))?,
             };
             Ok(Some(PyBytes::new(py, &[prefix, &rest].concat())))
         })
@@ -423,10 +426,10 @@ impl Automaton {
     }
 }
 
-pub(crate) fn unit(characters: bool) -> Unit {
-    if characters { Unit::Characters } else { Unit::Labels }
+pub(crate) fn unit(characters: bool) -> LengthUnit {
+    if characters { LengthUnit::Characters } else { LengthUnit::Labels }
 }
 
-pub(crate) fn relation(inclusion: bool) -> Relation {
-    if inclusion { Relation::Inclusion } else { Relation::Equivalence }
+pub(crate) fn relation(inclusion: bool) -> LanguageRelation {
+    if inclusion { LanguageRelation::Inclusion } else { LanguageRelation::Equivalence }
 }

@@ -120,7 +120,7 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
         }
         // Interruptible work raises what interrupted it; see `interruptible`.
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
-        Error::Raised(raised) => match raised.what.downcast_ref::<PyErr>() {
+        Error::Callback(raised) => match raised.what.downcast_ref::<PyErr>() {
             Some(error) => error.clone_ref(py),
             None => PyKeyboardInterrupt::new_err(()),
         },

@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use formalm_automata::explicit::{self, Damage, Size, Span, difference};
-use formalm_automata::{Error, Lock, exact_only};
+use formalm_automata::materialized::{self, DfaSizeLimits, LengthRange, LoadError, difference};
+use formalm_automata::{Error, ForkSafeMutex, require_exact};
 use num_bigint::BigUint;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -23,21 +23,21 @@ pub(crate) struct Graph {
     shared: Arc<GraphCache>,
 }
 
-fn span(kind: &str, length: usize) -> PyResult<Span> {
+fn span(kind: &str, length: usize) -> PyResult<LengthRange> {
     match kind {
-        "exactly" => Ok(Span::Exactly(length)),
-        "at most" => Ok(Span::AtMost(length)),
-        "any" => Ok(Span::Any),
+        "exactly" => Ok(LengthRange::Exactly(length)),
+        "at most" => Ok(LengthRange::AtMost(length)),
+        "any" => Ok(LengthRange::Any),
         other => Err(PyValueError::new_err(format!("no span {other:?}"))),
     }
 }
 
 impl Graph {
-    fn over(graph: explicit::Graph, is_tokens: bool) -> Graph {
+    fn over(graph: materialized::MaterializedDfa, is_tokens: bool) -> Graph {
         Graph { shared: Arc::new(GraphCache::new(graph, is_tokens)) }
     }
 
-    fn inner(&self) -> &explicit::Graph {
+    fn inner(&self) -> &materialized::MaterializedDfa {
         &self.shared.graph
     }
 }
@@ -48,13 +48,13 @@ impl Graph {
     #[staticmethod]
     fn of(py: Python<'_>, automaton: Option<&Automaton>, state_limit: u64) -> PyResult<Graph> {
         let Some(automaton) = automaton else {
-            return Ok(Graph::over(explicit::Graph::empty(), false));
+            return Ok(Graph::over(materialized::MaterializedDfa::empty(), false));
         };
         let machine = automaton.machine();
         let machine = &*machine;
         let graph = without_gil(py, |poll| {
-            exact_only(machine, "all members", "search() and mass() need no automaton")?;
-            explicit::Graph::of(machine, state_limit, poll)
+            require_exact(machine, "all members", "search() and mass() need no automaton")?;
+            materialized::MaterializedDfa::of(machine, state_limit, poll)
         })?;
         Ok(Graph::over(graph, false))
     }
@@ -68,13 +68,13 @@ impl Graph {
         state_limit: u64,
     ) -> PyResult<Graph> {
         let Some(automaton) = automaton else {
-            return Ok(Graph::over(explicit::Graph::empty(), false));
+            return Ok(Graph::over(materialized::MaterializedDfa::empty(), false));
         };
         let machine = automaton.machine();
         let machine = &*machine;
         let graph = without_gil(py, |poll| {
-            exact_only(machine, "all members", "search() and mass() need no automaton")?;
-            explicit::Graph::of_at_most(machine, max_bytes, state_limit, poll)
+            require_exact(machine, "all members", "search() and mass() need no automaton")?;
+            materialized::MaterializedDfa::with_max_len(machine, max_bytes, state_limit, poll)
         })?;
         Ok(Graph::over(graph, false))
     }
@@ -86,7 +86,7 @@ impl Graph {
         state_limit: u64,
         edge_limit: u64,
     ) -> PyResult<Graph> {
-        let size = Size { states: state_limit, edges: edge_limit };
+        let size = DfaSizeLimits { states: state_limit, edges: edge_limit };
         let graph = without_gil(py, |poll| constraint.inner.graph(size, poll))?;
         Ok(Graph::over(graph, true))
     }
@@ -95,14 +95,16 @@ impl Graph {
     #[pyo3(signature = (data, token_count=None))]
     fn load(py: Python<'_>, data: &[u8], token_count: Option<u32>) -> PyResult<Graph> {
         let labels = token_count.unwrap_or(256);
-        let read = without_gil(py, |poll| match explicit::Graph::load(data, labels, poll) {
-            Err(Damage::Interrupted) => Err(Error::Interrupted),
-            other => Ok(other),
+        let read = without_gil(py, |poll| {
+            match materialized::MaterializedDfa::load(data, labels, poll) {
+                Err(LoadError::Interrupted) => Err(Error::Interrupted),
+                other => Ok(other),
+            }
         })?;
         let message = match read {
             Ok(graph) => return Ok(Graph::over(graph, token_count.is_some())),
-            Err(Damage::Label) => "this is no saved automaton".to_owned(),
-            Err(Damage::Version(version)) => {
+            Err(LoadError::Label) => "this is no saved automaton".to_owned(),
+            Err(LoadError::Version(version)) => {
                 format!("a saved automaton of version {version}; version 1 can be read")
             }
             Err(_) => "a saved automaton that is damaged".to_owned(),
@@ -161,7 +163,7 @@ impl Graph {
     }
 
     fn after(&self, state: u32, label: u32) -> Option<u32> {
-        self.inner().after(state, label)
+        self.inner().step_label(state, label)
     }
 
     fn accepts(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -181,7 +183,9 @@ impl Graph {
 
     /// Number of strings of all lengths; `None` if there are infinitely many.
     fn total(&self, py: Python<'_>, limit_bytes: u64) -> PyResult<Option<BigUint>> {
-        let totals = without_gil(py, |poll| explicit::totals(self.inner(), limit_bytes, poll))?;
+        let totals = without_gil(py, |poll| {
+            materialized::completion_counts(self.inner(), limit_bytes, poll)
+        })?;
         Ok(totals.and_then(|totals| totals.into_iter().next()))
     }
 
@@ -303,7 +307,7 @@ impl Graph {
         let labels = self.shared.labels(sequence)?;
         let shared = &self.shared;
         without_gil(py, |poll| {
-            let span = Span::Exactly(length);
+            let span = LengthRange::Exactly(length);
             let Some(table) = shared.table(span, (characters, limit_bytes), poll)? else {
                 return Ok(None);
             };
@@ -322,7 +326,8 @@ impl Graph {
         limit_bytes: u64,
     ) -> PyResult<Members> {
         without_gil(py, |poll| self.shared.measured(characters, poll).map(|_| ()))?;
-        let place = Lock::new(explicit::Members::new(first, last, limit_bytes));
+        let place =
+            ForkSafeMutex::new(materialized::MemberEnumerator::new(first, last, limit_bytes));
         Ok(Members { shared: Arc::clone(&self.shared), characters, place })
     }
 
@@ -367,7 +372,7 @@ impl Graph {
 pub(crate) struct Members {
     shared: Arc<GraphCache>,
     characters: bool,
-    place: Lock<explicit::Members>,
+    place: ForkSafeMutex<materialized::MemberEnumerator>,
 }
 
 #[pymethods]

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use formalm_automata::explicit::{Graph, Measured, Poll, Span, Table, Tally};
-use formalm_automata::{Error, Lock, SetOnce};
+use formalm_automata::materialized::{
+    InterruptCheck, LengthCounts, LengthRange, MaterializedDfa, RankTable, UnitTransitions,
+};
+use formalm_automata::{Error, ForkSafeMutex, SetOnce};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
@@ -11,21 +13,21 @@ use crate::automaton::unit;
 
 /// A graph and its caches, one per unit of length (bytes or characters).
 pub(crate) struct GraphCache {
-    pub(crate) graph: Graph,
+    pub(crate) graph: MaterializedDfa,
     pub(crate) is_tokens: bool,
     by_unit: [UnitCache; 2],
 }
 
 #[derive(Default)]
 struct UnitCache {
-    measured: SetOnce<Measured>,
-    tally: Lock<Tally>,
+    measured: SetOnce<UnitTransitions>,
+    tally: ForkSafeMutex<LengthCounts>,
     /// The ranking table that was used last.
-    table: Lock<Option<Arc<Table>>>,
+    table: ForkSafeMutex<Option<Arc<RankTable>>>,
 }
 
 impl GraphCache {
-    pub(crate) fn new(graph: Graph, is_tokens: bool) -> GraphCache {
+    pub(crate) fn new(graph: MaterializedDfa, is_tokens: bool) -> GraphCache {
         GraphCache { graph, is_tokens, by_unit: Default::default() }
     }
 
@@ -36,13 +38,13 @@ impl GraphCache {
     pub(crate) fn measured(
         &self,
         characters: bool,
-        poll: &mut Poll<'_>,
-    ) -> Result<&Measured, Error> {
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<&UnitTransitions, Error> {
         let place = &self.unit_cache(characters).measured;
         if let Some(measured) = place.get() {
             return Ok(measured);
         }
-        let measured = Measured::new(&self.graph, unit(characters), poll)?;
+        let measured = UnitTransitions::new(&self.graph, unit(characters), poll)?;
         Ok(place.get_or_init(|| measured))
     }
 
@@ -50,8 +52,8 @@ impl GraphCache {
     pub(crate) fn count<T>(
         &self,
         (characters, limit): (bool, u64),
-        poll: &mut Poll<'_>,
-        mut enough: impl FnMut(&Tally) -> Option<T>,
+        poll: &mut InterruptCheck<'_>,
+        mut enough: impl FnMut(&LengthCounts) -> Option<T>,
     ) -> Result<T, Error> {
         let measured = self.measured(characters, poll)?;
         let tally = &self.unit_cache(characters).tally;
@@ -66,10 +68,10 @@ impl GraphCache {
 
     pub(crate) fn table(
         &self,
-        span: Span,
+        span: LengthRange,
         (characters, limit): (bool, u64),
-        poll: &mut Poll<'_>,
-    ) -> Result<Option<Arc<Table>>, Error> {
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<Option<Arc<RankTable>>, Error> {
         let measured = self.measured(characters, poll)?;
         let place = || {
             let place = &self.unit_cache(characters).table;
@@ -80,7 +82,7 @@ impl GraphCache {
         {
             return Ok(Some(Arc::clone(table)));
         }
-        let table = Table::new(&self.graph, measured, span, limit, poll)?.map(Arc::new);
+        let table = RankTable::new(&self.graph, measured, span, limit, poll)?.map(Arc::new);
         place().clone_from(&table);
         Ok(table)
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use formalm_automata::deadline::{self, Deadline as Limit, Restore};
-use formalm_automata::explicit::Poll;
+use formalm_automata::deadline::{self, Deadline as Limit, DeadlineGuard};
+use formalm_automata::materialized::InterruptCheck;
 use formalm_automata::{Error, interrupt};
 use pyo3::prelude::*;
 
@@ -17,7 +17,7 @@ use crate::errors;
 /// exception of a handler ends the work and is raised.
 pub(crate) fn without_gil<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce(&mut Poll<'_>) -> Result<T, Error> + Send,
+    work: impl FnOnce(&mut InterruptCheck<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     without_gil_or(py, work)?.map_err(|error| errors::failure(py, &error, None))
 }
@@ -25,7 +25,7 @@ pub(crate) fn without_gil<T: Send>(
 /// Runs work that has its own error type.
 pub(crate) fn without_gil_or<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce(&mut Poll<'_>) -> T + Send,
+    work: impl FnOnce(&mut InterruptCheck<'_>) -> T + Send,
 ) -> PyResult<T> {
     let mut raised = None;
     let done = py.detach(|| {
@@ -33,7 +33,7 @@ pub(crate) fn without_gil_or<T: Send>(
             raised = Python::attach(|py| py.check_signals()).err();
             raised.is_none()
         };
-        work(&mut Poll::new(&mut ask))
+        work(&mut InterruptCheck::new(&mut ask))
     });
     raised.map_or(Ok(done), Err)
 }
@@ -43,7 +43,7 @@ pub(crate) fn without_gil_or<T: Send>(
 pub(crate) fn without_gil_on_machines<T: Send>(
     py: Python<'_>,
     machines: &[&AnyMachine],
-    work: impl FnOnce(&mut Poll<'_>) -> Result<T, Error> + Send,
+    work: impl FnOnce(&mut InterruptCheck<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     if !machines.iter().all(|one| matches!(one, AnyMachine::Regular(_))) {
         return without_gil(py, work);
@@ -54,7 +54,7 @@ pub(crate) fn without_gil_on_machines<T: Send>(
 /// Runs work on machines that no other thread knows yet.
 pub(crate) fn without_gil_on_new_machines<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce(&mut Poll<'_>) -> Result<T, Error> + Send,
+    work: impl FnOnce(&mut InterruptCheck<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let mut raised = None;
     let done = without_gil(py, |poll| {
@@ -62,7 +62,7 @@ pub(crate) fn without_gil_on_new_machines<T: Send>(
             raised = Python::attach(|py| py.check_signals()).err();
             raised.is_none()
         };
-        Ok(interrupt::while_asking(&mut wanted, || work(poll)))
+        Ok(interrupt::with_interrupts(&mut wanted, || work(poll)))
     })?;
     match raised {
         Some(error) => Err(error),
@@ -146,7 +146,7 @@ impl Clone for Timeout {
 pub(crate) fn under<T>(deadline: Option<Limit>, work: impl FnOnce() -> T) -> T {
     match deadline {
         None => work(),
-        Some(deadline) => deadline.during(work),
+        Some(deadline) => deadline.run(work),
     }
 }
 
@@ -167,7 +167,7 @@ fn as_nanos(allowed: Duration) -> u64 {
 pub(crate) struct Deadline {
     task: &'static str,
     allowed: Duration,
-    entered: Mutex<Vec<Restore>>,
+    entered: Mutex<Vec<DeadlineGuard>>,
 }
 
 #[pymethods]
@@ -210,7 +210,7 @@ impl Deadline {
 }
 
 impl Deadline {
-    fn entered(&self) -> std::sync::MutexGuard<'_, Vec<Restore>> {
+    fn entered(&self) -> std::sync::MutexGuard<'_, Vec<DeadlineGuard>> {
         self.entered.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

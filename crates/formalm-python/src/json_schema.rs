@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 use formalm_schema::{
-    Blanks, Described, Document, Escapes, FORMATS, Formats, Layout, Limits, Note, Options, Order,
-    SchemaAutomaton,
+    Blanks, Described, Document, EscapePolicy, FORMATS, Formats, Layout, Limits, Note, Options,
+    Order, SchemaAutomaton,
 };
 use pyo3::prelude::*;
 
@@ -115,9 +115,9 @@ impl SchemaOptions {
             }
         };
         let escapes = match escapes {
-            "minimal" => Escapes::Minimal,
-            "ascii" => Escapes::Ascii,
-            "any" => Escapes::Any,
+            "minimal" => EscapePolicy::Minimal,
+            "ascii" => EscapePolicy::Ascii,
+            "any" => EscapePolicy::Any,
             other => {
                 let message = format!("there is no policy {other:?} of escapes");
                 let hint = Some("use \"minimal\", \"ascii\" or \"any\"");

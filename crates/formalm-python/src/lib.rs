@@ -31,9 +31,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Rejects an invalid number of threads in the environment, which would be ignored later.
 fn checked_threads(py: Python<'_>) -> PyResult<()> {
-    let name = pool::VARIABLES[0];
+    let name = pool::THREAD_VARIABLES[0];
     match std::env::var(name) {
-        Ok(value) if pool::threads_of(&value).is_none() => {
+        Ok(value) if pool::parse_thread_count(&value).is_none() => {
             let message = format!("{name} must be a number from 1 to 1024, got {value:?}");
             Err(errors::argument(py, &message, Some("unset it for one thread a core, at most 8")))
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::deadline::Deadline;
-use formalm_automata::explicit::Poll;
+use formalm_automata::materialized::InterruptCheck;
 use formalm_automata::{Error, pool};
 use formalm_constraint::StepInput;
 use numpy::{PyArray1, PyUntypedArray};
@@ -208,7 +208,7 @@ impl Matcher {
             raised = py.check_signals().err();
             raised.is_none()
         };
-        let (count, refusal) = cursor.advance_many(&ids, &mut Poll::new(&mut ask));
+        let (count, refusal) = cursor.advance_many(&ids, &mut InterruptCheck::new(&mut ask));
         if let Some(error) = raised {
             let _ = cursor.rollback(count);
             return Err(error);

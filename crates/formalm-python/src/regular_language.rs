@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::syntax::{Dialect, Flags, parse};
-use formalm_automata::{CharSet, Edits, Limits, Operations};
+use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
+use formalm_automata::{AutomatonLimits, CharSet, EditOperations, EditRules};
 use pyo3::prelude::*;
 
 use crate::any_machine::AnyMachine;
@@ -46,12 +46,12 @@ impl Expression {
         ascii: bool,
         verbose: bool,
     ) -> PyResult<Expression> {
-        let Some(dialect) = Dialect::named(dialect) else {
+        let Some(dialect) = PatternDialect::from_name(dialect) else {
             let message = format!("there is no dialect {dialect:?}");
             let hint = "use \"python\", \"python-3.11\", \"python-3.14\", \"ecma\" or \"rust\"";
             return Err(errors::argument(py, &message, Some(hint)));
         };
-        let flags = Flags { ignore_case, multi_line, dot_all, ascii, verbose };
+        let flags = PatternFlags { ignore_case, multi_line, dot_all, ascii, verbose };
         match py.detach(|| parse(pattern, dialect, flags)) {
             Ok(parsed) => {
                 Ok(Expression { language: formalm_automata::Expression::pattern(parsed) })
@@ -62,7 +62,7 @@ impl Expression {
 
     #[staticmethod]
     fn texts(texts: Vec<Vec<u8>>) -> Expression {
-        Expression { language: formalm_automata::Expression::texts(texts) }
+        Expression { language: formalm_automata::Expression::literals(texts) }
     }
 
     #[getter]
@@ -130,10 +130,10 @@ impl Expression {
             return Err(errors::argument(py, message, None));
         };
         let region = |one: Option<&Expression>| one.map(|one| one.language.clone());
-        let edits = Edits {
+        let edits = EditRules {
             budget,
             alphabet,
-            operations: Operations { insert, delete, substitute },
+            operations: EditOperations { insert, delete, substitute },
             after: region(after),
             before: region(before),
             group,
@@ -142,7 +142,7 @@ impl Expression {
     }
 
     fn edit_script(&self, py: Python<'_>, text: &str) -> PyResult<Option<Pairs>> {
-        let limits = Limits::default();
+        let limits = AutomatonLimits::default();
         let script = without_gil(py, |poll| self.language.edit_script(text, limits, poll))?;
         Ok(script.map(|script| script.pairs))
     }
@@ -174,7 +174,7 @@ type Spans = Vec<Option<(usize, usize)>>;
 /// A language prepared to locate the captures of its groups.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Grouping {
-    prepared: formalm_automata::Grouping,
+    prepared: formalm_automata::CaptureFinder,
 }
 
 #[pymethods]
@@ -187,7 +187,11 @@ impl Grouping {
         };
         let machine = Arc::clone(machine);
         let prepared = py.detach(|| {
-            formalm_automata::Grouping::new(&expression.language, machine, Limits::default())
+            formalm_automata::CaptureFinder::new(
+                &expression.language,
+                machine,
+                AutomatonLimits::default(),
+            )
         });
         match prepared {
             Ok(prepared) => Ok(Grouping { prepared }),
@@ -201,12 +205,12 @@ impl Grouping {
         text: &[u8],
         step_limit: u64,
     ) -> PyResult<Option<(Spans, Vec<bool>)>> {
-        let found = py.detach(|| self.prepared.captured(text, step_limit));
+        let found = py.detach(|| self.prepared.find_captures(text, step_limit));
         let found = found.map_err(|error| errors::failure(py, &error, None))?;
         let pair = |span: std::ops::Range<usize>| (span.start, span.end);
         Ok(found.map(|captured| {
             let spans = captured.spans.into_iter().map(|span| span.map(pair));
-            (spans.collect(), captured.asked)
+            (spans.collect(), captured.was_matched)
         }))
     }
 }

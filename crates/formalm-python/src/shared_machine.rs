@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
-use formalm_automata::{Lookahead, Machine};
+use formalm_automata::{Machine, ScratchCache};
 use pyo3::prelude::*;
 
 use crate::any_machine::AnyMachine;
@@ -24,12 +24,12 @@ const QUERIES_BETWEEN_MEASUREMENTS: u32 = 8;
 /// A machine and its lookahead machine, since no caller keeps the states of queries.
 struct CurrentMachine {
     machine: Arc<AnyMachine>,
-    ahead: Lookahead<AnyMachine>,
+    ahead: ScratchCache<AnyMachine>,
 }
 
 impl CurrentMachine {
     fn new(machine: Arc<AnyMachine>) -> Arc<CurrentMachine> {
-        Arc::new(CurrentMachine { machine, ahead: Lookahead::default() })
+        Arc::new(CurrentMachine { machine, ahead: ScratchCache::default() })
     }
 
     /// Returns the machine for queries whose states are not kept.
@@ -103,7 +103,7 @@ impl SharedMachine {
 
     /// Replaces a machine; `None` if it cannot be made again.
     fn replace(&self, current: &CurrentMachine) -> Option<Arc<CurrentMachine>> {
-        let Ok(Some(made)) = current.machine.renewed() else {
+        let Ok(Some(made)) = current.machine.fresh_copy() else {
             if current.machine.is_abandoned() {
                 return None;
             }

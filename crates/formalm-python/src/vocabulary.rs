@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::special_bytes;
+use formalm_automata::special_token_bytes;
 use formalm_vocabulary::Error;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -86,7 +86,7 @@ impl Vocabulary {
     /// The bytes that a special token gets.
     #[staticmethod]
     fn special_bytes<'py>(py: Python<'py>, name: &str) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &special_bytes(name))
+        PyBytes::new(py, &special_token_bytes(name))
     }
 
     fn __len__(&self) -> usize {

@@ -26,7 +26,7 @@ use schema_reader as read;
 use solver as solve;
 use solver::context as core;
 
-pub use formalm_automata::spelling::Escapes;
+pub use formalm_automata::json_escapes::EscapePolicy;
 pub use formats::NAMES as FORMATS;
 pub use json::document::Document;
 pub use machine::{SchemaAutomaton, SchemaKeys};

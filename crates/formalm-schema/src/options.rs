@@ -1,7 +1,7 @@
 //! Options of a schema automaton: how the schema is interpreted and how instances are spelled, and
 //! resource limits.
 
-use formalm_automata::spelling::Escapes;
+use formalm_automata::json_escapes::EscapePolicy;
 
 use crate::formats::NAMES;
 
@@ -91,7 +91,7 @@ pub struct Options {
     /// Allows exponents in numbers that the schema constrains.
     pub exponents: bool,
     /// How strings are escaped.
-    pub escapes: Escapes,
+    pub escapes: EscapePolicy,
     /// The formats that are enforced; all others are annotations.
     pub formats: Formats,
     /// Allows undeclared properties where `properties` or `patternProperties` comes without
@@ -110,7 +110,7 @@ impl Default for Options {
             blanks: 1,
             layout: None,
             exponents: false,
-            escapes: Escapes::Minimal,
+            escapes: EscapePolicy::Minimal,
             formats: Formats::ALL,
             takes_more: true,
             depth: u32::MAX,

@@ -274,7 +274,7 @@ impl Schema {
             return id;
         }
         let bytes = texts.iter().map(|text| text.clone().into_bytes()).collect();
-        let id = self.intern_regex(key, || Expression::texts(bytes));
+        let id = self.intern_regex(key, || Expression::literals(bytes));
         self.listed.insert(id, texts.into());
         id
     }

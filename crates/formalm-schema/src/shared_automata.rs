@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 
 use formalm_automata::fork::PerProcess;
-use formalm_automata::{Automaton, Error, Lock, Machine, Recent, SetOnce};
+use formalm_automata::{Automaton, Error, ForkSafeMutex, LruCache, Machine, SetOnce};
 
 /// Maximum number of cached automata; the least recently used one is evicted. Chosen, not measured.
 const MAX_AUTOMATA: usize = 64;
@@ -22,7 +22,7 @@ const MAX_AUTOMATON_BYTES: usize = 256 << 10;
 const MAX_DESCRIPTION_LEN: usize = 8 << 10;
 
 /// The cache, by the fingerprint of the language.
-type AutomatonCache = Lock<Recent<u128, Arc<Automaton>>>;
+type AutomatonCache = ForkSafeMutex<LruCache<u128, Arc<Automaton>>>;
 
 /// A forked child starts with an empty cache: another thread of the parent may have held the lock
 /// at the fork.
@@ -79,13 +79,13 @@ pub(crate) fn shared_automaton(
         return Ok((Some(known), true));
     }
     let Some(made) = make()?.map(Arc::new) else { return Ok((None, false)) };
-    if made.is_unbounded() || made.memory_bytes() > MAX_AUTOMATON_BYTES {
+    if made.has_many_states() || made.memory_bytes() > MAX_AUTOMATON_BYTES {
         return Ok((Some(made), false));
     }
     let mut kept = kept();
     kept.insert(description.hash, Arc::clone(&made));
     if kept.len() > MAX_AUTOMATA {
-        kept.remove_oldest();
+        kept.evict_oldest();
     }
     Ok((Some(made), true))
 }
@@ -99,8 +99,8 @@ mod tests {
     #[test]
     fn equal_descriptions_share_one_automaton() {
         let make = |text: &str| {
-            let texts = Expression::texts(vec![text.as_bytes().to_vec()]);
-            move || Automaton::of(&texts, formalm_automata::Limits::default())
+            let texts = Expression::literals(vec![text.as_bytes().to_vec()]);
+            move || Automaton::of(&texts, formalm_automata::AutomatonLimits::default())
         };
         let (one, kept) =
             shared_automaton(LanguageDescription::from_text("a test's own"), make("a")).unwrap();

@@ -10,7 +10,7 @@ fn shortest(text: String) -> Result<Vec<u8>, Error> {
         let schema = Document::read(&text)?;
         let options = Options { blanks: 0, ..Options::default() };
         let machine = SchemaAutomaton::new(&schema, &[], options, Limits::default())?;
-        machine.shortest(machine.start())
+        machine.shortest_completion(machine.start())
     };
     let thread = std::thread::Builder::new().stack_size(8 << 20).spawn(work);
     thread.expect("a thread").join().expect("no panic")

@@ -4,7 +4,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use formalm_automata::{Machine, StateId};
-use formalm_schema::{Document, Escapes, Formats, Limits, Options, Order, SchemaAutomaton};
+use formalm_schema::{Document, EscapePolicy, Formats, Limits, Options, Order, SchemaAutomaton};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -107,7 +107,11 @@ fn machine(schema: &Json, options: Options) -> Option<SchemaAutomaton> {
 }
 
 fn options() -> impl Strategy<Value = Options> {
-    let escapes = prop_oneof![Just(Escapes::Minimal), Just(Escapes::Ascii), Just(Escapes::Any)];
+    let escapes = prop_oneof![
+        Just(EscapePolicy::Minimal),
+        Just(EscapePolicy::Ascii),
+        Just(EscapePolicy::Any)
+    ];
     let order = prop_oneof![Just(Order::Any), Just(Order::Schema)];
     (order, 0..2u8, escapes).prop_map(|(order, blanks, escapes)| Options {
         order,
@@ -233,7 +237,7 @@ proptest! {
             }
         }
         let Some(expected) = naive_shortest(&machine, state) else { return Ok(()) };
-        let found = machine.shortest(state);
+        let found = machine.shortest_completion(state);
         prop_assert!(found.is_ok(), "{:?} of {}", found, schema);
         let (found, expected) = (found.unwrap_or_default(), expected);
         let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
@@ -248,7 +252,7 @@ proptest! {
             Options { order: Order::Any, blanks: 0, approximate: true, ..Options::default() };
         let Some(machine) = machine(&schema, options) else { return Ok(()) };
         let Some(expected) = naive_shortest(&machine, machine.start()) else { return Ok(()) };
-        let found = machine.shortest(machine.start());
+        let found = machine.shortest_completion(machine.start());
         prop_assert_eq!(found, Ok(expected), "of {}", schema);
     }
 }

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use formalm_automata::Cover;
+use formalm_automata::ClassCover;
 use formalm_vocabulary::{ProfileFilter, Vocabulary};
 
 /// Returns the shortest time of several runs, that is the cost without disturbance.
@@ -29,8 +29,8 @@ fn ascii(members: impl Fn(u8) -> bool) -> u128 {
 }
 
 fn sets() -> Vec<(&'static str, ProfileFilter)> {
-    let (none, full) = ([Cover::None; 4], [Cover::Full; 4]);
-    let word = [Cover::Full, Cover::Full, Cover::None, Cover::None];
+    let (none, full) = ([ClassCover::None; 4], [ClassCover::Full; 4]);
+    let word = [ClassCover::Full, ClassCover::Full, ClassCover::None, ClassCover::None];
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let email = |byte: u8| is_word(byte) || b".%+-".contains(&byte);
     let body = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
@@ -44,7 +44,8 @@ fn sets() -> Vec<(&'static str, ProfileFilter)> {
         ("\\w", ProfileFilter::new(ascii(is_word), word)),
         ("[ -~]", ProfileFilter::new(ascii(|byte| (b' '..=b'~').contains(&byte)), none)),
         ("[a-z\u{e0}-\u{ff}]", {
-            let wide = [Cover::Partial, Cover::None, Cover::None, Cover::Partial];
+            let wide =
+                [ClassCover::Partial, ClassCover::None, ClassCover::None, ClassCover::Partial];
             ProfileFilter::new(ascii(|byte| byte.is_ascii_lowercase()), wide)
         }),
     ]

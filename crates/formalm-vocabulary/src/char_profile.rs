@@ -11,7 +11,7 @@
 //! [`formalm_automata::wide_parts`], so a class that splits one of them leaves tokens undecided;
 //! the caller checks these character by character.
 
-use formalm_automata::{Cover, SetOnce, WIDE_PARTS, wide_parts};
+use formalm_automata::{ClassCover, SetOnce, WIDE_PARTS, wide_parts};
 
 /// Index of the first atom beyond ASCII. The wide atoms follow in the order of `wide_parts`.
 const FIRST_WIDE_ATOM: usize = 60;
@@ -165,16 +165,16 @@ pub struct ProfileFilter {
 impl ProfileFilter {
     /// Prepares the class with the ASCII characters `ascii` and the cover `wide` of each part
     /// beyond ASCII ([`formalm_automata::wide_parts`]).
-    pub fn new(ascii: u128, wide: [Cover; WIDE_PARTS]) -> ProfileFilter {
+    pub fn new(ascii: u128, wide: [ClassCover; WIDE_PARTS]) -> ProfileFilter {
         let (mut full, mut touched) = (0, 0);
         let ascii_covers = ATOM_BYTES.iter().map(|&members| match ascii & members {
-            0 => Cover::None,
-            common if common == members => Cover::Full,
-            _ => Cover::Partial,
+            0 => ClassCover::None,
+            common if common == members => ClassCover::Full,
+            _ => ClassCover::Partial,
         });
         for (atom, cover) in ascii_covers.chain(wide).enumerate() {
-            full |= u64::from(cover == Cover::Full) << atom;
-            touched |= u64::from(cover != Cover::None) << atom;
+            full |= u64::from(cover == ClassCover::Full) << atom;
+            touched |= u64::from(cover != ClassCover::None) << atom;
         }
         ProfileFilter { ascii, full, touched }
     }
@@ -183,10 +183,10 @@ impl ProfileFilter {
     /// least one does not. `Partial`: all ASCII characters do, and a character beyond ASCII may
     /// not.
     #[inline]
-    pub fn cover(&self, atoms: u64, ascii: u128) -> Cover {
+    pub fn cover(&self, atoms: u64, ascii: u128) -> ClassCover {
         match self.cover_by_atoms(atoms) {
-            Cover::Partial if ascii & !self.ascii != 0 => Cover::None,
-            Cover::Partial if atoms & self.partial_wide_atoms() == 0 => Cover::Full,
+            ClassCover::Partial if ascii & !self.ascii != 0 => ClassCover::None,
+            ClassCover::Partial if atoms & self.partial_wide_atoms() == 0 => ClassCover::Full,
             cover => cover,
         }
     }
@@ -194,13 +194,13 @@ impl ProfileFilter {
     /// Decides by atoms alone. `Partial` means that the ASCII set or the characters have to be
     /// checked.
     #[inline]
-    pub(crate) fn cover_by_atoms(&self, atoms: u64) -> Cover {
+    pub(crate) fn cover_by_atoms(&self, atoms: u64) -> ClassCover {
         if atoms & !self.touched != 0 {
-            Cover::None
+            ClassCover::None
         } else if atoms & !self.full == 0 {
-            Cover::Full
+            ClassCover::Full
         } else {
-            Cover::Partial
+            ClassCover::Partial
         }
     }
 
@@ -238,17 +238,17 @@ mod tests {
     fn covers_agree_with_the_characters() {
         let inside = ProfileFilter::new(
             (1 << b'a') | (1 << b'b') | (1 << b' '),
-            [Cover::Partial, Cover::None, Cover::Full, Cover::None],
+            [ClassCover::Partial, ClassCover::None, ClassCover::Full, ClassCover::None],
         );
         let judge = |text| {
             let profile = CharProfile::of(text);
             inside.cover(profile.atoms, profile.ascii)
         };
-        assert_eq!(judge("ab \u{2003}"), Cover::Full);
-        assert_eq!(judge("abc"), Cover::None);
-        assert_eq!(judge("aé"), Cover::Partial);
-        assert_eq!(judge("cé"), Cover::None);
-        assert_eq!(judge("a😀"), Cover::None);
-        assert_eq!(judge("\u{10400}"), Cover::Partial);
+        assert_eq!(judge("ab \u{2003}"), ClassCover::Full);
+        assert_eq!(judge("abc"), ClassCover::None);
+        assert_eq!(judge("aé"), ClassCover::Partial);
+        assert_eq!(judge("cé"), ClassCover::None);
+        assert_eq!(judge("a😀"), ClassCover::None);
+        assert_eq!(judge("\u{10400}"), ClassCover::Partial);
     }
 }

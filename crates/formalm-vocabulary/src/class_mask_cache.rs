@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use formalm_automata::{CharSet, Cover, Lock, WIDE_PARTS};
+use formalm_automata::{CharSet, ClassCover, ForkSafeMutex, WIDE_PARTS};
 use rustc_hash::FxHashMap;
 
 use crate::char_profile::ProfileFilter;
@@ -17,7 +17,7 @@ const MAX_CACHED_CLASSES: usize = 256;
 
 /// Cache key: the ASCII part of a class, its cover of each part beyond ASCII, and the exact class
 /// if a partial cover leaves that undecided.
-type ClassKey = (u128, [Cover; WIDE_PARTS], Option<CharSet>);
+type ClassKey = (u128, [ClassCover; WIDE_PARTS], Option<CharSet>);
 
 /// The cached masks and the order in which they were inserted.
 type CacheEntries = (FxHashMap<ClassKey, Arc<MaskWords>>, VecDeque<ClassKey>);
@@ -25,7 +25,7 @@ type CacheEntries = (FxHashMap<ClassKey, Arc<MaskWords>>, VecDeque<ClassKey>);
 /// The cache.
 #[derive(Debug, Default)]
 pub(crate) struct ClassMaskCache {
-    kept: Lock<CacheEntries>,
+    kept: ForkSafeMutex<CacheEntries>,
 }
 
 impl ClassMaskCache {
@@ -35,10 +35,10 @@ impl ClassMaskCache {
         &self,
         tables: (&TokenBytes, &ClassMasks),
         ascii: u128,
-        wide: [Cover; WIDE_PARTS],
+        wide: [ClassCover; WIDE_PARTS],
         class: &CharSet,
     ) -> Arc<MaskWords> {
-        let set = (ascii, wide, wide.contains(&Cover::Partial).then(|| class.clone()));
+        let set = (ascii, wide, wide.contains(&ClassCover::Partial).then(|| class.clone()));
         let kept = || self.kept.lock();
         if let Some(mask) = kept().0.get(&set) {
             return Arc::clone(mask);
@@ -72,9 +72,9 @@ fn compute_class_mask(
     };
     let mut set = |token: u32| out[token as usize >> 5] |= 1 << (token & 31);
     undecided.into_iter().filter(|&token| within(token)).for_each(&mut set);
-    if *wide == [Cover::Full; WIDE_PARTS] {
+    if *wide == [ClassCover::Full; WIDE_PARTS] {
         for ragged in classes.partial_tokens() {
-            if inside.cover(ragged.before.atoms, ragged.before.ascii) == Cover::Full {
+            if inside.cover(ragged.before.atoms, ragged.before.ascii) == ClassCover::Full {
                 set(ragged.token);
             }
         }

@@ -10,7 +10,7 @@
 //! The cost is one 64-bit test per group plus the tokens of partially covered groups, instead of a
 //! walk over the vocabulary. Tokens that end inside a character or are not UTF-8 are kept apart.
 
-use formalm_automata::Cover;
+use formalm_automata::ClassCover;
 use rustc_hash::FxHashMap;
 
 use crate::MaskWords;
@@ -129,7 +129,7 @@ impl ClassMasks {
     /// `out` is shorter than the bitmask of the vocabulary.
     pub fn fill_mask(&self, inside: &ProfileFilter, out: &mut MaskWords, undecided: &mut Vec<u32>) {
         let within = |(&atoms, group): (&u64, &AtomGroup)| match inside.cover_by_atoms(atoms) {
-            Cover::Full => group.range().len(),
+            ClassCover::Full => group.range().len(),
             _ => 0,
         };
         let most: usize = self.atoms.iter().zip(&self.groups).map(within).sum();
@@ -143,9 +143,9 @@ impl ClassMasks {
         }
         for (&atoms, group) in self.atoms.iter().zip(&self.groups) {
             match inside.cover_by_atoms(atoms) {
-                Cover::Full if !from_all => self.add(group, out),
-                Cover::None if from_all => self.remove(group, out),
-                Cover::Partial => {
+                ClassCover::Full if !from_all => self.add(group, out),
+                ClassCover::None if from_all => self.remove(group, out),
+                ClassCover::Partial => {
                     if from_all {
                         self.remove(group, out);
                     }
@@ -188,9 +188,9 @@ impl ClassMasks {
         for at in group.range() {
             let token = self.tokens[at];
             match inside.cover(atoms, self.ascii[at]) {
-                Cover::Full => out[token as usize >> 5] |= 1 << (token & 31),
-                Cover::Partial => undecided.push(token),
-                Cover::None => {}
+                ClassCover::Full => out[token as usize >> 5] |= 1 << (token & 31),
+                ClassCover::Partial => undecided.push(token),
+                ClassCover::None => {}
             }
         }
     }

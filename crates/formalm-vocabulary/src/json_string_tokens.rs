@@ -14,8 +14,10 @@
 
 use std::sync::Arc;
 
-use formalm_automata::spelling::{Escape, Escapes, Read, read, some_completion};
-use formalm_automata::{Lock, SetOnce};
+use formalm_automata::json_escapes::{
+    EscapePolicy, EscapeState, EscapeStep, read_string_byte, some_completion,
+};
+use formalm_automata::{ForkSafeMutex, SetOnce};
 use rustc_hash::FxHashMap;
 
 use crate::MaskWords;
@@ -57,7 +59,7 @@ pub struct JsonStringTokens {
     /// All continuing tokens and those that end with the quote.
     continuing_or_closing: SetOnce<Arc<MaskWords>>,
     /// The above plus the tokens with one of a set of suffixes, by that set.
-    suffix_set_masks: Lock<FxHashMap<Box<[u64]>, Arc<MaskWords>>>,
+    suffix_set_masks: ForkSafeMutex<FxHashMap<Box<[u64]>, Arc<MaskWords>>>,
     ends: Vec<EndingToken>,
     suffixes: FlatTrie,
     /// Per suffix, the start of its tokens in `endings`; one more entry at the end.
@@ -90,12 +92,15 @@ enum StringEffect<'a> {
 
 impl JsonStringTokens {
     /// Classifies the tokens as read inside a string.
-    pub(crate) fn new(tokens: &TokenBytes, escapes: Escapes) -> JsonStringTokens {
+    pub(crate) fn new(tokens: &TokenBytes, escapes: EscapePolicy) -> JsonStringTokens {
         JsonStringTokens::of(tokens.iter(), tokens.len(), escapes)
     }
 
     /// Classifies the tokens that begin with the opening quote, by their effect after it.
-    pub(crate) fn after_opening_quote(tokens: &TokenBytes, escapes: Escapes) -> JsonStringTokens {
+    pub(crate) fn after_opening_quote(
+        tokens: &TokenBytes,
+        escapes: EscapePolicy,
+    ) -> JsonStringTokens {
         let opening = tokens.iter().filter_map(|(token, bytes)| {
             let (&first, rest) = bytes.split_first()?;
             (first == b'"').then_some((token, rest))
@@ -106,7 +111,7 @@ impl JsonStringTokens {
     fn of<'a>(
         tokens: impl Iterator<Item = (u32, &'a [u8])>,
         count: usize,
-        escapes: Escapes,
+        escapes: EscapePolicy,
     ) -> JsonStringTokens {
         let (mut continuing, mut ends) = (Vec::new(), Vec::new());
         let mut found: Vec<(&[u8], EndingToken)> = Vec::new();
@@ -164,7 +169,7 @@ impl JsonStringTokens {
             continuing,
             continuing_masks,
             continuing_or_closing,
-            suffix_set_masks: Lock::default(),
+            suffix_set_masks: ForkSafeMutex::default(),
             ends,
             suffixes,
             first,
@@ -367,17 +372,17 @@ fn group_by_prefix(closing: &[(&[u8], ClosingToken)]) -> (FlatTrie, Vec<u32>, Ve
 
 /// Returns the effect of a token read between two characters of a string, or `None` if it cannot
 /// occur there.
-fn string_effect(bytes: &[u8], escapes: Escapes) -> Option<StringEffect<'_>> {
-    let (mut escape, mut characters) = (Escape::None, 0);
+fn string_effect(bytes: &[u8], escapes: EscapePolicy) -> Option<StringEffect<'_>> {
+    let (mut escape, mut characters) = (EscapeState::None, 0);
     for (at, &byte) in bytes.iter().enumerate() {
-        let begins = escape == Escape::None;
-        match read(escape, byte, escapes) {
-            Read::Wrong => return None,
-            Read::End => {
+        let begins = escape == EscapeState::None;
+        match read_string_byte(escape, byte, escapes) {
+            EscapeStep::Invalid => return None,
+            EscapeStep::End => {
                 let whole = std::str::from_utf8(&bytes[..at]).is_ok();
                 return whole.then(|| StringEffect::Close(characters, &bytes[at + 1..]));
             }
-            Read::Inside(next) => {
+            EscapeStep::Partial(next) => {
                 let possible = some_completion(next, escapes, &|_: &[u8]| Ok(Ok(())));
                 if !possible.unwrap_or(false) {
                     return None;
@@ -385,16 +390,16 @@ fn string_effect(bytes: &[u8], escapes: Escapes) -> Option<StringEffect<'_>> {
                 characters += u32::from(begins);
                 escape = next;
             }
-            Read::Text(_) => {
+            EscapeStep::Char(_) => {
                 characters += u32::from(begins && byte & 0xC0 != 0x80);
-                escape = Escape::None;
+                escape = EscapeState::None;
             }
         }
     }
     let unfinished = match std::str::from_utf8(bytes) {
         Ok(_) => true,
         // The token ends inside a character, which only its remaining bytes may follow.
-        Err(error) => error.error_len().is_none() && escape == Escape::None,
+        Err(error) => error.error_len().is_none() && escape == EscapeState::None,
     };
     unfinished.then_some(StringEffect::Continue(characters))
 }
@@ -422,7 +427,7 @@ mod tests {
         ];
         let tokens = list.iter().map(|bytes| Some(bytes.to_vec())).collect();
         let vocabulary = Vocabulary::from_tokens(tokens, Vec::new()).unwrap();
-        let strings = vocabulary.json_string_tokens(Escapes::Minimal);
+        let strings = vocabulary.json_string_tokens(EscapePolicy::Minimal);
         let ids = |most| (0..12).filter(|id| strings.continuing(most)[0] >> id & 1 != 0).collect();
         let (all, one, none): (Vec<u32>, Vec<u32>, Vec<u32>) =
             (ids(None), ids(Some(1)), ids(Some(0)));
@@ -448,7 +453,7 @@ mod tests {
             (Some(both), Some(both | 1 << 3), Some(both | 1 << 3),)
         );
         let any: Vec<u32> = {
-            let strings = vocabulary.json_string_tokens(Escapes::Any);
+            let strings = vocabulary.json_string_tokens(EscapePolicy::Any);
             (0..12).filter(|id| strings.continuing(None)[0] >> id & 1 != 0).collect()
         };
         assert_eq!(any, [0, 4, 5, 6, 7, 10]);

@@ -1,6 +1,6 @@
 //! Special tokens inside a language: they get bytes that no other token has.
 
-use formalm_automata::{SPECIAL, special_bytes};
+use formalm_automata::{SPECIAL_BYTE, special_token_bytes};
 
 use crate::token_bytes::TokenBytes;
 use crate::{Error, Vocabulary};
@@ -26,8 +26,8 @@ impl Vocabulary {
         for id in 0..old.len() as u32 {
             let own = old.get(id).unwrap_or_default();
             match named.binary_search_by_key(&id, |one| one.0) {
-                Ok(at) => tokens.push(&special_bytes(named[at].1))?,
-                Err(_) if own.contains(&SPECIAL) => {
+                Ok(at) => tokens.push(&special_token_bytes(named[at].1))?,
+                Err(_) if own.contains(&SPECIAL_BYTE) => {
                     lost.push(id);
                     tokens.push(&[])?;
                 }

@@ -4,9 +4,9 @@ use std::any::Any;
 use std::fmt::{self, Debug, Write as _};
 use std::sync::Arc;
 
+use formalm_automata::json_escapes::EscapePolicy;
 use formalm_automata::pool;
-use formalm_automata::spelling::Escapes;
-use formalm_automata::{CharSet, Cover, SetOnce, TokenNames, WIDE_PARTS};
+use formalm_automata::{CharSet, ClassCover, NameTokens, SetOnce, WIDE_PARTS};
 use sha2::{Digest, Sha256};
 
 use crate::MaskWords;
@@ -38,7 +38,7 @@ struct VocabularyTables {
     classes: ClassMasks,
     longest_bytes: usize,
     class_mask_cache: ClassMaskCache,
-    names: SetOnce<Arc<TokenNames>>,
+    names: SetOnce<Arc<NameTokens>>,
     joins_items: SetOnce<Box<[u32]>>,
     whole_items: SetOnce<Box<[u32]>>,
     /// Indexed by the escapes that strings may use.
@@ -213,7 +213,7 @@ impl Vocabulary {
     pub fn class_mask(
         &self,
         ascii: u128,
-        wide: [Cover; WIDE_PARTS],
+        wide: [ClassCover; WIDE_PARTS],
         class: &CharSet,
     ) -> Arc<MaskWords> {
         let tables = (&*self.tokens, &self.tables.classes);
@@ -227,14 +227,14 @@ impl Vocabulary {
     }
 
     /// Returns the tokens by their effect inside a JSON string.
-    pub fn json_string_tokens(&self, escapes: Escapes) -> &JsonStringTokens {
+    pub fn json_string_tokens(&self, escapes: EscapePolicy) -> &JsonStringTokens {
         self.tables.strings[escapes as usize]
             .get_or_init(|| JsonStringTokens::new(&self.tokens, escapes))
     }
 
     /// Returns the tokens that begin with the opening quote of a JSON string, by their effect after
     /// it.
-    pub fn string_opening_tokens(&self, escapes: Escapes) -> &JsonStringTokens {
+    pub fn string_opening_tokens(&self, escapes: EscapePolicy) -> &JsonStringTokens {
         self.tables.opened[escapes as usize]
             .get_or_init(|| JsonStringTokens::after_opening_quote(&self.tokens, escapes))
     }
@@ -247,10 +247,10 @@ impl Vocabulary {
     }
 
     /// Returns the table of tokens inside JSON property names.
-    pub fn token_names(&self) -> &Arc<TokenNames> {
+    pub fn token_names(&self) -> &Arc<NameTokens> {
         self.tables
             .names
-            .get_or_init(|| Arc::new(TokenNames::new(self.tokens.iter().map(|(_, bytes)| bytes))))
+            .get_or_init(|| Arc::new(NameTokens::new(self.tokens.iter().map(|(_, bytes)| bytes))))
     }
 
     /// Returns the tokens that may close an item of a JSON array and continue inside another

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use formalm_automata::{CharSet, Cover};
+use formalm_automata::{CharSet, ClassCover};
 use formalm_vocabulary::{CharProfile, ClassExits, ProfileFilter, Vocabulary};
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -328,7 +328,7 @@ fn large_groups_use_bitmasks() {
 
 #[test]
 fn a_class_of_one_character_covers_its_repetition() {
-    let inside = ProfileFilter::new(1 << b'a', [Cover::None; 4]);
+    let inside = ProfileFilter::new(1 << b'a', [ClassCover::None; 4]);
     let profile = CharProfile::of("aaa");
-    assert_eq!(inside.cover(profile.atoms, profile.ascii), Cover::Full);
+    assert_eq!(inside.cover(profile.atoms, profile.ascii), ClassCover::Full);
 }

@@ -10,7 +10,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::automaton::{Automaton, StateId};
-use crate::charset::{Cover, WIDE_PARTS};
+use crate::charset::{ClassCover, WIDE_PARTS};
 use crate::error::Error;
 use crate::terms::dawg::DawgId;
 use crate::terms::{TermArena, TermId, TermNode, UNBOUNDED};
@@ -25,9 +25,9 @@ pub struct Saturated<S> {
     /// The state without the counter; it allows at least what the concrete state allows.
     pub state: S,
     /// Both states allow the same strings of up to this many characters.
-    pub same: u64,
+    pub exact_chars: u64,
     /// The concrete state allows no string of more characters.
-    pub most: u64,
+    pub max_chars: u64,
 }
 
 impl Automaton {
@@ -37,10 +37,14 @@ impl Automaton {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn near(&self, state: StateId, max_token_len: usize) -> Result<StateId, Error> {
+    pub fn saturate_counters(
+        &self,
+        state: StateId,
+        max_token_len: usize,
+    ) -> Result<StateId, Error> {
         let mut near = state;
-        while let Some(next) = self.uncounted(near)?
-            && next.same >= max_token_len as u64
+        while let Some(next) = self.without_counter(near)?
+            && next.exact_chars >= max_token_len as u64
         {
             near = next.state;
         }
@@ -52,14 +56,16 @@ impl Automaton {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn uncounted(&self, state: StateId) -> Result<Option<Saturated<StateId>>, Error> {
+    pub fn without_counter(&self, state: StateId) -> Result<Option<Saturated<StateId>>, Error> {
         let core = &mut self.lock();
         let term = self.term(core, state);
-        let Some(Saturated { state, same, most }) = core.terms.without_counter(term) else {
+        let Some(Saturated { state, exact_chars: same, max_chars: most }) =
+            core.terms.without_counter(term)
+        else {
             return Ok(None);
         };
         let state = StateId::from_number(self.intern(core, state)?);
-        Ok(Some(Saturated { state, same, most }))
+        Ok(Some(Saturated { state, exact_chars: same, max_chars: most }))
     }
 }
 
@@ -67,7 +73,11 @@ impl TermArena {
     fn without_counter(&mut self, term: TermId) -> Option<Saturated<TermId>> {
         let TermNode::And(list) = self.get(term) else {
             let (state, same) = self.unbound_repetitions(term);
-            return (state != term).then_some(Saturated { state, same, most: u64::MAX });
+            return (state != term).then_some(Saturated {
+                state,
+                exact_chars: same,
+                max_chars: u64::MAX,
+            });
         };
         let list = list.clone();
         let counts: Vec<(TermId, u32)> =
@@ -78,7 +88,7 @@ impl TermArena {
         let [other] = kept[..] else { return None };
         let most = u64::from(counts.iter().map(|&(_, most)| most).min()?);
         let far = self.max_completion_bytes(other, &mut FxHashMap::default())?;
-        Some(Saturated { state: other, same: most.checked_sub(far)?, most })
+        Some(Saturated { state: other, exact_chars: most.checked_sub(far)?, max_chars: most })
     }
 
     /// Removes the large maxima of the repetitions of a pure term, and returns how many characters
@@ -136,7 +146,7 @@ impl TermArena {
         let (body, least, most) = self.repetition(id)?;
         let TermNode::Dawg(dag) = self.get(body) else { return None };
         let cover = self.dawgs.class_cover(*dag)?;
-        (cover.ascii == !0 && cover.wide == [Cover::Full; WIDE_PARTS]).then_some((least, most))
+        (cover.ascii == !0 && cover.wide == [ClassCover::Full; WIDE_PARTS]).then_some((least, most))
     }
 
     /// Returns an upper bound on the bytes that complete a string from anywhere inside a term.
@@ -189,21 +199,23 @@ impl TermArena {
 #[cfg(test)]
 mod tests {
     use crate::machine::Machine;
-    use crate::syntax::{Dialect, Flags, parse};
-    use crate::{Automaton, Expression, Limits, StateId};
+    use crate::syntax::{PatternDialect, PatternFlags, parse};
+    use crate::{Automaton, AutomatonLimits, Expression, StateId};
 
     fn length_bounded_automaton(pattern: &str, most: u32) -> Option<Automaton> {
         let read = |text: &str| {
-            Expression::pattern(parse(text, Dialect::Python, Flags::default()).unwrap())
+            Expression::pattern(
+                parse(text, PatternDialect::Python, PatternFlags::default()).unwrap(),
+            )
         };
         let both =
             Expression::intersection(vec![read(pattern), read(&format!("(?s:.){{0,{most}}}"))]);
-        Automaton::of(&both.unwrap(), Limits::default()).unwrap()
+        Automaton::of(&both.unwrap(), AutomatonLimits::default()).unwrap()
     }
 
     fn machine_of(pattern: &str) -> Automaton {
-        let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
-        Automaton::new(&Expression::pattern(parsed), Limits::default()).unwrap()
+        let parsed = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
+        Automaton::new(&Expression::pattern(parsed), AutomatonLimits::default()).unwrap()
     }
 
     fn after(machine: &Automaton, state: StateId, text: &[u8]) -> Option<StateId> {
@@ -220,7 +232,7 @@ mod tests {
                 let mut open = vec![machine.start()];
                 for at in 0..60 {
                     let Some(&state) = open.get(at) else { break };
-                    let near = machine.near(state, 3).unwrap();
+                    let near = machine.saturate_counters(state, 3).unwrap();
                     for text in 0..64u32 {
                         let letters = [b'a', b'b', b'c', b'f'];
                         let text: Vec<u8> =
@@ -240,14 +252,14 @@ mod tests {
     #[test]
     fn large_counters_are_dropped() {
         let machine = length_bounded_automaton("([a-z]+ )*[a-z]+", 300).unwrap();
-        let near = machine.near(machine.start(), 100).unwrap();
+        let near = machine.saturate_counters(machine.start(), 100).unwrap();
         let long = after(&machine, near, &[b'a'; 2]).unwrap();
         assert_eq!(after(&machine, long, b"aa bc"), Some(long));
-        assert_eq!(machine.near(machine.start(), 299).unwrap(), machine.start());
+        assert_eq!(machine.saturate_counters(machine.start(), 299).unwrap(), machine.start());
         let words = machine_of("([a-z]+ ){0,30}[a-z]+");
-        let near = words.near(words.start(), 58).unwrap();
+        let near = words.saturate_counters(words.start(), 58).unwrap();
         let later = after(&words, near, b"a b c d ").unwrap();
         assert_eq!(after(&words, later, b"e "), Some(later));
-        assert_eq!(words.near(words.start(), 59).unwrap(), words.start());
+        assert_eq!(words.saturate_counters(words.start(), 59).unwrap(), words.start());
     }
 }

@@ -28,7 +28,7 @@ impl ForkSafeAutomaton {
             return machine;
         }
         // The automaton was built before with the same limits.
-        let Ok(Some(made)) = machine.renewed() else { return machine };
+        let Ok(Some(made)) = machine.fresh_copy() else { return machine };
         let made = Box::into_raw(Box::new(made));
         let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
         match self.replacement.compare_exchange(known, made, done, failed) {

@@ -20,7 +20,7 @@ const MAX_LITERAL_BYTES: usize = 1 << 20;
 
 /// The automaton of one word, or of a list of strings.
 #[derive(Clone, Debug)]
-pub struct Word {
+pub struct LiteralAutomaton {
     dags: Arc<Dawgs>,
     start: DawgId,
     class_starts: Box<[u8]>,
@@ -29,14 +29,16 @@ pub struct Word {
 }
 
 /// Returns the automata of the languages that are literals; `None` for others.
-pub fn words<'a>(languages: impl Iterator<Item = &'a Expression>) -> Vec<Option<Word>> {
+pub fn literal_automata<'a>(
+    languages: impl Iterator<Item = &'a Expression>,
+) -> Vec<Option<LiteralAutomaton>> {
     let mut dags = Dawgs::new();
     let starts: Vec<Option<DawgId>> = languages.map(|one| literal_node(one, &mut dags)).collect();
     let count = starts.iter().flatten().count().max(1);
     let (bytes, dags) = (dags.memory_bytes() / count, Arc::new(dags));
     let machine = |start: DawgId| {
         let (dags, class_starts) = (Arc::clone(&dags), dags.class_starts(start));
-        Word { dags, start, class_starts, bytes }
+        LiteralAutomaton { dags, start, class_starts, bytes }
     };
     starts.into_iter().map(|start| start.map(machine)).collect()
 }
@@ -56,14 +58,14 @@ fn literal_node(language: &Expression, dags: &mut Dawgs) -> Option<DawgId> {
     characters.into_iter().rev().try_fold(END, |end, set| dags.class_before(set, end))
 }
 
-impl Word {
+impl LiteralAutomaton {
     /// Returns the first byte of each byte class. Bytes of one class are never distinguished.
     pub fn class_starts(&self) -> &[u8] {
         &self.class_starts
     }
 }
 
-impl Word {
+impl LiteralAutomaton {
     /// Returns `true` if the input read so far is a member.
     #[inline]
     pub fn is_accepting(&self, state: StateId) -> bool {
@@ -71,7 +73,7 @@ impl Word {
     }
 }
 
-impl Machine for Word {
+impl Machine for LiteralAutomaton {
     fn start(&self) -> StateId {
         StateId(self.start.0)
     }
@@ -83,7 +85,7 @@ impl Machine for Word {
 
     #[inline]
     fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
-        Ok(Word::is_accepting(self, state))
+        Ok(LiteralAutomaton::is_accepting(self, state))
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
@@ -94,7 +96,7 @@ impl Machine for Word {
         Ok(bytes)
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         let mut here = DawgId(state.0);
         let mut text = Vec::new();
         while self.dags.min_len(here) > 0 {
@@ -117,16 +119,16 @@ impl Machine for Word {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::{Dialect, Flags, parse};
-    use crate::{Automaton, Limits};
+    use crate::syntax::{PatternDialect, PatternFlags, parse};
+    use crate::{Automaton, AutomatonLimits};
 
     fn pattern(text: &str, ignore_case: bool) -> Expression {
-        let flags = Flags { ignore_case, ..Flags::default() };
-        Expression::pattern(parse(text, Dialect::Python, flags).unwrap())
+        let flags = PatternFlags { ignore_case, ..PatternFlags::default() };
+        Expression::pattern(parse(text, PatternDialect::Python, flags).unwrap())
     }
 
     /// Compares both automata on every string that they read up to a length.
-    fn check(word: &Word, automaton: &Automaton) {
+    fn check(word: &LiteralAutomaton, automaton: &Automaton) {
         assert!(
             word.class_starts().iter().all(|one| automaton.class_starts().contains(one)),
             "{word:?}"
@@ -135,7 +137,10 @@ mod tests {
         while let Some((one, other)) = open.pop() {
             assert_eq!(word.is_accepting(one), automaton.is_accepting(other));
             assert_eq!(word.live_bytes(one).unwrap(), automaton.live_bytes(other).unwrap());
-            assert_eq!(word.shortest(one).unwrap(), automaton.shortest(other).unwrap());
+            assert_eq!(
+                word.shortest_completion(one).unwrap(),
+                automaton.shortest_completion(other).unwrap()
+            );
             for byte in 0..=255u8 {
                 let next = (word.step(one, byte).unwrap(), automaton.step(other, byte).unwrap());
                 match next {
@@ -157,12 +162,12 @@ mod tests {
             pattern("selse", true),
             pattern("(a)[b-dé](?:[𝄞x])", false),
             pattern("", false),
-            Expression::texts(vec![b"else".to_vec()]),
-            Expression::texts(texts),
+            Expression::literals(vec![b"else".to_vec()]),
+            Expression::literals(texts),
         ];
-        let found = words(all.iter());
+        let found = literal_automata(all.iter());
         for (language, word) in all.iter().zip(&found) {
-            let automaton = Automaton::new(language, Limits::default()).unwrap();
+            let automaton = Automaton::new(language, AutomatonLimits::default()).unwrap();
             check(word.as_ref().unwrap(), &automaton);
         }
     }
@@ -171,11 +176,11 @@ mod tests {
     fn other_languages_have_no_literal_automaton() {
         let others = ["a*", "a|bc", "(?=a)b", "[^\\s\\S]", "a[^\\s\\S]", "a?", "(?>a)"];
         let all: Vec<Expression> = others.iter().map(|one| pattern(one, false)).collect();
-        assert!(words(all.iter()).iter().all(Option::is_none));
-        assert!(words([Expression::texts(Vec::new())].iter())[0].is_none());
-        let long = Expression::texts(vec![vec![b'a'; MAX_LITERAL_BYTES], vec![b'b']]);
-        assert!(words([long].iter())[0].is_none());
-        let parsed = parse("a", Dialect::Python, Flags::default()).unwrap();
-        assert!(words([Expression::lexeme(parsed)].iter())[0].is_none());
+        assert!(literal_automata(all.iter()).iter().all(Option::is_none));
+        assert!(literal_automata([Expression::literals(Vec::new())].iter())[0].is_none());
+        let long = Expression::literals(vec![vec![b'a'; MAX_LITERAL_BYTES], vec![b'b']]);
+        assert!(literal_automata([long].iter())[0].is_none());
+        let parsed = parse("a", PatternDialect::Python, PatternFlags::default()).unwrap();
+        assert!(literal_automata([Expression::lexeme(parsed)].iter())[0].is_none());
     }
 }

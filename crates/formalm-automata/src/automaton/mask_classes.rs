@@ -24,63 +24,63 @@ use rustc_hash::FxHashMap;
 use crate::automaton::transition_table::{DEAD, StateIndex, TransitionRows, UNKNOWN};
 use crate::automaton::{Automaton, AutomatonCore, StateId, check};
 use crate::byte_set::ByteSet;
-use crate::charset::{CharSet, Cover, WIDE_PARTS};
+use crate::charset::{CharSet, ClassCover, WIDE_PARTS};
 use crate::error::{Error, Resource};
-use crate::machine::NoLexemes;
-use crate::machine::Steps;
-use crate::machine::{Keys, Machine, Purpose};
-use crate::runtime::Chunks;
-use crate::runtime::Lock;
-use crate::spelling::Escapes;
+use crate::json_escapes::EscapePolicy;
+use crate::machine::MaskAutomaton;
+use crate::machine::NoLexicalMachine;
+use crate::machine::{ClassVisitor, Machine, MaskClasses};
+use crate::runtime::AppendVec;
+use crate::runtime::ForkSafeMutex;
 use crate::terms::dawg::CharClassCover;
 use crate::terms::{EMPTY, EPSILON, TermArena, TermId, TermNode, UNBOUNDED};
 
 /// Identifies a mask class of one [`RegularMaskClasses`], or of any [`crate::MaskClasses`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct KeyId(u32);
+pub struct MaskClassId(u32);
 
-impl KeyId {
+impl MaskClassId {
     /// Returns the number of the class: small and dense.
     pub fn number(self) -> u32 {
         self.0
     }
 
     /// Returns the class with a number that classes outside this crate chose.
-    pub fn from_number(number: u32) -> KeyId {
-        KeyId(number)
+    pub fn from_number(number: u32) -> MaskClassId {
+        MaskClassId(number)
     }
 }
 
 /// A mask class that reads `min` to `max` characters of a character class before anything else.
 #[derive(Clone, Debug)]
-pub struct Repetition {
+pub struct CharRepetition {
     /// The characters; of the ASCII ones only those in `ascii` repeat.
     pub class: CharSet,
     /// ASCII characters that repeat, as bits.
     pub ascii: u128,
     /// How much of each part of the non-ASCII characters repeats.
-    pub wide: [Cover; WIDE_PARTS],
+    pub wide: [ClassCover; WIDE_PARTS],
     /// Minimum number of characters before the exit is taken.
     pub min: u32,
     /// Maximum number of characters; `None` if it exceeds the longest token.
     pub max: Option<u32>,
     /// The class from which the repetition is left once enough characters are read; `None` if
     /// nothing follows.
-    pub exit: Option<KeyId>,
+    pub exit: Option<MaskClassId>,
     /// The escape policy if the class is the inside of a JSON string, between two characters. The
     /// repeated characters are then all, and `exit` reads the closing quote.
-    pub quoted: Option<Escapes>,
+    pub json_string: Option<EscapePolicy>,
 }
 
 /// The mask classes of a regular automaton.
 #[derive(Debug)]
-pub struct Viability {
+pub struct RegularMaskClasses {
     automaton: Arc<Automaton>,
     max_token_len: u32,
     rows: TransitionRows,
     /// The class of each state, where known.
-    keys: Chunks,
-    tables: Lock<ClassTables>,
+    keys: AppendVec,
+    tables: ForkSafeMutex<ClassTables>,
 }
 
 #[derive(Debug, Default)]
@@ -89,15 +89,15 @@ struct ClassTables {
     normal_forms: FxHashMap<TermId, TermId>,
 }
 
-impl Viability {
+impl RegularMaskClasses {
     /// Creates the classes for tokens of at most `max_token_len` bytes.
-    pub fn new(automaton: Arc<Automaton>, max_token_len: usize) -> Viability {
-        Viability {
+    pub fn new(automaton: Arc<Automaton>, max_token_len: usize) -> RegularMaskClasses {
+        RegularMaskClasses {
             automaton,
             max_token_len: u32::try_from(max_token_len).unwrap_or(UNBOUNDED - 2).min(UNBOUNDED - 2),
             rows: TransitionRows::default(),
-            keys: Chunks::default(),
-            tables: Lock::new(ClassTables::default()),
+            keys: AppendVec::default(),
+            tables: ForkSafeMutex::new(ClassTables::default()),
         }
     }
 
@@ -107,8 +107,11 @@ impl Viability {
 
     /// Returns `(cover, class, min, max, tail)` of a mask class that is one counter over one
     /// character class.
-    fn class_counter(&self, key: KeyId) -> Option<(CharClassCover, CharSet, u32, u32, TermId)> {
-        if !self.automaton.is_pure() || !self.automaton.is_text() {
+    fn class_counter(
+        &self,
+        key: MaskClassId,
+    ) -> Option<(CharClassCover, CharSet, u32, u32, TermId)> {
+        if !self.automaton.is_pure() || !self.automaton.is_utf8() {
             return None;
         }
         let term = self.lock_tables().index.term(key.0);
@@ -171,7 +174,7 @@ impl Viability {
     }
 }
 
-impl Keys for Viability {
+impl MaskClasses for RegularMaskClasses {
     type Machine = Automaton;
 
     fn machine(&self) -> &Arc<Automaton> {
@@ -179,9 +182,9 @@ impl Keys for Viability {
     }
 
     #[inline]
-    fn key(&self, state: StateId) -> Result<KeyId, Error> {
+    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
         if !self.automaton.is_pure() {
-            return Ok(KeyId(state.0));
+            return Ok(MaskClassId(state.0));
         }
         match self.keys.get(state.0 as usize) {
             UNKNOWN => {
@@ -190,25 +193,25 @@ impl Keys for Viability {
                 let term = self.automaton.term(core, state);
                 let key = self.intern(grown, core, term)?;
                 self.keys.set(state.0 as usize, key);
-                Ok(KeyId(key))
+                Ok(MaskClassId(key))
             }
-            key => Ok(KeyId(key)),
+            key => Ok(MaskClassId(key)),
         }
     }
 
     #[inline]
-    fn known_key(&self, state: StateId) -> Option<KeyId> {
+    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
         if !self.automaton.is_pure() {
-            return Some(KeyId(state.0));
+            return Some(MaskClassId(state.0));
         }
         match self.keys.get(state.0 as usize) {
             UNKNOWN => None,
-            key => Some(KeyId(key)),
+            key => Some(MaskClassId(key)),
         }
     }
 
-    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        purpose.read(self)
+    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
+        purpose.visit(self)
     }
 
     fn memory_bytes(&self) -> usize {
@@ -223,24 +226,24 @@ impl Keys for Viability {
         self.tables.is_abandoned() || self.automaton.is_abandoned()
     }
 
-    fn renewed(&self) -> Result<Option<Viability>, Error> {
-        let automaton = self.automaton.renewed()?;
-        Ok(automaton.map(|one| Viability::new(Arc::new(one), self.max_token_len as usize)))
+    fn fresh_copy(&self) -> Result<Option<RegularMaskClasses>, Error> {
+        let automaton = self.automaton.fresh_copy()?;
+        Ok(automaton.map(|one| RegularMaskClasses::new(Arc::new(one), self.max_token_len as usize)))
     }
 }
 
-impl Steps for Viability {
-    type Lexemes = NoLexemes;
+impl MaskAutomaton for RegularMaskClasses {
+    type LexicalMachine = NoLexicalMachine;
 
-    fn lexemes(&self) -> Option<&NoLexemes> {
+    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
         None
     }
 
     #[inline]
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+    fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         if !self.automaton.is_pure() {
             let next = self.automaton.step(StateId(key.0), byte)?;
-            return Ok(next.map(|state| KeyId(state.0)));
+            return Ok(next.map(|state| MaskClassId(state.0)));
         }
         let classes = &self.automaton.classes;
         let class = classes.of(byte);
@@ -248,29 +251,29 @@ impl Steps for Viability {
             UNKNOWN => self.fill(key.0, class)?,
             next => next,
         };
-        Ok((next != DEAD).then_some(KeyId(next)))
+        Ok((next != DEAD).then_some(MaskClassId(next)))
     }
 
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+    fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
         self.automaton.classes.live_bytes(|byte| Ok(self.step(key, byte)?.is_some()))
     }
 
-    fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
+    fn char_repetition(&self, key: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         let Some((cover, class, min, max, tail)) = self.class_counter(key) else { return Ok(None) };
-        let has_wide = cover.wide != [Cover::None; WIDE_PARTS];
+        let has_wide = cover.wide != [ClassCover::None; WIDE_PARTS];
         let exit = match tail {
             EPSILON => None,
             tail => {
                 let grown = &mut self.lock_tables();
                 let core = &mut self.automaton.lock();
-                Some(KeyId(self.intern(grown, core, tail)?))
+                Some(MaskClassId(self.intern(grown, core, tail)?))
             }
         };
         let first = exit.map_or(Ok(ByteSet::default()), |exit| self.live_bytes(exit))?;
         let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
         let max = (max != UNBOUNDED).then_some(max);
         let (ascii, wide) = (cover.ascii, cover.wide);
-        let whole = Repetition { class, ascii, wide, min, max, exit, quoted: None };
+        let whole = CharRepetition { class, ascii, wide, min, max, exit, json_string: None };
         if !wide_overlap && first.ascii() & cover.ascii == 0 {
             return Ok(Some(whole));
         }
@@ -285,7 +288,7 @@ impl Steps for Viability {
                 ascii |= 1 << byte;
             }
         }
-        Ok(Some(Repetition { ascii, exit: Some(key), ..whole }))
+        Ok(Some(CharRepetition { ascii, exit: Some(key), ..whole }))
     }
 }
 

@@ -25,16 +25,16 @@ use crate::automaton::transition_table::{ByteClasses, DEAD, StateIndex, Transiti
 use crate::byte_set::{ByteSet, byte_classes};
 use crate::error::{Error, Resource};
 use crate::expression::Expression;
-use crate::machine::{Machine, part};
-use crate::runtime::Chunks;
+use crate::machine::{Machine, into_dyn_machine};
+use crate::runtime::AppendVec;
 use crate::runtime::interrupt;
-use crate::runtime::{Lock, Survey};
+use crate::runtime::{ForkCheck, ForkSafeMutex};
 use crate::terms::derivative::StepMeter;
 use crate::terms::{EMPTY, TermArena, TermId};
 
 pub use counter_abstraction::Saturated;
-pub use literal_automaton::{Word, words};
-pub use mask_classes::{KeyId, Repetition, Viability};
+pub use literal_automaton::{LiteralAutomaton, literal_automata};
+pub use mask_classes::{CharRepetition, MaskClassId, RegularMaskClasses};
 
 /// Identifies a state of one [`Automaton`], or of another machine; meaningless in any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,20 +59,20 @@ impl StateId {
 
 /// The resources an automaton may use. Exceeding one is an [`Error::Limit`].
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct AutomatonLimits {
     /// Maximum number of states explored, including those that searches for accepting states visit.
     pub states: u64,
     /// Maximum memory for terms, states and rows, in bytes.
     pub bytes: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { states: 250_000, bytes: 256 << 20 }
+impl Default for AutomatonLimits {
+    fn default() -> AutomatonLimits {
+        AutomatonLimits { states: 250_000, bytes: 256 << 20 }
     }
 }
 
-impl Limits {
+impl AutomatonLimits {
     /// Returns a step meter for building the states.
     pub(crate) fn work(self) -> StepMeter {
         StepMeter { steps: 0, allowed: self.states.saturating_mul(STEPS_PER_STATE) }
@@ -103,10 +103,10 @@ pub(crate) struct AutomatonCore {
 pub struct Automaton {
     /// The expression it was built from, to build it again.
     expression: Expression,
-    core: Lock<AutomatonCore>,
+    core: ForkSafeMutex<AutomatonCore>,
     pub(crate) classes: ByteClasses,
     rows: TransitionRows,
-    pub(crate) flags: Chunks,
+    pub(crate) flags: AppendVec,
     start: StateId,
     /// Every state is live, because every term is pure.
     pure: bool,
@@ -114,11 +114,11 @@ pub struct Automaton {
     utf8: bool,
     /// The automaton has more states than are worth keeping.
     pub(crate) many_states: bool,
-    limits: Limits,
+    limits: AutomatonLimits,
     /// Number of times that recognizers had lost their states when it was built, see
     /// [`Machine::is_abandoned`].
     losses: u32,
-    fork_check: Survey,
+    fork_check: ForkCheck,
 }
 
 impl Automaton {
@@ -128,7 +128,7 @@ impl Automaton {
     ///
     /// [`Error::Language`] if the language is empty; [`Error::Limit`] if the emptiness
     /// check, or the language itself, exceeds `limits`.
-    pub fn new(expression: &Expression, limits: Limits) -> Result<Automaton, Error> {
+    pub fn new(expression: &Expression, limits: AutomatonLimits) -> Result<Automaton, Error> {
         Automaton::of(expression, limits)?.ok_or_else(|| Error::Language {
             message: "the language is empty: no text is a member".to_owned(),
             span: None,
@@ -145,7 +145,10 @@ impl Automaton {
     /// # Errors
     ///
     /// [`Error::Limit`] if the emptiness check, or the language itself, exceeds `limits`.
-    pub fn of(expression: &Expression, limits: Limits) -> Result<Option<Automaton>, Error> {
+    pub fn of(
+        expression: &Expression,
+        limits: AutomatonLimits,
+    ) -> Result<Option<Automaton>, Error> {
         let mut terms = TermArena::new();
         let mut work = limits.work();
         let start =
@@ -158,17 +161,17 @@ impl Automaton {
         let core = AutomatonCore { terms, work, index: StateIndex::default() };
         let mut automaton = Automaton {
             expression: expression.clone(),
-            core: Lock::new(core),
+            core: ForkSafeMutex::new(core),
             classes,
             rows: TransitionRows::default(),
-            flags: Chunks::default(),
+            flags: AppendVec::default(),
             start: StateId(DEAD),
             pure,
-            utf8: expression.is_text(),
+            utf8: expression.is_utf8(),
             many_states: endless,
             limits,
             losses,
-            fork_check: Survey::new(),
+            fork_check: ForkCheck::new(),
         };
         let first = automaton.intern(&mut automaton.lock(), start)?;
         automaton.start = StateId(first);
@@ -178,10 +181,10 @@ impl Automaton {
 
     /// Returns an automaton of the same language that has the same states under the same numbers
     /// and grows independently. Returns `None` if its states are few enough to share.
-    pub fn copy(&self) -> Option<Automaton> {
+    pub fn independent_copy(&self) -> Option<Automaton> {
         let core = self.lock();
         let terms = core.terms.independent_copy()?;
-        let flags = Chunks::default();
+        let flags = AppendVec::default();
         let numbers = DEAD + 1..;
         for number in numbers.take(core.index.len()) {
             flags.set(number as usize, self.flags.get(number as usize));
@@ -190,18 +193,18 @@ impl Automaton {
         let losses = terms.recognizers.losses();
         Some(Automaton {
             expression: self.expression.clone(),
-            core: Lock::new(AutomatonCore { terms, work, index }),
+            core: ForkSafeMutex::new(AutomatonCore { terms, work, index }),
             classes: self.classes.clone(),
             rows: TransitionRows::sparse(),
             flags,
             losses,
-            fork_check: Survey::new(),
+            fork_check: ForkCheck::new(),
             ..*self
         })
     }
 
     /// Returns `true` if automata of the language have more states than are worth keeping.
-    pub fn is_unbounded(&self) -> bool {
+    pub fn has_many_states(&self) -> bool {
         self.many_states
     }
 
@@ -225,7 +228,7 @@ impl Automaton {
     /// # Errors
     ///
     /// [`Error::Limit`] if the search takes more steps.
-    pub fn shortest_within(&self, state: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
+    pub fn shortest_within_steps(&self, state: StateId, allowed: u64) -> Result<Vec<u8>, Error> {
         if self.is_accepting(state) {
             return Ok(Vec::new());
         }
@@ -251,11 +254,11 @@ impl Automaton {
     }
 
     /// Returns `true` if every member is known to be valid UTF-8.
-    pub fn is_text(&self) -> bool {
+    pub fn is_utf8(&self) -> bool {
         self.utf8
     }
 
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> AutomatonLimits {
         self.limits
     }
 
@@ -367,8 +370,8 @@ impl Machine for Automaton {
         self.classes.live_bytes(|byte| Ok(self.step(state, byte)?.is_some()))
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        self.shortest_within(state, u64::MAX)
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.shortest_within_steps(state, u64::MAX)
     }
 
     fn memory_bytes(&self) -> usize {
@@ -381,17 +384,17 @@ impl Machine for Automaton {
     }
 
     fn is_abandoned(&self) -> bool {
-        self.fork_check.finds_abandoned(|| {
+        self.fork_check.is_abandoned(|| {
             self.core.is_abandoned() || self.lock().terms.recognizers.losses() != self.losses
         })
     }
 
-    fn renewed(&self) -> Result<Option<Automaton>, Error> {
+    fn fresh_copy(&self) -> Result<Option<Automaton>, Error> {
         Automaton::of(&self.expression, self.limits)
     }
 
-    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
-        part(self.renewed())
+    fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        into_dyn_machine(self.fresh_copy())
     }
 }
 

@@ -208,13 +208,13 @@ impl TermArena {
 mod tests {
     use std::collections::{HashSet, VecDeque};
 
-    use crate::automaton::{Automaton, Limits, StateId};
+    use crate::automaton::{Automaton, AutomatonLimits, StateId};
     use crate::machine::Machine;
-    use crate::syntax::{Dialect, Flags, parse};
+    use crate::syntax::{PatternDialect, PatternFlags, parse};
     use crate::{Error, Expression};
 
     fn expression(pattern: &str) -> Result<Expression, Error> {
-        Ok(Expression::pattern(parse(pattern, Dialect::Python, Flags::default())?))
+        Ok(Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default())?))
     }
 
     /// States, each with its smallest shortest completion if it has one.
@@ -279,14 +279,14 @@ mod tests {
             "(aa|b)*?c",
         ];
         for pattern in patterns {
-            let automaton = Automaton::new(&expression(pattern)?, Limits::default())?;
+            let automaton = Automaton::new(&expression(pattern)?, AutomatonLimits::default())?;
             for (state, expected) in completed(&automaton)? {
                 assert_eq!(
                     Some(automaton.search_shortest(state, u64::MAX)?),
                     expected,
                     "{pattern}"
                 );
-                assert_eq!(Some(automaton.shortest(state)?), expected, "{pattern}");
+                assert_eq!(Some(automaton.shortest_completion(state)?), expected, "{pattern}");
             }
         }
         Ok(())
@@ -312,10 +312,12 @@ mod tests {
                     let right = if negated { right.complement()? } else { right };
                     let both = Expression::intersection(vec![left, right])?;
                     // An empty intersection is refused.
-                    let Ok(automaton) = Automaton::new(&both, Limits::default()) else { continue };
+                    let Ok(automaton) = Automaton::new(&both, AutomatonLimits::default()) else {
+                        continue;
+                    };
                     let name = format!("{one} and {other}, negated {negated}");
                     for (state, expected) in completed(&automaton)? {
-                        assert_eq!(Some(automaton.shortest(state)?), expected, "{name}");
+                        assert_eq!(Some(automaton.shortest_completion(state)?), expected, "{name}");
                     }
                 }
             }

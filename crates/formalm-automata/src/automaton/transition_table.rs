@@ -4,8 +4,8 @@ use std::sync::MutexGuard;
 
 use rustc_hash::FxHashMap;
 
-use crate::runtime::Chunks;
-use crate::runtime::Lock;
+use crate::runtime::AppendVec;
+use crate::runtime::ForkSafeMutex;
 use crate::terms::TermId;
 
 /// The value of a slot that is not computed yet.
@@ -50,15 +50,15 @@ impl ByteClasses {
 /// Rows of successors, read without a lock.
 #[derive(Debug, Default)]
 pub(crate) struct TransitionRows {
-    slots: Chunks,
+    slots: AppendVec,
     /// A sparse table for automata whose states are mostly read once, which would leave rows empty.
-    sparse: Option<Lock<FxHashMap<usize, u32>>>,
+    sparse: Option<ForkSafeMutex<FxHashMap<usize, u32>>>,
 }
 
 impl TransitionRows {
     /// Creates rows with few filled slots, which are read under a lock.
     pub(crate) fn sparse() -> TransitionRows {
-        TransitionRows { slots: Chunks::default(), sparse: Some(Lock::default()) }
+        TransitionRows { slots: AppendVec::default(), sparse: Some(ForkSafeMutex::default()) }
     }
 
     #[inline]
@@ -89,7 +89,9 @@ impl TransitionRows {
     }
 }
 
-fn lock_sparse(few: &Lock<FxHashMap<usize, u32>>) -> MutexGuard<'_, FxHashMap<usize, u32>> {
+fn lock_sparse(
+    few: &ForkSafeMutex<FxHashMap<usize, u32>>,
+) -> MutexGuard<'_, FxHashMap<usize, u32>> {
     few.lock()
 }
 

@@ -20,7 +20,7 @@ impl Automaton {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn narrow_and_broad(
+    pub fn split_union(
         &self,
         state: StateId,
         few: usize,

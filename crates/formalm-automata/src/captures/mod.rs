@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::automaton::fork_safe_automaton::ForkSafeAutomaton;
-use crate::automaton::{Automaton, Limits};
+use crate::automaton::{Automaton, AutomatonLimits};
 use crate::error::Error;
 use crate::expression::{Expression, ExpressionNode};
 use crate::machine::Machine;
@@ -24,7 +24,7 @@ use crate::terms::derivative::StepMeter;
 
 use string_split::{SplitRequest, split_string};
 
-pub use string_split::divided;
+pub use string_split::split_among;
 
 /// A language prepared to report what its groups capture.
 ///
@@ -32,7 +32,7 @@ pub use string_split::divided;
 /// matches. A sequence is split so that each part in turn is as long as possible. A repetition
 /// reports its last iteration, an intersection all operands, a difference its left operand.
 #[derive(Debug)]
-pub struct Grouping {
+pub struct CaptureFinder {
     machine: ForkSafeAutomaton,
     part: CapturePart,
     groups: usize,
@@ -45,7 +45,7 @@ pub struct MemberCaptures {
     pub spans: Vec<Option<Range<usize>>>,
     /// `true` if the pattern of the group was matched against a piece at all. Operands of a union
     /// that were not chosen, and repetitions of nothing, are not matched.
-    pub asked: Vec<bool>,
+    pub was_matched: Vec<bool>,
 }
 
 /// An expression with what finding its groups requires; `groups` are its group numbers.
@@ -74,7 +74,7 @@ enum CaptureForm {
 /// The automaton of a part; `None` if the part is empty.
 pub(super) type PartAutomaton = Option<ForkSafeAutomaton>;
 
-impl Grouping {
+impl CaptureFinder {
     /// Prepares a language whose automaton is `machine`.
     ///
     /// # Errors
@@ -83,11 +83,11 @@ impl Grouping {
     pub fn new(
         expression: &Expression,
         machine: Arc<Automaton>,
-        limits: Limits,
-    ) -> Result<Grouping, Error> {
+        limits: AutomatonLimits,
+    ) -> Result<CaptureFinder, Error> {
         let mut groups = 0;
         let part = prepare_part(expression, limits, &mut groups)?;
-        Ok(Grouping { machine: ForkSafeAutomaton::new(machine), part, groups })
+        Ok(CaptureFinder { machine: ForkSafeAutomaton::new(machine), part, groups })
     }
 
     /// Returns what the groups capture in a string, or `None` if it is not a member.
@@ -97,13 +97,13 @@ impl Grouping {
     /// # Errors
     ///
     /// [`Error::Limit`] after `steps` steps, or when too much memory would be needed.
-    pub fn captured(&self, text: &[u8], steps: u64) -> Result<Option<MemberCaptures>, Error> {
+    pub fn find_captures(&self, text: &[u8], steps: u64) -> Result<Option<MemberCaptures>, Error> {
         let mut work = StepMeter { steps: 0, allowed: steps };
         if !is_member(self.machine.get(), text, &mut work)? {
             return Ok(None);
         }
         let (spans, asked) = (vec![None; self.groups], vec![false; self.groups]);
-        let mut captured = MemberCaptures { spans, asked };
+        let mut captured = MemberCaptures { spans, was_matched: asked };
         let good = self.part.find(text, 0, &mut work, &mut captured)?;
         Ok(good.then_some(captured))
     }
@@ -122,7 +122,7 @@ fn is_member(machine: &Automaton, text: &[u8], work: &mut StepMeter) -> Result<b
 /// Prepares an expression whose first group has the number `groups`, and counts its groups.
 fn prepare_part(
     expression: &Expression,
-    limits: Limits,
+    limits: AutomatonLimits,
     groups: &mut usize,
 ) -> Result<CapturePart, Error> {
     let first = *groups;
@@ -165,7 +165,10 @@ fn prepare_part(
     Ok(CapturePart { form, groups: first..*groups })
 }
 
-fn part_automaton(expression: &Expression, limits: Limits) -> Result<PartAutomaton, Error> {
+fn part_automaton(
+    expression: &Expression,
+    limits: AutomatonLimits,
+) -> Result<PartAutomaton, Error> {
     match Automaton::new(expression, limits) {
         Ok(machine) => Ok(Some(ForkSafeAutomaton::new(Arc::new(machine)))),
         Err(Error::Language { .. }) => Ok(None),
@@ -190,7 +193,7 @@ impl CapturePart {
                 let Some(spans) = group_spans(program, text, work)? else { return Ok(false) };
                 for (group, span) in self.groups.clone().zip(spans) {
                     found.spans[group] = span.map(|(start, end)| offset + start..offset + end);
-                    found.asked[group] = true;
+                    found.was_matched[group] = true;
                 }
             }
             CaptureForm::Union(operands) => {

@@ -29,7 +29,7 @@ pub(super) struct SplitRequest<'a> {
 ///
 /// [`Error::Limit`] once machines read more than `steps` bytes, or when too much memory would be
 /// needed; what machines report.
-pub fn divided(
+pub fn split_among(
     members: &[Option<&dyn Machine>],
     (least, most): (usize, Option<usize>),
     text: &[u8],

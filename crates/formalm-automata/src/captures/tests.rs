@@ -2,28 +2,30 @@
 
 use std::sync::Arc;
 
-use super::{Grouping, MemberCaptures};
-use crate::syntax::{Dialect, Flags, parse};
-use crate::{Automaton, Error, Expression, Limits, Resource};
+use super::{CaptureFinder, MemberCaptures};
+use crate::syntax::{PatternDialect, PatternFlags, parse};
+use crate::{Automaton, AutomatonLimits, Error, Expression, Resource};
 
 const STEPS: u64 = 1 << 22;
 
 fn pattern(source: &str) -> Expression {
-    Expression::pattern(parse(source, Dialect::Python, Flags::default()).expect(source))
+    Expression::pattern(
+        parse(source, PatternDialect::Python, PatternFlags::default()).expect(source),
+    )
 }
 
 fn texts(list: &[&str]) -> Expression {
-    Expression::texts(list.iter().map(|text| text.as_bytes().to_vec()).collect())
+    Expression::literals(list.iter().map(|text| text.as_bytes().to_vec()).collect())
 }
 
-fn grouping(language: &Expression) -> Grouping {
-    let machine = Automaton::new(language, Limits::default()).expect("a machine");
-    Grouping::new(language, Arc::new(machine), Limits::default()).expect("limits")
+fn grouping(language: &Expression) -> CaptureFinder {
+    let machine = Automaton::new(language, AutomatonLimits::default()).expect("a machine");
+    CaptureFinder::new(language, Arc::new(machine), AutomatonLimits::default()).expect("limits")
 }
 
 #[track_caller]
 fn check(language: &Expression, text: &str, expected: &[Option<&str>]) {
-    let found = grouping(language).captured(text.as_bytes(), STEPS).expect("limits");
+    let found = grouping(language).find_captures(text.as_bytes(), STEPS).expect("limits");
     let found = found.expect("a member");
     let found: Vec<_> = found.spans.into_iter().map(|span| span.map(|span| &text[span])).collect();
     assert_eq!(found, expected, "{text:?}");
@@ -49,7 +51,7 @@ fn a_sequence_is_split_leftmost_longest() {
     check(&language, "aaab", &[Some("aa"), Some("ab")]);
     let language = Expression::concat(vec![pattern("(é)"), texts(&["é", "éé"])]).unwrap();
     check(&language, "ééé", &[Some("é")]);
-    assert_eq!(grouping(&language).captured("éa".as_bytes(), STEPS), Ok(None));
+    assert_eq!(grouping(&language).find_captures("éa".as_bytes(), STEPS), Ok(None));
 }
 
 #[test]
@@ -81,9 +83,9 @@ fn boolean_operations_capture_with_their_positive_operands() {
 #[test]
 fn non_utf8_members_have_captures() {
     let language =
-        Expression::concat(vec![Expression::texts(vec![vec![0xff]]), pattern("(a)")]).unwrap();
-    let found = grouping(&language).captured(b"\xffa", STEPS).expect("limits");
-    assert_eq!(found, Some(MemberCaptures { spans: vec![Some(1..2)], asked: vec![true] }));
+        Expression::concat(vec![Expression::literals(vec![vec![0xff]]), pattern("(a)")]).unwrap();
+    let found = grouping(&language).find_captures(b"\xffa", STEPS).expect("limits");
+    assert_eq!(found, Some(MemberCaptures { spans: vec![Some(1..2)], was_matched: vec![true] }));
 }
 
 #[test]
@@ -93,8 +95,8 @@ fn groups_of_unused_operands_are_not_marked_as_matched() {
     for (text, expected) in
         [("a", [true, false, false]), ("x", [false, true, true]), ("", [false; 3])]
     {
-        let found = grouping(&language).captured(text.as_bytes(), STEPS).expect("limits");
-        assert_eq!(found.expect("a member").asked, expected, "{text:?}");
+        let found = grouping(&language).find_captures(text.as_bytes(), STEPS).expect("limits");
+        assert_eq!(found.expect("a member").was_matched, expected, "{text:?}");
     }
 }
 
@@ -102,7 +104,7 @@ fn groups_of_unused_operands_are_not_marked_as_matched() {
 fn captures_stop_at_their_step_limit() {
     let text = "a".repeat(3000);
     let language = pattern("(.+)").repeat(50, Some(60)).unwrap();
-    let refused = grouping(&language).captured(text.as_bytes(), 10_000);
+    let refused = grouping(&language).find_captures(text.as_bytes(), 10_000);
     assert!(matches!(refused, Err(Error::Limit { resource: Resource::Steps, .. })), "{refused:?}");
     let language = pattern("(.+)").repeat(0, None).unwrap();
     check(&language, &text, &[Some(&text)]);

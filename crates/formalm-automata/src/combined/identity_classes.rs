@@ -2,60 +2,66 @@
 
 use std::sync::Arc;
 
-use super::scratch_machine::Lookahead;
+use super::scratch_machine::ScratchCache;
 use crate::automaton::StateId;
-use crate::automaton::{KeyId, Repetition};
+use crate::automaton::{CharRepetition, MaskClassId};
 use crate::byte_set::ByteSet;
 use crate::error::Error;
-use crate::machine::NoLexemes;
-use crate::machine::Steps;
-use crate::machine::{EndPurpose, EndSteps, Keys, Machine, Purpose};
+use crate::machine::MaskAutomaton;
+use crate::machine::NoLexicalMachine;
+use crate::machine::{
+    AcceptingMaskAutomaton, AcceptingVisitor, ClassVisitor, Machine, MaskClasses,
+};
 
 /// The states of a machine as its mask classes. Masks are found byte by byte.
 #[derive(Debug)]
-pub struct StateKeys<M> {
+pub struct IdentityClasses<M> {
     machine: Arc<M>,
-    ahead: Lookahead<M>,
+    ahead: ScratchCache<M>,
 }
 
-impl<M> StateKeys<M> {
+impl<M> IdentityClasses<M> {
     /// Creates the identity classes of a machine.
-    pub fn new(machine: Arc<M>) -> StateKeys<M> {
-        StateKeys { machine, ahead: Lookahead::default() }
+    pub fn new(machine: Arc<M>) -> IdentityClasses<M> {
+        IdentityClasses { machine, ahead: ScratchCache::default() }
     }
 }
 
-impl<M: Machine> Keys for StateKeys<M> {
+impl<M: Machine> MaskClasses for IdentityClasses<M> {
     type Machine = M;
 
     fn machine(&self) -> &Arc<M> {
         &self.machine
     }
 
-    fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        Ok(KeyId::from_number(state.number()))
+    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+        Ok(MaskClassId::from_number(state.number()))
     }
 
-    fn known_key(&self, state: StateId) -> Option<KeyId> {
-        Some(KeyId::from_number(state.number()))
+    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
+        Some(MaskClassId::from_number(state.number()))
     }
 
-    fn over(&self, machine: &Arc<M>) -> Option<StateKeys<M>> {
-        Some(StateKeys::new(Arc::clone(machine)))
+    fn over_scratch(&self, machine: &Arc<M>) -> Option<IdentityClasses<M>> {
+        Some(IdentityClasses::new(Arc::clone(machine)))
     }
 
-    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
+    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
         match self.ahead.of(&self.machine) {
-            Some(ahead) => purpose.read(&ahead.steps()),
-            None => purpose.read(&Plainly::new(&*self.machine)),
+            Some(ahead) => purpose.visit(&ahead.mask_automaton()),
+            None => purpose.visit(&StatesAsClasses::new(&*self.machine)),
         }
     }
 
-    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
-        let class = KeyId::from_number(state.number());
+    fn visit_accepting<P: AcceptingVisitor>(
+        &self,
+        state: StateId,
+        purpose: P,
+    ) -> Result<P::Result, Error> {
+        let class = MaskClassId::from_number(state.number());
         Ok(match self.ahead.of(&self.machine) {
-            Some(ahead) => purpose.read(&ahead.steps(), class),
-            None => purpose.read(&Plainly::new(&*self.machine), class),
+            Some(ahead) => purpose.visit(&ahead.mask_automaton(), class),
+            None => purpose.visit(&StatesAsClasses::new(&*self.machine), class),
         })
     }
 
@@ -66,38 +72,38 @@ impl<M: Machine> Keys for StateKeys<M> {
 
 /// The mask automaton whose classes are the states of a machine.
 #[derive(Debug)]
-pub struct Plainly<'a, M>(&'a M);
+pub struct StatesAsClasses<'a, M>(&'a M);
 
-impl<'a, M> Plainly<'a, M> {
+impl<'a, M> StatesAsClasses<'a, M> {
     /// Wraps a machine.
-    pub fn new(machine: &'a M) -> Plainly<'a, M> {
-        Plainly(machine)
+    pub fn new(machine: &'a M) -> StatesAsClasses<'a, M> {
+        StatesAsClasses(machine)
     }
 }
 
-impl<M: Machine> EndSteps for Plainly<'_, M> {
-    fn is_end(&self, class: KeyId) -> Result<bool, Error> {
+impl<M: Machine> AcceptingMaskAutomaton for StatesAsClasses<'_, M> {
+    fn is_accepting_class(&self, class: MaskClassId) -> Result<bool, Error> {
         self.0.is_accepting(StateId::from_number(class.number()))
     }
 }
 
-impl<M: Machine> Steps for Plainly<'_, M> {
-    type Lexemes = NoLexemes;
+impl<M: Machine> MaskAutomaton for StatesAsClasses<'_, M> {
+    type LexicalMachine = NoLexicalMachine;
 
-    fn lexemes(&self) -> Option<&NoLexemes> {
+    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
         None
     }
 
-    fn step(&self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+    fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         let next = self.0.step(StateId::from_number(class.number()), byte)?;
-        Ok(next.map(|next| KeyId::from_number(next.number())))
+        Ok(next.map(|next| MaskClassId::from_number(next.number())))
     }
 
-    fn live_bytes(&self, class: KeyId) -> Result<ByteSet, Error> {
+    fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error> {
         self.0.live_bytes(StateId::from_number(class.number()))
     }
 
-    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
+    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         Ok(None)
     }
 }

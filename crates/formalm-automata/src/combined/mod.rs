@@ -12,8 +12,8 @@ mod prefixed;
 mod scratch_machine;
 mod state_interner;
 
-pub use identity_classes::{Plainly, StateKeys};
-pub use intersection::Filtered;
-pub use position_automaton::{Composed, Letter};
-pub use prefixed::{Front, Prefixed, PrefixedKeys};
-pub use scratch_machine::{Ahead, Lookahead, SCRATCH_BYTES, ScratchMaskAutomaton};
+pub use identity_classes::{IdentityClasses, StatesAsClasses};
+pub use intersection::Intersection;
+pub use position_automaton::{Position, PositionAutomaton};
+pub use prefixed::{Prefix, PrefixedMachine, PrefixedMaskClasses};
+pub use scratch_machine::{SCRATCH_BYTES, ScratchCache, ScratchMachine, ScratchMaskAutomaton};

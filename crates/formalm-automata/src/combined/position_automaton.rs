@@ -15,22 +15,22 @@ use std::sync::{Arc, MutexGuard};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::scratch_machine::Lookahead;
+use super::scratch_machine::ScratchCache;
 use super::state_interner::{
     PartState, StateInterner, class_of, live_bytes_by_step, shortest_by_distance,
 };
 use crate::automaton::StateId;
 use crate::byte_set::ByteSet;
 use crate::error::Error;
-use crate::machine::{Doubts, Machine, alike};
-use crate::runtime::Lock;
+use crate::machine::{Machine, RecheckPredicate, group_by_successor};
+use crate::runtime::ForkSafeMutex;
 
 /// The position of the initial state, before anything is read.
 const START_POSITION: u32 = u32::MAX;
 
 /// One position of the expression.
 #[derive(Debug)]
-pub struct Letter<M> {
+pub struct Position<M> {
     /// The strings of the symbol: a nonempty language.
     pub machine: Arc<M>,
     /// Positions that may come next.
@@ -41,31 +41,31 @@ pub struct Letter<M> {
 
 /// Machines combined by concatenation, union and repetition.
 #[derive(Debug)]
-pub struct Composed<M> {
+pub struct PositionAutomaton<M> {
     /// Maximum number of states.
     state_limit: u64,
-    positions: Vec<Letter<M>>,
+    positions: Vec<Position<M>>,
     /// Minimum number of bytes after each position has ended.
     min_bytes_after: Vec<usize>,
     /// Positions that the expression may begin with.
     first: Box<[u32]>,
     /// `true` if the empty string is a member without any position.
     empty: bool,
-    states: Arc<Lock<StateInterner>>,
+    states: Arc<ForkSafeMutex<StateInterner>>,
     /// The original of a scratch machine.
     origin: Option<ScratchOrigin<M>>,
-    scratch: Lookahead<Composed<M>>,
+    scratch: ScratchCache<PositionAutomaton<M>>,
 }
 
 /// The original of a scratch machine.
 #[derive(Debug)]
 struct ScratchOrigin<M> {
-    states: Arc<Lock<StateInterner>>,
+    states: Arc<ForkSafeMutex<StateInterner>>,
     /// The scratch machines that replace the original's.
     own: Vec<Arc<M>>,
 }
 
-impl<M: Machine> Composed<M> {
+impl<M: Machine> PositionAutomaton<M> {
     /// Builds the automaton of an expression. All positions must be reachable and able to reach an
     /// end; `first` are those it may begin with.
     ///
@@ -73,20 +73,20 @@ impl<M: Machine> Composed<M> {
     ///
     /// [`Error::Limit`].
     pub fn new(
-        letters: Vec<Letter<M>>,
+        letters: Vec<Position<M>>,
         first: &[u32],
         empty: bool,
         state_limit: u64,
-    ) -> Result<Composed<M>, Error> {
+    ) -> Result<PositionAutomaton<M>, Error> {
         let mut least = Vec::with_capacity(letters.len());
         for letter in &letters {
-            least.push(letter.machine.shortest(letter.machine.start())?.len());
+            least.push(letter.machine.shortest_completion(letter.machine.start())?.len());
         }
         let rest = min_bytes_after(&letters, &least);
-        let states = Arc::new(Lock::new(StateInterner::new(state_limit)));
-        let (of, ahead) = (None, Lookahead::default());
+        let states = Arc::new(ForkSafeMutex::new(StateInterner::new(state_limit)));
+        let (of, ahead) = (None, ScratchCache::default());
         let first = Box::from(first);
-        let composed = Composed {
+        let composed = PositionAutomaton {
             state_limit,
             positions: letters,
             min_bytes_after: rest,
@@ -108,13 +108,13 @@ impl<M: Machine> Composed<M> {
     }
 
     /// Returns the active positions of a state, each with the state of its machine.
-    pub fn items(&self, state: StateId) -> Vec<(u32, StateId)> {
+    pub fn active_positions(&self, state: StateId) -> Vec<(u32, StateId)> {
         let items = self.lock().items(state.number());
         items.iter().filter(|item| item.0 != START_POSITION).copied().collect()
     }
 
     /// Returns all positions, by the indices of [`PositionAutomaton::active_positions`].
-    pub fn letters(&self) -> &[Letter<M>] {
+    pub fn positions(&self) -> &[Position<M>] {
         &self.positions
     }
 
@@ -123,7 +123,7 @@ impl<M: Machine> Composed<M> {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn state_within(&self, items: &[(u32, StateId)]) -> Result<Option<StateId>, Error> {
+    pub fn state_of(&self, items: &[(u32, StateId)]) -> Result<Option<StateId>, Error> {
         if items.is_empty() {
             return Ok(None);
         }
@@ -135,8 +135,8 @@ impl<M: Machine> Composed<M> {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn entered_within(&self, items: &[(u32, StateId)]) -> Result<Option<StateId>, Error> {
-        self.state_within(&self.import_items(items)?)
+    pub fn imported_state_of(&self, items: &[(u32, StateId)]) -> Result<Option<StateId>, Error> {
+        self.state_of(&self.import_items(items)?)
     }
 
     /// Returns the state of inputs that have just ended a position and continue, or `None` if
@@ -145,10 +145,10 @@ impl<M: Machine> Composed<M> {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn state_behind(&self, letter: u32) -> Result<Option<StateId>, Error> {
+    pub fn state_after(&self, letter: u32) -> Result<Option<StateId>, Error> {
         let mut items = Vec::new();
         self.add_starts(&self.positions[letter as usize].follows, &mut items)?;
-        self.state_within(&items)
+        self.state_of(&items)
     }
 
     /// Replaces the machine state of each position.
@@ -182,7 +182,7 @@ impl<M: Machine> Composed<M> {
     fn import_items(&self, items: &[PartState]) -> Result<Vec<PartState>, Error> {
         let enter = |&(at, state): &PartState| {
             let letter = self.positions.get(at as usize);
-            Ok((at, letter.map_or(Ok(state), |one| one.machine.enter(state))?))
+            Ok((at, letter.map_or(Ok(state), |one| one.machine.import_state(state))?))
         };
         items.iter().map(enter).collect()
     }
@@ -224,7 +224,7 @@ impl<M: Machine> Composed<M> {
 }
 
 /// Computes the minimum number of bytes after each position.
-fn min_bytes_after<M>(letters: &[Letter<M>], least: &[usize]) -> Vec<usize> {
+fn min_bytes_after<M>(letters: &[Position<M>], least: &[usize]) -> Vec<usize> {
     let mut rest: Vec<usize> =
         letters.iter().map(|one| if one.last { 0 } else { usize::MAX }).collect();
     let mut changed = true;
@@ -243,7 +243,7 @@ fn min_bytes_after<M>(letters: &[Letter<M>], least: &[usize]) -> Vec<usize> {
     rest
 }
 
-impl<M: Machine> Machine for Composed<M> {
+impl<M: Machine> Machine for PositionAutomaton<M> {
     fn start(&self) -> StateId {
         StateId::from_number(0)
     }
@@ -287,18 +287,18 @@ impl<M: Machine> Machine for Composed<M> {
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         if let Some(ahead) = self.scratch.of(self) {
-            return ahead.machine.live_bytes(ahead.enter(state)?);
+            return ahead.machine.live_bytes(ahead.import_state(state)?);
         }
         live_bytes_by_step(|byte| self.step(state, byte))
     }
 
-    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+    fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
         let items = self.lock().items(state.number());
         let mut parts = Vec::with_capacity(items.len());
         for &(at, state) in items.iter().filter(|item| item.0 != START_POSITION) {
-            parts.push(self.positions[at as usize].machine.ways(state)?);
+            parts.push(self.positions[at as usize].machine.byte_classes(state)?);
         }
-        alike(|byte| {
+        group_by_successor(|byte| {
             let taken: Vec<_> = parts.iter().map(|ways| class_of(ways, byte)).collect();
             Ok(taken.iter().any(Option::is_some).then_some(taken))
         })
@@ -312,7 +312,7 @@ impl<M: Machine> Machine for Composed<M> {
         self.positions.iter().all(|one| one.machine.is_exact())
     }
 
-    fn ahead(&self) -> Option<Composed<M>> {
+    fn scratch_copy(&self) -> Option<PositionAutomaton<M>> {
         if self.is_scratch() {
             return None;
         }
@@ -323,7 +323,7 @@ impl<M: Machine> Machine for Composed<M> {
             let known = own.iter().find(|one| one.0 == at).map(|one| Arc::clone(&one.1));
             let machine = match known {
                 Some(known) => known,
-                None => match letter.machine.ahead().map(Arc::new) {
+                None => match letter.machine.scratch_copy().map(Arc::new) {
                     Some(made) => {
                         own.push((at, Arc::clone(&made)));
                         made
@@ -332,67 +332,68 @@ impl<M: Machine> Machine for Composed<M> {
                 },
             };
             let follows = Arc::clone(&letter.follows);
-            letters.push(Letter { machine, follows, last: letter.last });
+            letters.push(Position { machine, follows, last: letter.last });
         }
         let base = self.lock();
-        let composed = Composed {
+        let composed = PositionAutomaton {
             state_limit: self.state_limit,
             positions: letters,
             min_bytes_after: self.min_bytes_after.clone(),
             first: self.first.clone(),
             empty: self.empty,
-            states: Arc::new(Lock::new(StateInterner::new(self.state_limit))),
+            states: Arc::new(ForkSafeMutex::new(StateInterner::new(self.state_limit))),
             origin: Some(ScratchOrigin {
                 states: Arc::clone(&self.states),
                 own: own.into_iter().map(|one| one.1).collect(),
             }),
-            scratch: Lookahead::default(),
+            scratch: ScratchCache::default(),
         };
         let start =
             composed.import_items(&base.items(0)).and_then(|items| composed.lock().intern(items));
         start.is_ok().then_some(composed)
     }
 
-    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
         let Some(of) = &self.origin else { return Ok(state) };
         let items = of.states.lock().items(state.number());
         let items = self.import_items(&items)?;
         self.lock().intern(items).map(StateId::from_number)
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         if let Some(ahead) = self.scratch.of(self) {
-            return ahead.machine.shortest(ahead.enter(state)?);
+            return ahead.machine.shortest_completion(ahead.import_state(state)?);
         }
-        let needs =
-            |state| self.min_over_positions(state, |one, state| Ok(one.shortest(state)?.len()));
+        let needs = |state| {
+            self.min_over_positions(state, |one, state| Ok(one.shortest_completion(state)?.len()))
+        };
         shortest_by_distance(state, needs, |state, byte| self.step(state, byte))
     }
 
-    fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
-        self.min_over_positions(state, |one, state| one.least_bytes(state))
+    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
+        self.min_over_positions(state, |one, state| one.min_bytes(state))
     }
 
-    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
-        self.map_positions(state, |one, state| one.completes_as(state))
+    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
+        self.map_positions(state, |one, state| one.completion_class(state))
     }
 
-    fn forgetful(&self, state: StateId) -> Result<StateId, Error> {
-        self.map_positions(state, |one, state| one.forgetful(state))
+    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
+        self.map_positions(state, |one, state| one.abstract_state(state))
     }
 
-    fn doubts(
+    fn needs_recheck(
         &self,
         state: Option<StateId>,
         forgetful: StateId,
         text: &[u8],
-    ) -> Result<Option<Doubts>, Error> {
-        let before = state.map_or(Vec::new(), |state| self.items(state));
+    ) -> Result<Option<RecheckPredicate>, Error> {
+        let before = state.map_or(Vec::new(), |state| self.active_positions(state));
         let mut all = Vec::new();
-        for (at, forgetful) in self.items(forgetful) {
+        for (at, forgetful) in self.active_positions(forgetful) {
             let mut same = before.iter().filter(|one| one.0 == at).map(|one| one.1);
             let state = same.next().filter(|_| same.next().is_none());
-            all.extend(self.positions[at as usize].machine.doubts(state, forgetful, text)?);
+            all.extend(self.positions[at as usize].machine.needs_recheck(state, forgetful, text)?);
         }
         if all.is_empty() {
             return Ok(None);
@@ -400,8 +401,8 @@ impl<M: Machine> Machine for Composed<M> {
         Ok(Some(Box::new(move |token| all.iter().any(|doubts| doubts(token)))))
     }
 
-    fn is_unsure(&self, token: &[u8]) -> bool {
-        self.positions.iter().any(|one| one.machine.is_unsure(token))
+    fn token_needs_recheck(&self, token: &[u8]) -> bool {
+        self.positions.iter().any(|one| one.machine.token_needs_recheck(token))
     }
 
     fn memory_bytes(&self) -> usize {
@@ -427,22 +428,22 @@ impl<M: Machine> Machine for Composed<M> {
     }
 
     /// Rebuilds the automaton. Positions that share a machine share its copy.
-    fn renewed(&self) -> Result<Option<Composed<M>>, Error> {
+    fn fresh_copy(&self) -> Result<Option<PositionAutomaton<M>>, Error> {
         let mut machines: FxHashMap<*const M, Arc<M>> = FxHashMap::default();
         let mut letters = Vec::with_capacity(self.positions.len());
-        for Letter { machine, follows, last } in &self.positions {
+        for Position { machine, follows, last } in &self.positions {
             let known = machines.get(&Arc::as_ptr(machine)).cloned();
             let renewed = match known {
                 Some(known) => known,
-                None => match machine.renewed()? {
+                None => match machine.fresh_copy()? {
                     Some(renewed) => Arc::new(renewed),
                     None => return Ok(None),
                 },
             };
             machines.insert(Arc::as_ptr(machine), Arc::clone(&renewed));
-            letters.push(Letter { machine: renewed, follows: follows.clone(), last: *last });
+            letters.push(Position { machine: renewed, follows: follows.clone(), last: *last });
         }
         let states = self.state_limit;
-        Composed::new(letters, &self.first, self.empty, states).map(Some)
+        PositionAutomaton::new(letters, &self.first, self.empty, states).map(Some)
     }
 }

@@ -9,38 +9,38 @@
 use std::sync::Arc;
 
 use crate::automaton::StateId;
-use crate::automaton::{KeyId, Repetition};
+use crate::automaton::{CharRepetition, MaskClassId};
 use crate::byte_set::ByteSet;
-use crate::combined::{Lookahead, Plainly};
+use crate::combined::{ScratchCache, StatesAsClasses};
 use crate::error::Error;
-use crate::json_string_state::InText;
-use crate::machine::NoLexemes;
-use crate::machine::{EndPurpose, Keys, Machine, Purpose};
-use crate::machine::{Steps, Texts};
-use crate::spelling::Escapes;
+use crate::json_escapes::EscapePolicy;
+use crate::json_string_state::JsonStringState;
+use crate::machine::NoLexicalMachine;
+use crate::machine::{AcceptingVisitor, ClassVisitor, Machine, MaskClasses};
+use crate::machine::{LiteralList, MaskAutomaton};
 
 /// The prefix of every member.
 #[derive(Clone, Debug)]
-pub struct Front {
+pub struct Prefix {
     /// The bytes of the prefix.
     pub text: Vec<u8>,
     /// `true` if the empty member has no prefix.
     pub unless_empty: bool,
     /// A byte that no member may begin with.
-    pub refused: Option<u8>,
+    pub refused_first_byte: Option<u8>,
 }
 
 /// A machine whose members have a prefix.
 #[derive(Debug)]
-pub struct Prefixed<M> {
-    front: Front,
+pub struct PrefixedMachine<M> {
+    front: Prefix,
     rest: Arc<M>,
 }
 
-impl<M: Machine> Prefixed<M> {
+impl<M: Machine> PrefixedMachine<M> {
     /// Creates the machine.
-    pub fn new(front: Front, rest: Arc<M>) -> Prefixed<M> {
-        Prefixed { front, rest }
+    pub fn new(front: Prefix, rest: Arc<M>) -> PrefixedMachine<M> {
+        PrefixedMachine { front, rest }
     }
 
     /// Returns the machine after the prefix.
@@ -49,12 +49,12 @@ impl<M: Machine> Prefixed<M> {
     }
 
     /// Returns the prefix.
-    pub fn front(&self) -> &Front {
+    pub fn prefix(&self) -> &Prefix {
         &self.front
     }
 }
 
-impl Front {
+impl Prefix {
     fn len(&self) -> u32 {
         self.text.len() as u32
     }
@@ -85,14 +85,14 @@ impl Front {
             Some(&byte) => set.insert(byte),
             None => start
                 .iter()
-                .filter(|&byte| Some(byte) != self.refused)
+                .filter(|&byte| Some(byte) != self.refused_first_byte)
                 .for_each(|byte| set.insert(byte)),
         }
         set
     }
 }
 
-impl<M: Machine> Machine for Prefixed<M> {
+impl<M: Machine> Machine for PrefixedMachine<M> {
     fn start(&self) -> StateId {
         StateId::from_number(0)
     }
@@ -104,7 +104,7 @@ impl<M: Machine> Machine for Prefixed<M> {
         }
         let from = match front.inner(number) {
             Some(inner) => StateId::from_number(inner),
-            None if front.refused == Some(byte) => return Ok(None),
+            None if front.refused_first_byte == Some(byte) => return Ok(None),
             None => self.rest.start(),
         };
         let next = self.rest.step(from, byte)?;
@@ -138,22 +138,22 @@ impl<M: Machine> Machine for Prefixed<M> {
         self.rest.is_exact()
     }
 
-    fn ahead(&self) -> Option<Prefixed<M>> {
-        Some(Prefixed::new(self.front.clone(), Arc::new(self.rest.ahead()?)))
+    fn scratch_copy(&self) -> Option<PrefixedMachine<M>> {
+        Some(PrefixedMachine::new(self.front.clone(), Arc::new(self.rest.scratch_copy()?)))
     }
 
-    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
         let Some(inner) = self.front.inner(state.number()) else { return Ok(state) };
-        let inner = self.rest.enter(StateId::from_number(inner))?;
+        let inner = self.rest.import_state(StateId::from_number(inner))?;
         Ok(StateId::from_number(self.front.outer(inner.number())))
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         match self.front.inner(state.number()) {
-            Some(inner) => self.rest.shortest(StateId::from_number(inner)),
+            Some(inner) => self.rest.shortest_completion(StateId::from_number(inner)),
             None if self.is_accepting(state)? => Ok(Vec::new()),
             None => {
-                let rest = self.rest.shortest(self.rest.start())?;
+                let rest = self.rest.shortest_completion(self.rest.start())?;
                 Ok([self.front.left(state.number()), &rest].concat())
             }
         }
@@ -167,27 +167,27 @@ impl<M: Machine> Machine for Prefixed<M> {
         self.rest.is_abandoned()
     }
 
-    fn renewed(&self) -> Result<Option<Prefixed<M>>, Error> {
-        let rest = self.rest.renewed()?;
-        Ok(rest.map(|rest| Prefixed::new(self.front.clone(), Arc::new(rest))))
+    fn fresh_copy(&self) -> Result<Option<PrefixedMachine<M>>, Error> {
+        let rest = self.rest.fresh_copy()?;
+        Ok(rest.map(|rest| PrefixedMachine::new(self.front.clone(), Arc::new(rest))))
     }
 }
 
 /// The mask classes of a machine with a prefix.
 #[derive(Debug)]
-pub struct PrefixedKeys<K: Keys> {
-    machine: Arc<Prefixed<K::Machine>>,
+pub struct PrefixedMaskClasses<K: MaskClasses> {
+    machine: Arc<PrefixedMachine<K::Machine>>,
     keys: K,
-    ahead: Lookahead<Prefixed<K::Machine>>,
+    ahead: ScratchCache<PrefixedMachine<K::Machine>>,
 }
 
-impl<K: Keys> PrefixedKeys<K> {
+impl<K: MaskClasses> PrefixedMaskClasses<K> {
     /// Creates the classes of `machine` from those of its inner machine.
-    pub fn new(machine: Arc<Prefixed<K::Machine>>, keys: K) -> PrefixedKeys<K> {
-        PrefixedKeys { machine, keys, ahead: Lookahead::default() }
+    pub fn new(machine: Arc<PrefixedMachine<K::Machine>>, keys: K) -> PrefixedMaskClasses<K> {
+        PrefixedMaskClasses { machine, keys, ahead: ScratchCache::default() }
     }
 
-    fn front(&self) -> &Front {
+    fn front(&self) -> &Prefix {
         &self.machine.front
     }
 
@@ -195,62 +195,69 @@ impl<K: Keys> PrefixedKeys<K> {
     fn map_inner_class(
         &self,
         state: StateId,
-        key: impl FnOnce(StateId) -> Result<KeyId, Error>,
-    ) -> Result<KeyId, Error> {
-        Ok(KeyId::from_number(match self.front().inner(state.number()) {
+        key: impl FnOnce(StateId) -> Result<MaskClassId, Error>,
+    ) -> Result<MaskClassId, Error> {
+        Ok(MaskClassId::from_number(match self.front().inner(state.number()) {
             Some(inner) => self.front().outer(key(StateId::from_number(inner))?.number()),
             None => state.number(),
         }))
     }
 }
 
-impl<K: Keys> Keys for PrefixedKeys<K> {
-    type Machine = Prefixed<K::Machine>;
+impl<K: MaskClasses> MaskClasses for PrefixedMaskClasses<K> {
+    type Machine = PrefixedMachine<K::Machine>;
 
     fn machine(&self) -> &Arc<Self::Machine> {
         &self.machine
     }
 
-    fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        self.map_inner_class(state, |state| self.keys.key(state))
+    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+        self.map_inner_class(state, |state| self.keys.mask_class(state))
     }
 
-    fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
-        self.map_inner_class(state, |state| self.keys.lasting_key(state))
+    fn completion_mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+        self.map_inner_class(state, |state| self.keys.completion_mask_class(state))
     }
 
-    fn known_key(&self, state: StateId) -> Option<KeyId> {
+    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
         let Some(inner) = self.front().inner(state.number()) else {
-            return Some(KeyId::from_number(state.number()));
+            return Some(MaskClassId::from_number(state.number()));
         };
-        let known = self.keys.known_key(StateId::from_number(inner))?;
-        Some(KeyId::from_number(self.front().outer(known.number())))
+        let known = self.keys.known_mask_class(StateId::from_number(inner))?;
+        Some(MaskClassId::from_number(self.front().outer(known.number())))
     }
 
-    fn is_unsure(&self, state: StateId) -> bool {
+    fn is_approximate(&self, state: StateId) -> bool {
         let inner = self.front().inner(state.number()).map(StateId::from_number);
-        inner.is_some_and(|inner| self.keys.is_unsure(inner))
+        inner.is_some_and(|inner| self.keys.is_approximate(inner))
     }
 
-    fn forgets_items(&self) -> bool {
-        self.keys.forgets_items()
+    fn drops_seen_items(&self) -> bool {
+        self.keys.drops_seen_items()
     }
 
-    fn over(&self, ahead: &Arc<Prefixed<K::Machine>>) -> Option<PrefixedKeys<K>> {
-        Some(PrefixedKeys::new(Arc::clone(ahead), self.keys.over(ahead.rest())?))
+    fn over_scratch(
+        &self,
+        ahead: &Arc<PrefixedMachine<K::Machine>>,
+    ) -> Option<PrefixedMaskClasses<K>> {
+        Some(PrefixedMaskClasses::new(Arc::clone(ahead), self.keys.over_scratch(ahead.rest())?))
     }
 
-    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
-        let key = KeyId::from_number(state.number());
+    fn visit_accepting<P: AcceptingVisitor>(
+        &self,
+        state: StateId,
+        purpose: P,
+    ) -> Result<P::Result, Error> {
+        let key = MaskClassId::from_number(state.number());
         Ok(match self.ahead.of(&self.machine) {
-            Some(ahead) => purpose.read(&ahead.steps(), key),
-            None => purpose.read(&Plainly::new(&*self.machine), key),
+            Some(ahead) => purpose.visit(&ahead.mask_automaton(), key),
+            None => purpose.visit(&StatesAsClasses::new(&*self.machine), key),
         })
     }
 
-    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        let start = self.keys.key(self.machine.rest.start());
-        self.keys.read(PrefixedVisitor { purpose, front: self.front(), start })
+    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
+        let start = self.keys.mask_class(self.machine.rest.start());
+        self.keys.visit(PrefixedVisitor { purpose, front: self.front(), start })
     }
 
     fn mask_bytes(&self) -> usize {
@@ -265,62 +272,62 @@ impl<K: Keys> Keys for PrefixedKeys<K> {
 /// A visitor of the inner classes, with the prefix.
 struct PrefixedVisitor<'a, P> {
     purpose: P,
-    front: &'a Front,
-    start: Result<KeyId, Error>,
+    front: &'a Prefix,
+    start: Result<MaskClassId, Error>,
 }
 
-impl<P: Purpose> Purpose for PrefixedVisitor<'_, P> {
+impl<P: ClassVisitor> ClassVisitor for PrefixedVisitor<'_, P> {
     type Result = P::Result;
 
-    fn read(self, steps: &impl Steps) -> P::Result {
-        self.purpose.read(&PrefixedMaskAutomaton { steps, front: self.front, start: self.start })
+    fn visit(self, steps: &impl MaskAutomaton) -> P::Result {
+        self.purpose.visit(&PrefixedMaskAutomaton { steps, front: self.front, start: self.start })
     }
 }
 
 struct PrefixedMaskAutomaton<'a, S> {
     steps: &'a S,
-    front: &'a Front,
+    front: &'a Prefix,
     /// The first class of the inner machine.
-    start: Result<KeyId, Error>,
+    start: Result<MaskClassId, Error>,
 }
 
 impl<S> PrefixedMaskAutomaton<'_, S> {
     /// Returns the class in the inner machine.
-    fn inner(&self, key: KeyId) -> Option<KeyId> {
-        self.front.inner(key.number()).map(KeyId::from_number)
+    fn inner(&self, key: MaskClassId) -> Option<MaskClassId> {
+        self.front.inner(key.number()).map(MaskClassId::from_number)
     }
 
-    fn outer(&self, key: KeyId) -> KeyId {
-        KeyId::from_number(self.front.outer(key.number()))
+    fn outer(&self, key: MaskClassId) -> MaskClassId {
+        MaskClassId::from_number(self.front.outer(key.number()))
     }
 }
 
-impl<S: Steps> Steps for PrefixedMaskAutomaton<'_, S> {
-    type Lexemes = NoLexemes;
+impl<S: MaskAutomaton> MaskAutomaton for PrefixedMaskAutomaton<'_, S> {
+    type LexicalMachine = NoLexicalMachine;
 
-    const KNOWS_FEW: bool = S::KNOWS_FEW;
+    const KNOWS_POSSIBLE_BYTES: bool = S::KNOWS_POSSIBLE_BYTES;
 
-    fn lexemes(&self) -> Option<&NoLexemes> {
+    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
         None
     }
 
-    fn step(&self, key: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+    fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         let (front, number) = (self.front, key.number());
         if !front.left(number).is_empty() {
-            return Ok(front.step(number, byte).map(KeyId::from_number));
+            return Ok(front.step(number, byte).map(MaskClassId::from_number));
         }
         let from = match front.inner(number) {
-            Some(inner) => KeyId::from_number(inner),
-            None if front.refused == Some(byte) => return Ok(None),
+            Some(inner) => MaskClassId::from_number(inner),
+            None if front.refused_first_byte == Some(byte) => return Ok(None),
             None => self.start.clone()?,
         };
         let next = self.steps.step(from, byte)?;
-        Ok(next.map(|next| KeyId::from_number(front.outer(next.number()))))
+        Ok(next.map(|next| MaskClassId::from_number(front.outer(next.number()))))
     }
 
-    fn live_bytes(&self, key: KeyId) -> Result<ByteSet, Error> {
+    fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
         match self.front.inner(key.number()) {
-            Some(inner) => self.steps.live_bytes(KeyId::from_number(inner)),
+            Some(inner) => self.steps.live_bytes(MaskClassId::from_number(inner)),
             None => {
                 let start = self.steps.live_bytes(self.start.clone()?)?;
                 Ok(self.front.live(key.number(), start))
@@ -328,57 +335,65 @@ impl<S: Steps> Steps for PrefixedMaskAutomaton<'_, S> {
         }
     }
 
-    fn mask(&self, key: KeyId) -> Result<Option<Vec<u32>>, Error> {
-        self.inner(key).map_or(Ok(None), |inner| self.steps.mask(inner))
+    fn direct_mask(&self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
+        self.inner(key).map_or(Ok(None), |inner| self.steps.direct_mask(inner))
     }
 
-    fn repetition(&self, key: KeyId) -> Result<Option<Repetition>, Error> {
+    fn char_repetition(&self, key: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         let Some(inner) = self.inner(key) else { return Ok(None) };
-        let repetition = self.steps.repetition(inner)?;
+        let repetition = self.steps.char_repetition(inner)?;
         Ok(repetition.map(|one| {
             let exit = one.exit.map(|exit| self.outer(exit));
-            Repetition { exit, ..one }
+            CharRepetition { exit, ..one }
         }))
     }
 
-    fn few(&self, key: KeyId) -> Result<Option<ByteSet>, Error> {
-        self.inner(key).map_or(Ok(None), |inner| self.steps.few(inner))
+    fn possible_bytes(&self, key: MaskClassId) -> Result<Option<ByteSet>, Error> {
+        self.inner(key).map_or(Ok(None), |inner| self.steps.possible_bytes(inner))
     }
 
-    fn any_digits(&self, key: KeyId) -> Result<bool, Error> {
-        self.inner(key).map_or(Ok(false), |inner| self.steps.any_digits(inner))
+    fn accepts_any_digits(&self, key: MaskClassId) -> Result<bool, Error> {
+        self.inner(key).map_or(Ok(false), |inner| self.steps.accepts_any_digits(inner))
     }
 
-    fn reference(&self, key: KeyId) -> Result<Option<KeyId>, Error> {
+    fn reference_class(&self, key: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         let Some(inner) = self.inner(key) else { return Ok(None) };
-        Ok(self.steps.reference(inner)?.map(|reference| self.outer(reference)))
+        Ok(self.steps.reference_class(inner)?.map(|reference| self.outer(reference)))
     }
 
-    fn in_open_string(&self, key: KeyId) -> Result<Option<Escapes>, Error> {
-        self.inner(key).map_or(Ok(None), |inner| self.steps.in_open_string(inner))
+    fn unconstrained_string(&self, key: MaskClassId) -> Result<Option<EscapePolicy>, Error> {
+        self.inner(key).map_or(Ok(None), |inner| self.steps.unconstrained_string(inner))
     }
 
-    fn in_text(&self, key: KeyId) -> Result<Option<InText>, Error> {
-        self.inner(key).map_or(Ok(None), |inner| self.steps.in_text(inner))
+    fn json_string_state(&self, key: MaskClassId) -> Result<Option<JsonStringState>, Error> {
+        self.inner(key).map_or(Ok(None), |inner| self.steps.json_string_state(inner))
     }
 
-    fn in_text_at(&self, key: KeyId, state: StateId) -> Result<KeyId, Error> {
+    fn with_string_state(&self, key: MaskClassId, state: StateId) -> Result<MaskClassId, Error> {
         let Some(inner) = self.inner(key) else { return Ok(key) };
-        self.steps.in_text_at(inner, state).map(|other| self.outer(other))
+        self.steps.with_string_state(inner, state).map(|other| self.outer(other))
     }
 
-    fn texts(&self, key: KeyId, reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
+    fn closing_literals(
+        &self,
+        key: MaskClassId,
+        reference: Option<MaskClassId>,
+    ) -> Result<Option<LiteralList>, Error> {
         let inner = reference.map(|reference| self.inner(reference));
         match (self.inner(key), inner) {
-            (Some(key), None) => self.steps.texts(key, None),
-            (Some(key), Some(Some(reference))) => self.steps.texts(key, Some(reference)),
+            (Some(key), None) => self.steps.closing_literals(key, None),
+            (Some(key), Some(Some(reference))) => self.steps.closing_literals(key, Some(reference)),
             _ => Ok(None),
         }
     }
 
-    fn differing(&self, first: KeyId, second: KeyId) -> Result<Option<ByteSet>, Error> {
+    fn differing_bytes(
+        &self,
+        first: MaskClassId,
+        second: MaskClassId,
+    ) -> Result<Option<ByteSet>, Error> {
         match (self.inner(first), self.inner(second)) {
-            (Some(first), Some(second)) => self.steps.differing(first, second),
+            (Some(first), Some(second)) => self.steps.differing_bytes(first, second),
             _ => Ok(None),
         }
     }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::automaton::StateId;
-use crate::automaton::{KeyId, Repetition};
+use crate::automaton::{CharRepetition, MaskClassId};
 use crate::byte_set::ByteSet;
 use crate::error::Error;
-use crate::machine::NoLexemes;
-use crate::machine::Steps;
-use crate::machine::{EndSteps, Machine};
-use crate::runtime::Lock;
+use crate::machine::MaskAutomaton;
+use crate::machine::NoLexicalMachine;
+use crate::machine::{AcceptingMaskAutomaton, Machine};
+use crate::runtime::ForkSafeMutex;
 
 /// Memory, in bytes, above which a scratch machine is dropped before the next query. Chosen, not
 /// measured.
@@ -25,21 +25,21 @@ const FIRST_SCRATCH_CLASS: u32 = 1 << 30;
 
 /// A cache for the scratch machine of one machine.
 #[derive(Debug)]
-pub struct Lookahead<M>(Lock<Option<Arc<Ahead<M>>>>);
+pub struct ScratchCache<M>(ForkSafeMutex<Option<Arc<ScratchMachine<M>>>>);
 
-impl<M> Default for Lookahead<M> {
-    fn default() -> Lookahead<M> {
-        Lookahead(Lock::default())
+impl<M> Default for ScratchCache<M> {
+    fn default() -> ScratchCache<M> {
+        ScratchCache(ForkSafeMutex::default())
     }
 }
 
-impl<M: Machine> Lookahead<M> {
+impl<M: Machine> ScratchCache<M> {
     /// Returns the scratch machine of `machine`, or `None` if `machine` itself may be searched.
-    pub fn of(&self, machine: &M) -> Option<Arc<Ahead<M>>> {
+    pub fn of(&self, machine: &M) -> Option<Arc<ScratchMachine<M>>> {
         let kept = &mut *self.0.lock();
         if kept.as_ref().is_none_or(|one| one.is_abandoned() || one.memory_bytes() > SCRATCH_BYTES)
         {
-            *kept = machine.ahead().map(|machine| Arc::new(Ahead::new(machine)));
+            *kept = machine.scratch_copy().map(|machine| Arc::new(ScratchMachine::new(machine)));
         }
         kept.clone()
     }
@@ -50,23 +50,26 @@ impl<M: Machine> Lookahead<M> {
     }
 
     /// Returns the scratch machine of the last query.
-    pub(super) fn current(&self) -> Option<Arc<Ahead<M>>> {
+    pub(super) fn current(&self) -> Option<Arc<ScratchMachine<M>>> {
         self.0.lock().clone().filter(|one| !one.is_abandoned())
     }
 }
 
 /// A scratch machine, with the states imported from its original.
 #[derive(Debug)]
-pub struct Ahead<M> {
+pub struct ScratchMachine<M> {
     /// The machine.
     pub machine: Arc<M>,
     /// Scratch states that were imported, with their numbers in the original.
-    imported: Lock<FxHashMap<u32, u32>>,
+    imported: ForkSafeMutex<FxHashMap<u32, u32>>,
 }
 
-impl<M: Machine> Ahead<M> {
-    fn new(machine: M) -> Ahead<M> {
-        Ahead { machine: Arc::new(machine), imported: Lock::new(FxHashMap::default()) }
+impl<M: Machine> ScratchMachine<M> {
+    fn new(machine: M) -> ScratchMachine<M> {
+        ScratchMachine {
+            machine: Arc::new(machine),
+            imported: ForkSafeMutex::new(FxHashMap::default()),
+        }
     }
 
     /// Returns the scratch state equivalent to a state of the original.
@@ -74,8 +77,8 @@ impl<M: Machine> Ahead<M> {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn enter(&self, state: StateId) -> Result<StateId, Error> {
-        self.machine.enter(state)
+    pub fn import_state(&self, state: StateId) -> Result<StateId, Error> {
+        self.machine.import_state(state)
     }
 
     fn is_abandoned(&self) -> bool {
@@ -88,17 +91,17 @@ impl<M: Machine> Ahead<M> {
     }
 
     /// Returns the mask automaton whose classes are states of the original.
-    pub fn steps(&self) -> ScratchMaskAutomaton<'_, M> {
+    pub fn mask_automaton(&self) -> ScratchMaskAutomaton<'_, M> {
         ScratchMaskAutomaton(self)
     }
 
     /// Returns the class of a scratch state.
-    pub fn own(&self, state: StateId) -> KeyId {
-        KeyId::from_number(FIRST_SCRATCH_CLASS + state.number())
+    pub fn scratch_class(&self, state: StateId) -> MaskClassId {
+        MaskClassId::from_number(FIRST_SCRATCH_CLASS + state.number())
     }
 
     /// Returns `true` if a class is a scratch state.
-    pub fn is_own(&self, class: KeyId) -> bool {
+    pub fn is_scratch_class(&self, class: MaskClassId) -> bool {
         class.number() >= FIRST_SCRATCH_CLASS
     }
 
@@ -107,55 +110,59 @@ impl<M: Machine> Ahead<M> {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn step_to_own(&self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+    pub fn step_to_scratch(
+        &self,
+        class: MaskClassId,
+        byte: u8,
+    ) -> Result<Option<MaskClassId>, Error> {
         let next = self.machine.step(self.state(class)?, byte)?;
-        Ok(next.map(|next| self.own(next)))
+        Ok(next.map(|next| self.scratch_class(next)))
     }
 
-    fn state(&self, class: KeyId) -> Result<StateId, Error> {
+    fn state(&self, class: MaskClassId) -> Result<StateId, Error> {
         if let Some(own) = class.number().checked_sub(FIRST_SCRATCH_CLASS) {
             return Ok(StateId::from_number(own));
         }
-        let own = self.enter(StateId::from_number(class.number()))?;
+        let own = self.import_state(StateId::from_number(class.number()))?;
         let mut entered = self.imported.lock();
         entered.entry(own.number()).or_insert(class.number());
         Ok(own)
     }
 
-    fn key(&self, state: StateId) -> KeyId {
+    fn key(&self, state: StateId) -> MaskClassId {
         let entered = self.imported.lock();
         let known = entered.get(&state.number()).copied();
-        KeyId::from_number(known.unwrap_or(FIRST_SCRATCH_CLASS + state.number()))
+        MaskClassId::from_number(known.unwrap_or(FIRST_SCRATCH_CLASS + state.number()))
     }
 }
 
 /// The mask automaton of a scratch machine, with states as classes.
 #[derive(Debug)]
-pub struct ScratchMaskAutomaton<'a, M>(&'a Ahead<M>);
+pub struct ScratchMaskAutomaton<'a, M>(&'a ScratchMachine<M>);
 
-impl<M: Machine> EndSteps for ScratchMaskAutomaton<'_, M> {
-    fn is_end(&self, class: KeyId) -> Result<bool, Error> {
+impl<M: Machine> AcceptingMaskAutomaton for ScratchMaskAutomaton<'_, M> {
+    fn is_accepting_class(&self, class: MaskClassId) -> Result<bool, Error> {
         self.0.machine.is_accepting(self.0.state(class)?)
     }
 }
 
-impl<M: Machine> Steps for ScratchMaskAutomaton<'_, M> {
-    type Lexemes = NoLexemes;
+impl<M: Machine> MaskAutomaton for ScratchMaskAutomaton<'_, M> {
+    type LexicalMachine = NoLexicalMachine;
 
-    fn lexemes(&self) -> Option<&NoLexemes> {
+    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
         None
     }
 
-    fn step(&self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+    fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         let next = self.0.machine.step(self.0.state(class)?, byte)?;
         Ok(next.map(|next| self.0.key(next)))
     }
 
-    fn live_bytes(&self, class: KeyId) -> Result<ByteSet, Error> {
+    fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error> {
         self.0.machine.live_bytes(self.0.state(class)?)
     }
 
-    fn repetition(&self, _: KeyId) -> Result<Option<Repetition>, Error> {
+    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         Ok(None)
     }
 }

@@ -9,72 +9,75 @@
 
 use std::sync::Arc;
 
-use crate::automaton::KeyId;
+use crate::automaton::MaskClassId;
 use crate::error::{Error, Resource};
 
 /// Identifies a state of the lexer with its negative threads; valid for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Scan(pub u32);
+pub struct LexerStateId(pub u32);
 
 /// Identifies a set of parser stacks between lexemes; valid as long as what it is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place(pub u32);
+pub struct ParserStateId(pub u32);
 
 /// Identifies the set of terminals that may follow, as the lexer sees it before a lexeme; valid for
 /// good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Context(pub u32);
+pub struct LexerContextId(pub u32);
 
 /// Identifies the top of a parser state down to some depth; valid for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Outline(pub u32);
+pub struct StackPrefixId(pub u32);
 
 /// The error that reports that a query depends on more of the stack than its prefix shows.
-pub const BEYOND: Error =
+pub const NEEDS_DEEPER_STACK: Error =
     Error::Limit { resource: Resource::Nesting, needed: u64::MAX, allowed: 0 };
 
 /// A way in which a lexeme ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ending {
+pub struct LexemeEnd {
     /// The terminal of the lexeme.
     pub terminal: u32,
     /// The negative lookahead threads that run from here on; zero for none.
-    pub left: u32,
+    pub negative_threads: u32,
 }
 
 /// The effect of a byte on a lexeme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct LexemeStep {
     /// The state of the lexer if the lexeme continues.
-    pub on: Option<Scan>,
+    pub next: Option<LexerStateId>,
     /// The ways in which the lexeme may end here, as an argument of
     /// [`LexicalMachine::lexeme_ends`]; zero for none.
-    pub endings: u32,
+    pub ends: u32,
     /// `true` if not every continuation is proven live: query byte by byte.
-    pub doubtful: bool,
+    pub context_dependent: bool,
 }
 
 /// The lexer and parser of a machine, as one mask sees them.
 ///
 /// Unless a step is context-dependent, everything viable can be completed to a member.
-pub trait Lexemes {
+pub trait LexicalMachine {
     /// Returns the lexer and parser states of a class, or `None` if bytes must be read one by one.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn readings(&self, key: KeyId) -> Result<Option<Vec<(Scan, Place)>>, Error>;
+    fn configurations(
+        &self,
+        key: MaskClassId,
+    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error>;
 
     /// Returns the set of terminals that may follow a parser state.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn context(&self, parser_state: Place) -> Result<Context, Error>;
+    fn lexer_context(&self, parser_state: ParserStateId) -> Result<LexerContextId, Error>;
 
     /// Returns the lexer state before a lexeme, given the negative threads of the last one, or
     /// `None` if nothing may follow.
-    fn scan(&self, lexer_context: Context, threads: u32) -> Option<Scan>;
+    fn lexer_start(&self, lexer_context: LexerContextId, threads: u32) -> Option<LexerStateId>;
 
     /// Returns `true` if negative threads of the last lexeme are no obstacle in a context, wherever
     /// that context is completable.
@@ -82,31 +85,35 @@ pub trait Lexemes {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn fits(&self, lexer_context: Context, threads: u32) -> Result<bool, Error>;
+    fn threads_fit(&self, lexer_context: LexerContextId, threads: u32) -> Result<bool, Error>;
 
     /// Reads a byte.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn read(&self, lexer_state: Scan, byte: u8) -> Result<Progress, Error>;
+    fn read_byte(&self, lexer_state: LexerStateId, byte: u8) -> Result<LexemeStep, Error>;
 
     /// Returns the list of lexeme ends that a number of [`LexemeStep::ends`] stands for.
-    fn endings(&self, ends: u32) -> Arc<[Ending]>;
+    fn lexeme_ends(&self, ends: u32) -> Arc<[LexemeEnd]>;
 
     /// Advances negative threads by one byte, or returns `None` if one of them matches.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn pending(&self, threads: u32, byte: u8) -> Result<Option<u32>, Error>;
+    fn step_threads(&self, threads: u32, byte: u8) -> Result<Option<u32>, Error>;
 
     /// Returns the parser state after a terminal, or `None` if it cannot be shifted.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn after(&self, parser_state: Place, terminal: u32) -> Result<Option<Place>, Error>;
+    fn after_terminal(
+        &self,
+        parser_state: ParserStateId,
+        terminal: u32,
+    ) -> Result<Option<ParserStateId>, Error>;
 
     /// Returns `true` if every step that is not context-dependent can be completed in a parser
     /// state.
@@ -114,62 +121,65 @@ pub trait Lexemes {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn is_certain(&self, parser_state: Place) -> Result<bool, Error>;
+    fn is_completable(&self, parser_state: ParserStateId) -> Result<bool, Error>;
 
     /// Returns the top of a parser state down to `depth`, or `None` if that is too large.
-    fn outline(&self, parser_state: Place, depth: u32) -> Option<Outline>;
+    fn stack_prefix(&self, parser_state: ParserStateId, depth: u32) -> Option<StackPrefixId>;
 
     /// Returns a parser state that stands for all states with a prefix: its answers are theirs. An
     /// answer that depends on more of the stack is the error [`NEEDS_DEEPER_STACK`].
-    fn drawn(&self, prefix: Outline) -> Place;
+    fn prefix_representative(&self, prefix: StackPrefixId) -> ParserStateId;
 }
 
 /// The lexical machine of machines that have none; uninhabited.
 #[derive(Clone, Copy, Debug)]
-pub enum NoLexemes {}
+pub enum NoLexicalMachine {}
 
-impl Lexemes for NoLexemes {
-    fn readings(&self, _: KeyId) -> Result<Option<Vec<(Scan, Place)>>, Error> {
+impl LexicalMachine for NoLexicalMachine {
+    fn configurations(
+        &self,
+        _: MaskClassId,
+    ) -> Result<Option<Vec<(LexerStateId, ParserStateId)>>, Error> {
         match *self {}
     }
 
-    fn context(&self, _: Place) -> Result<Context, Error> {
+    fn lexer_context(&self, _: ParserStateId) -> Result<LexerContextId, Error> {
         match *self {}
     }
 
-    fn scan(&self, _: Context, _: u32) -> Option<Scan> {
+    fn lexer_start(&self, _: LexerContextId, _: u32) -> Option<LexerStateId> {
         match *self {}
     }
 
-    fn fits(&self, _: Context, _: u32) -> Result<bool, Error> {
+    fn threads_fit(&self, _: LexerContextId, _: u32) -> Result<bool, Error> {
         match *self {}
     }
 
-    fn read(&self, _: Scan, _: u8) -> Result<Progress, Error> {
+    fn read_byte(&self, _: LexerStateId, _: u8) -> Result<LexemeStep, Error> {
         match *self {}
     }
 
-    fn endings(&self, _: u32) -> Arc<[Ending]> {
+    fn lexeme_ends(&self, _: u32) -> Arc<[LexemeEnd]> {
         match *self {}
     }
 
-    fn pending(&self, _: u32, _: u8) -> Result<Option<u32>, Error> {
+    fn step_threads(&self, _: u32, _: u8) -> Result<Option<u32>, Error> {
         match *self {}
     }
 
-    fn after(&self, _: Place, _: u32) -> Result<Option<Place>, Error> {
+    fn after_terminal(&self, _: ParserStateId, _: u32) -> Result<Option<ParserStateId>, Error> {
         match *self {}
     }
 
-    fn is_certain(&self, _: Place) -> Result<bool, Error> {
+    fn is_completable(&self, _: ParserStateId) -> Result<bool, Error> {
         match *self {}
     }
 
-    fn outline(&self, _: Place, _: u32) -> Option<Outline> {
+    fn stack_prefix(&self, _: ParserStateId, _: u32) -> Option<StackPrefixId> {
         match *self {}
     }
 
-    fn drawn(&self, _: Outline) -> Place {
+    fn prefix_representative(&self, _: StackPrefixId) -> ParserStateId {
         match *self {}
     }
 }

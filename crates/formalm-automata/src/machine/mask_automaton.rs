@@ -2,12 +2,12 @@
 //! most steps.
 
 use crate::automaton::StateId;
-use crate::automaton::{KeyId, Repetition};
+use crate::automaton::{CharRepetition, MaskClassId};
 use crate::byte_set::ByteSet;
 use crate::error::Error;
-use crate::json_string_state::InText;
-use crate::machine::Lexemes;
-use crate::spelling::Escapes;
+use crate::json_escapes::EscapePolicy;
+use crate::json_string_state::JsonStringState;
+use crate::machine::LexicalMachine;
 
 /// Minimum number of the 52 ASCII letters that must lead to one class for it to serve as reference
 /// class. A higher value finds fewer references. Chosen, not measured.
@@ -17,33 +17,33 @@ const MIN_REFERENCE_LETTERS: usize = 14;
 ///
 /// Classes met on the way can outnumber those of real inputs by far, so a machine may keep them
 /// only as long as this value lives.
-pub trait Steps {
+pub trait MaskAutomaton {
     /// The lexical machine of this kind of machine.
-    type Lexemes: Lexemes;
+    type LexicalMachine: LexicalMachine;
 
     /// Returns the machine as one that reads lexemes, if it is one.
-    fn lexemes(&self) -> Option<&Self::Lexemes>;
+    fn lexical_machine(&self) -> Option<&Self::LexicalMachine>;
 
     /// Returns the class after `byte`, or `None` if it is not viable.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn step(&self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error>;
+    fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error>;
 
     /// Returns the viable next bytes.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn live_bytes(&self, class: KeyId) -> Result<ByteSet, Error>;
+    fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error>;
 
     /// Returns the bitmask of viable tokens, end tokens aside, if the machine computes it directly.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn mask(&self, class: KeyId) -> Result<Option<Vec<u32>>, Error> {
+    fn direct_mask(&self, class: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
         let _ = class;
         Ok(None)
     }
@@ -54,18 +54,18 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn repetition(&self, class: KeyId) -> Result<Option<Repetition>, Error>;
+    fn char_repetition(&self, class: MaskClassId) -> Result<Option<CharRepetition>, Error>;
 
     /// `true` if [`MaskAutomaton::possible_bytes`] returns anything, so that callers can skip the
     /// call.
-    const KNOWS_FEW: bool = false;
+    const KNOWS_POSSIBLE_BYTES: bool = false;
 
     /// Returns a superset of the viable next bytes, where it is small and known without reading.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn few(&self, _class: KeyId) -> Result<Option<ByteSet>, Error> {
+    fn possible_bytes(&self, _class: MaskClassId) -> Result<Option<ByteSet>, Error> {
         Ok(None)
     }
 
@@ -74,7 +74,7 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn any_digits(&self, _class: KeyId) -> Result<bool, Error> {
+    fn accepts_any_digits(&self, _class: MaskClassId) -> Result<bool, Error> {
         Ok(false)
     }
 
@@ -84,8 +84,8 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn reference(&self, class: KeyId) -> Result<Option<KeyId>, Error> {
-        let mut counts: Vec<(KeyId, usize)> = Vec::new();
+    fn reference_class(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
+        let mut counts: Vec<(MaskClassId, usize)> = Vec::new();
         for byte in (b'a'..=b'z').chain(b'A'..=b'Z') {
             if let Some(next) = self.step(class, byte)?
                 && next != class
@@ -106,7 +106,7 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn in_open_string(&self, _class: KeyId) -> Result<Option<Escapes>, Error> {
+    fn unconstrained_string(&self, _class: MaskClassId) -> Result<Option<EscapePolicy>, Error> {
         Ok(None)
     }
 
@@ -117,7 +117,7 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn in_text(&self, _class: KeyId) -> Result<Option<InText>, Error> {
+    fn json_string_state(&self, _class: MaskClassId) -> Result<Option<JsonStringState>, Error> {
         Ok(None)
     }
 
@@ -126,7 +126,7 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn in_text_at(&self, class: KeyId, _state: StateId) -> Result<KeyId, Error> {
+    fn with_string_state(&self, class: MaskClassId, _state: StateId) -> Result<MaskClassId, Error> {
         Ok(class)
     }
 
@@ -138,7 +138,11 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn texts(&self, _class: KeyId, _reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
+    fn closing_literals(
+        &self,
+        _class: MaskClassId,
+        _reference: Option<MaskClassId>,
+    ) -> Result<Option<LiteralList>, Error> {
         Ok(None)
     }
 
@@ -148,13 +152,13 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn apart(&self, _class: KeyId) -> Result<Option<KeyId>, Error> {
+    fn isolated_value(&self, _class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         Ok(None)
     }
 
     /// Returns an identity of an [isolated value](MaskAutomaton::isolated_value) that machines
     /// share. Classes with equal numbers allow the same strings, in whatever machine.
-    fn common(&self, _class: KeyId) -> Option<u64> {
+    fn shared_value_id(&self, _class: MaskClassId) -> Option<u64> {
         None
     }
 
@@ -163,8 +167,8 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn ended(&self, _class: KeyId) -> Result<Ended, Error> {
-        Ok(Ended::No)
+    fn value_end(&self, _class: MaskClassId) -> Result<ValueEnd, Error> {
+        Ok(ValueEnd::Open)
     }
 
     /// Returns the class after the innermost value, current or next, once it has ended.
@@ -172,12 +176,12 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn behind(&self, _class: KeyId) -> Result<Option<KeyId>, Error> {
+    fn after_value(&self, _class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         Ok(None)
     }
 
     /// Returns the class under which the mask of a scratch class may be cached.
-    fn kept(&self, _class: KeyId) -> Option<KeyId> {
+    fn cacheable_class(&self, _class: MaskClassId) -> Option<MaskClassId> {
         None
     }
 
@@ -187,36 +191,40 @@ pub trait Steps {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn differing(&self, _first: KeyId, _second: KeyId) -> Result<Option<ByteSet>, Error> {
+    fn differing_bytes(
+        &self,
+        _first: MaskClassId,
+        _second: MaskClassId,
+    ) -> Result<Option<ByteSet>, Error> {
         Ok(None)
     }
 }
 
 /// The end of a value that is read in isolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ValueEnd {
     /// The value continues.
-    No,
+    Open,
     /// The value may end here, or continue with one of these bytes.
-    May(ByteSet),
+    MayEnd(ByteSet),
     /// The value has ended; what follows belongs to its context.
-    Yes,
+    Ended,
 }
 
 /// A list of raw JSON string contents, as they stand before the closing quote. Strings with a
 /// common prefix are adjacent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Texts {
+pub struct LiteralList {
     /// The escape policy of the strings.
-    pub escapes: Escapes,
+    pub escapes: EscapePolicy,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Texts {
+impl LiteralList {
     /// Creates an empty list.
-    pub fn new(escapes: Escapes) -> Texts {
-        Texts { escapes, bytes: Vec::new(), ends: Vec::new() }
+    pub fn new(escapes: EscapePolicy) -> LiteralList {
+        LiteralList { escapes, bytes: Vec::new(), ends: Vec::new() }
     }
 
     /// Appends a string.

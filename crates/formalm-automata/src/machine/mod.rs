@@ -28,18 +28,19 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::automaton::KeyId;
+use crate::automaton::MaskClassId;
 use crate::automaton::{Automaton, StateId};
 use crate::byte_set::ByteSet;
-use crate::combined::Plainly;
+use crate::combined::StatesAsClasses;
 use crate::error::Error;
 
 pub use lexical_machine::{
-    BEYOND, Context, Ending, Lexemes, NoLexemes, Outline, Place, Progress, Scan,
+    LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexicalMachine, NEEDS_DEEPER_STACK,
+    NoLexicalMachine, ParserStateId, StackPrefixId,
 };
-pub use mask_automaton::{Ended, Steps, Texts};
+pub use mask_automaton::{LiteralList, MaskAutomaton, ValueEnd};
 pub use random_member::random_member;
-pub use self_loops::loops_of;
+pub use self_loops::self_loop_repetition;
 
 /// A lazy deterministic automaton over bytes whose visible states are all live: each reaches a
 /// member.
@@ -63,7 +64,11 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn step_told(&self, state: StateId, byte: u8) -> Result<Option<(StateId, bool)>, Error> {
+    fn step_with_acceptance(
+        &self,
+        state: StateId,
+        byte: u8,
+    ) -> Result<Option<(StateId, bool)>, Error> {
         match self.step(state, byte)? {
             Some(next) => Ok(Some((next, self.is_accepting(next)?))),
             None => Ok(None),
@@ -90,8 +95,8 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
-        alike(|byte| self.step(state, byte))
+    fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+        group_by_successor(|byte| self.step(state, byte))
     }
 
     /// Returns `true` if an exhaustive search over the states terminates. Machines with a stack
@@ -109,7 +114,7 @@ pub trait Machine: Debug + Send + Sync {
 
     /// Returns `true` if an input may stop in `state`. A machine that is queried about whole
     /// characters has no answer inside one.
-    fn is_whole(&self, _state: StateId) -> bool {
+    fn is_char_boundary(&self, _state: StateId) -> bool {
         true
     }
 
@@ -119,14 +124,14 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn aside(&self, _state: StateId) -> Result<Option<Aside>, Error> {
+    fn scratch_copy_at(&self, _state: StateId) -> Result<Option<ScratchPosition>, Error> {
         Ok(None)
     }
 
     /// Returns a machine of the same language that interns the states it meets for itself and drops
     /// them with itself. Returns `None` if searching the machine itself does no harm: its states do
     /// not distinguish equivalent inputs, or are dropped by other means.
-    fn ahead(&self) -> Option<Self>
+    fn scratch_copy(&self) -> Option<Self>
     where
         Self: Sized,
     {
@@ -134,7 +139,7 @@ pub trait Machine: Debug + Send + Sync {
     }
 
     /// Returns [`Machine::scratch_copy`] as a trait object.
-    fn ahead_of_any(&self) -> Option<Arc<dyn Machine>> {
+    fn dyn_scratch_copy(&self) -> Option<Arc<dyn Machine>> {
         None
     }
 
@@ -144,7 +149,7 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
         Ok(state)
     }
 
@@ -153,7 +158,7 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error>;
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error>;
 
     /// Returns a shortest completion as [`Machine::shortest_completion`] does, but gives up early
     /// where that takes a search, for callers that can pick another input.
@@ -161,8 +166,8 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn shortest_soon(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        self.shortest(state)
+    fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.shortest_completion(state)
     }
 
     /// Returns any completion to a member, where a shortest one may take a search.
@@ -170,8 +175,8 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn some_member(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        self.shortest(state)
+    fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        self.shortest_completion(state)
     }
 
     /// Returns a lower bound on the bytes of a completion: never more than
@@ -180,8 +185,8 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
-        Ok(self.shortest(state)?.len())
+    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
+        Ok(self.shortest_completion(state)?.len())
     }
 
     /// Returns a lower bound on the bytes of a completion that is known without a search.
@@ -189,7 +194,7 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn owed_bytes(&self, _state: StateId) -> Result<usize, Error> {
+    fn min_bytes_hint(&self, _state: StateId) -> Result<usize, Error> {
         Ok(0)
     }
 
@@ -201,13 +206,13 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
+    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
         Ok(state)
     }
 
     /// Returns `true` if `token` must be read from the concrete state, see
     /// [`Machine::completion_class`].
-    fn is_unsure(&self, _token: &[u8]) -> bool {
+    fn token_needs_recheck(&self, _token: &[u8]) -> bool {
         false
     }
 
@@ -218,8 +223,8 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn forgetful(&self, state: StateId) -> Result<StateId, Error> {
-        self.completes_as(state)
+    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
+        self.completion_class(state)
     }
 
     /// Returns a predicate for tokens whose completion in the abstract state may be invalid in the
@@ -229,12 +234,12 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn doubts(
+    fn needs_recheck(
         &self,
         _state: Option<StateId>,
         _forgetful: StateId,
         _text: &[u8],
-    ) -> Result<Option<Doubts>, Error> {
+    ) -> Result<Option<RecheckPredicate>, Error> {
         Ok(None)
     }
 
@@ -244,7 +249,7 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn is_completed(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
+    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
         match self.walk(state, text)? {
             Ok(end) => self.is_accepting(end),
             Err(_) => Ok(false),
@@ -258,14 +263,14 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn completion_beside(
+    fn intersection_completion(
         &self,
         _state: StateId,
-        _product: &mut Beside,
+        _product: &mut ProductCache,
         _regular_state: StateId,
-        _precision: Look,
-    ) -> Result<Completion, Error> {
-        Ok(Completion::Unknown)
+        _precision: Precision,
+    ) -> Result<CompletionLength, Error> {
+        Ok(CompletionLength::Unknown)
     }
 
     /// Returns the memory in use, in bytes, to a good approximation.
@@ -283,7 +288,7 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`], as when this machine was built.
-    fn renewed(&self) -> Result<Option<Self>, Error>
+    fn fresh_copy(&self) -> Result<Option<Self>, Error>
     where
         Self: Sized,
     {
@@ -296,7 +301,7 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// Fails as [`Machine::fresh_copy`] does.
-    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+    fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
         Ok(None)
     }
 
@@ -306,7 +311,7 @@ pub trait Machine: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn is_member(&self, _text: &[u8]) -> Result<Option<bool>, Error> {
+    fn membership(&self, _text: &[u8]) -> Result<Option<bool>, Error> {
         Ok(None)
     }
 
@@ -333,7 +338,7 @@ pub trait Machine: Debug + Send + Sync {
 /// # Errors
 ///
 /// Fails with the error of `renewed`.
-pub fn part<M: Machine + 'static>(
+pub fn into_dyn_machine<M: Machine + 'static>(
     renewed: Result<Option<M>, Error>,
 ) -> Result<Option<Arc<dyn Machine>>, Error> {
     Ok(renewed?.map(|machine| Arc::new(machine) as Arc<dyn Machine>))
@@ -341,15 +346,15 @@ pub fn part<M: Machine + 'static>(
 
 /// A regular language to intersect a machine with, and the machine's cache for that product.
 #[derive(Debug)]
-pub struct Beside {
+pub struct ProductCache {
     /// The regular language.
     pub regular: Arc<Automaton>,
     /// The cache of [`Machine::intersection_completion`], opaque to everybody else.
-    pub known: Option<Box<dyn Remembered>>,
+    pub known: Option<Box<dyn OpaqueCache>>,
 }
 
 /// A cache that a machine keeps outside of itself.
-pub trait Remembered: Any + Debug + Send {
+pub trait OpaqueCache: Any + Debug + Send {
     /// Returns the memory in use, in bytes.
     fn memory_bytes(&self) -> usize;
 }
@@ -357,18 +362,18 @@ pub trait Remembered: Any + Debug + Send {
 /// The effort a machine spends on bounding completions. Every level is correct; higher ones report
 /// more and take longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Look {
+pub enum Precision {
     /// Coarse bounds that ignore much of the state.
-    Loose,
+    Coarse,
     /// Parse configurations are analyzed one by one.
-    Close,
+    Fine,
     /// Parse configurations are analyzed together with those that compete with them.
-    Closest,
+    Finest,
 }
 
 /// The known length of the shortest completion of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Completion {
+pub enum CompletionLength {
     /// Nothing is known.
     Unknown,
     /// There is no completion.
@@ -380,17 +385,17 @@ pub enum Completion {
 }
 
 /// Returns `true` for a token that needs a recheck, see [`Machine::needs_recheck`].
-pub type Doubts = Box<dyn Fn(&[u8]) -> bool + Send>;
+pub type RecheckPredicate = Box<dyn Fn(&[u8]) -> bool + Send>;
 
 /// A scratch machine and the state to start from.
-pub type Aside = (Arc<dyn Machine>, StateId);
+pub type ScratchPosition = (Arc<dyn Machine>, StateId);
 
 /// Groups bytes by their successor; bytes without one are left out.
 ///
 /// # Errors
 ///
 /// Fails with the errors of `after`.
-pub fn alike<T: PartialEq>(
+pub fn group_by_successor<T: PartialEq>(
     mut after: impl FnMut(u8) -> Result<Option<T>, Error>,
 ) -> Result<Vec<ByteSet>, Error> {
     let mut ways: Vec<(T, ByteSet)> = Vec::new();
@@ -414,7 +419,11 @@ pub fn alike<T: PartialEq>(
 /// # Errors
 ///
 /// [`Error::Language`] with the hint, unless the machine is exact.
-pub fn exact_only(machine: &(impl Machine + ?Sized), what: &str, hint: &str) -> Result<(), Error> {
+pub fn require_exact(
+    machine: &(impl Machine + ?Sized),
+    what: &str,
+    hint: &str,
+) -> Result<(), Error> {
     if machine.is_exact() {
         return Ok(());
     }
@@ -430,31 +439,31 @@ pub fn exact_only(machine: &(impl Machine + ?Sized), what: &str, hint: &str) -> 
 
 /// A generic function over mask automata. The automaton's type is chosen once for the whole visit,
 /// not at every step.
-pub trait Purpose {
+pub trait ClassVisitor {
     /// The result of the visit.
     type Result;
 
     /// Runs on the given mask automaton.
-    fn read(self, steps: &impl Steps) -> Self::Result;
+    fn visit(self, steps: &impl MaskAutomaton) -> Self::Result;
 }
 
 /// A mask automaton that knows in which classes the input is a member.
-pub trait EndSteps: Steps {
+pub trait AcceptingMaskAutomaton: MaskAutomaton {
     /// Returns `true` if the input read up to a class is a member.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn is_end(&self, key: KeyId) -> Result<bool, Error>;
+    fn is_accepting_class(&self, key: MaskClassId) -> Result<bool, Error>;
 }
 
 /// A generic function over mask automata that distinguish members from other inputs.
-pub trait EndPurpose {
+pub trait AcceptingVisitor {
     /// The result of the visit.
     type Result;
 
     /// Runs from the given class.
-    fn read(self, steps: &impl EndSteps, key: KeyId) -> Self::Result;
+    fn visit(self, steps: &impl AcceptingMaskAutomaton, key: MaskClassId) -> Self::Result;
 }
 
 /// The mask classes of a machine: its states up to what inputs no longer than the longest token can
@@ -462,7 +471,7 @@ pub trait EndPurpose {
 ///
 /// Equal classes have equal masks, end tokens aside. A machine may use its states as classes
 /// ([`crate::IdentityClasses`]).
-pub trait Keys: Debug + Send + Sync {
+pub trait MaskClasses: Debug + Send + Sync {
     /// The machine whose states are classified.
     type Machine: Machine;
 
@@ -474,7 +483,7 @@ pub trait Keys: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn key(&self, state: StateId) -> Result<KeyId, Error>;
+    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error>;
 
     /// Returns a finer class that also distinguishes states with different completions, even where
     /// no token does.
@@ -482,17 +491,17 @@ pub trait Keys: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
-        self.key(state)
+    fn completion_mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+        self.mask_class(state)
     }
 
     /// Returns the mask class of a state if it was computed before. Takes no lock.
-    fn known_key(&self, state: StateId) -> Option<KeyId>;
+    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId>;
 
     /// Returns `true` if the class mask of `_state` may be too permissive for a few tokens. The
     /// vocabulary lists these tokens; each must be rechecked against the state. The class must have
     /// been computed.
-    fn is_unsure(&self, _state: StateId) -> bool {
+    fn is_approximate(&self, _state: StateId) -> bool {
         false
     }
 
@@ -502,13 +511,13 @@ pub trait Keys: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn may_tell(&self, _state: StateId, _token: &[u8]) -> Result<bool, Error> {
+    fn may_refuse(&self, _state: StateId, _token: &[u8]) -> Result<bool, Error> {
         Ok(true)
     }
 
     /// Returns `true` if classes drop the items seen of JSON arrays with unique items. The concrete
     /// states are then queried about tokens that contain whole items.
-    fn forgets_items(&self) -> bool {
+    fn drops_seen_items(&self) -> bool {
         false
     }
 
@@ -529,7 +538,7 @@ pub trait Keys: Debug + Send + Sync {
     }
 
     /// Returns classes over a scratch machine that [`Machine::scratch_copy`] made of this one.
-    fn over(&self, _ahead: &Arc<Self::Machine>) -> Option<Self>
+    fn over_scratch(&self, _ahead: &Arc<Self::Machine>) -> Option<Self>
     where
         Self: Sized,
     {
@@ -537,7 +546,7 @@ pub trait Keys: Debug + Send + Sync {
     }
 
     /// Runs a visitor on the mask automaton. Classes met on the way are valid for that visit only.
-    fn read<P: Purpose>(&self, purpose: P) -> P::Result;
+    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result;
 
     /// Runs a visitor from a state on classes that know where members end. Without a better choice
     /// these are the states themselves.
@@ -545,9 +554,13 @@ pub trait Keys: Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
-        let key = KeyId::from_number(state.number());
-        Ok(purpose.read(&Plainly::new(&**self.machine()), key))
+    fn visit_accepting<P: AcceptingVisitor>(
+        &self,
+        state: StateId,
+        purpose: P,
+    ) -> Result<P::Result, Error> {
+        let key = MaskClassId::from_number(state.number());
+        Ok(purpose.visit(&StatesAsClasses::new(&**self.machine()), key))
     }
 
     /// Returns the memory in use in addition to the machine's, in bytes.
@@ -570,7 +583,7 @@ pub trait Keys: Debug + Send + Sync {
     /// # Errors
     ///
     /// Fails as [`Machine::fresh_copy`] does.
-    fn renewed(&self) -> Result<Option<Self>, Error>
+    fn fresh_copy(&self) -> Result<Option<Self>, Error>
     where
         Self: Sized,
     {

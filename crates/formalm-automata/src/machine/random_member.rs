@@ -7,8 +7,8 @@
 
 use crate::automaton::StateId;
 use crate::error::{Error, Resource};
-use crate::explicit::Poll;
-use crate::machine::{Machine, exact_only};
+use crate::machine::{Machine, require_exact};
+use crate::materialized::InterruptCheck;
 
 /// Maximum number of walks that may fail in a row: in dead ends of approximate machines, or at
 /// completions beyond the limits. Chosen, not measured.
@@ -37,9 +37,9 @@ pub fn random_member(
     machine: &impl Machine,
     seed: u64,
     random_bytes: usize,
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Vec<u8>, Error> {
-    exact_only(machine, "random members", "draw from what a grammar or a schema says instead")?;
+    require_exact(machine, "random members", "draw from what a grammar or a schema says instead")?;
     let mut numbers = SplitMix64(seed);
     let mut random_bytes = random_bytes;
     for _ in 0..MAX_WALKS {
@@ -67,7 +67,7 @@ fn random_walk(
     machine: &impl Machine,
     numbers: &mut SplitMix64,
     random_bytes: usize,
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
     let (mut text, mut state) = (Vec::new(), machine.start());
     while text.len() < random_bytes {
@@ -82,11 +82,11 @@ fn random_walk(
         }
     }
     let rest = match random_bytes {
-        0 => machine.shortest(state)?,
-        _ => machine.shortest_soon(state)?,
+        0 => machine.shortest_completion(state)?,
+        _ => machine.quick_shortest_completion(state)?,
     };
     poll.tick(rest.len() * STEPS_PER_STATE)?;
-    let ends = machine.is_completed(state, &rest)?;
+    let ends = machine.accepts_from(state, &rest)?;
     text.extend(rest);
     Ok(ends.then_some(text))
 }
@@ -104,7 +104,7 @@ fn choose_step(
     text: &[u8],
     numbers: &mut SplitMix64,
 ) -> Result<Option<WalkStep>, Error> {
-    let ways = machine.ways(state)?;
+    let ways = machine.byte_classes(state)?;
     let mut ways: Vec<Vec<u8>> = ways.iter().map(|bytes| bytes.iter().collect()).collect();
     let end = if machine.is_accepting(state)? { COMMON_WEIGHT } else { 0 };
     let open = ways.iter().any(|bytes| common_count(bytes) >= MIN_TEXT_BYTES);

@@ -5,24 +5,24 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::runtime::Segment;
+use crate::runtime::OnceSlice;
 
 /// Slots of the first chunk; each further chunk has twice as many.
 const FIRST_CHUNK_LEN: usize = 256;
 
 /// A growing table of `u32` slots, zero until set.
 #[derive(Debug)]
-pub struct Chunks {
-    chunks: [Segment<AtomicU32>; 24],
+pub struct AppendVec {
+    chunks: [OnceSlice<AtomicU32>; 24],
 }
 
-impl Default for Chunks {
-    fn default() -> Chunks {
-        Chunks { chunks: std::array::from_fn(|_| Segment::new()) }
+impl Default for AppendVec {
+    fn default() -> AppendVec {
+        AppendVec { chunks: std::array::from_fn(|_| OnceSlice::new()) }
     }
 }
 
-impl Chunks {
+impl AppendVec {
     #[inline]
     fn locate(index: usize) -> (usize, usize) {
         let shifted = index + FIRST_CHUNK_LEN;
@@ -33,8 +33,8 @@ impl Chunks {
     /// Returns a slot, zero where nothing was set.
     #[inline]
     pub fn get(&self, index: usize) -> u32 {
-        let (chunk, offset) = Chunks::locate(index);
-        match self.chunks.get(chunk).and_then(Segment::get) {
+        let (chunk, offset) = AppendVec::locate(index);
+        match self.chunks.get(chunk).and_then(OnceSlice::get) {
             Some(slots) => slots[offset].load(Ordering::Acquire),
             None => 0,
         }
@@ -42,9 +42,9 @@ impl Chunks {
 
     /// Returns four consecutive slots, starting at a multiple of four.
     #[inline]
-    pub fn four(&self, index: usize) -> [u32; 4] {
-        let (chunk, offset) = Chunks::locate(index);
-        match self.chunks.get(chunk).and_then(Segment::get) {
+    pub fn get_four(&self, index: usize) -> [u32; 4] {
+        let (chunk, offset) = AppendVec::locate(index);
+        match self.chunks.get(chunk).and_then(OnceSlice::get) {
             Some(slots) => std::array::from_fn(|at| slots[offset + at].load(Ordering::Acquire)),
             None => [0; 4],
         }
@@ -52,7 +52,7 @@ impl Chunks {
 
     /// Sets a slot and grows the table as needed. Slots beyond 2³² are dropped.
     pub fn set(&self, index: usize, value: u32) {
-        let (chunk, offset) = Chunks::locate(index);
+        let (chunk, offset) = AppendVec::locate(index);
         if let Some(slots) = self.chunks.get(chunk) {
             let slots =
                 slots.get_or_init(FIRST_CHUNK_LEN << chunk, || zeros(FIRST_CHUNK_LEN << chunk));
@@ -62,7 +62,7 @@ impl Chunks {
 
     /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.chunks.iter().filter_map(Segment::get).map(|slots| slots.len() * 4).sum()
+        self.chunks.iter().filter_map(OnceSlice::get).map(|slots| slots.len() * 4).sum()
     }
 }
 
@@ -80,12 +80,12 @@ mod tests {
 
     #[test]
     fn slots_keep_their_values_as_the_table_grows() {
-        let chunks = Chunks::default();
+        let chunks = AppendVec::default();
         for index in [0, 1, 255, 256, 767, 768, 100_000, 3_000_000] {
             assert_eq!(chunks.get(index), 0);
             chunks.set(index, index as u32 + 7);
             assert_eq!(chunks.get(index), index as u32 + 7);
-            assert_eq!(chunks.four(index & !3)[index & 3], index as u32 + 7);
+            assert_eq!(chunks.get_four(index & !3)[index & 3], index as u32 + 7);
         }
     }
 }

@@ -35,7 +35,7 @@ impl Deadline {
     }
 
     /// Runs `work` under this deadline. An enclosing deadline that ends sooner takes precedence.
-    pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
+    pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
         let _restore = enter(self);
         work()
     }
@@ -47,31 +47,34 @@ impl Deadline {
 }
 
 /// Puts this thread under a deadline until the guard is dropped.
-pub fn enter(deadline: Deadline) -> Restore {
+pub fn enter(deadline: Deadline) -> DeadlineGuard {
     let around = DEADLINE.get();
-    Restore::set(Some(around.filter(|one| one.ends_before(&deadline)).unwrap_or(deadline)), around)
+    DeadlineGuard::set(
+        Some(around.filter(|one| one.ends_before(&deadline)).unwrap_or(deadline)),
+        around,
+    )
 }
 
 /// Runs `work` without a deadline: work that is bounded by itself and whose
 /// caches would keep what a failure leaves.
-pub fn suspended<T>(work: impl FnOnce() -> T) -> T {
-    let _restore = Restore::set(None, DEADLINE.get());
+pub fn without_deadline<T>(work: impl FnOnce() -> T) -> T {
+    let _restore = DeadlineGuard::set(None, DEADLINE.get());
     work()
 }
 
 /// Restores the enclosing deadline when dropped.
 #[derive(Debug)]
-pub struct Restore(Option<Deadline>);
+pub struct DeadlineGuard(Option<Deadline>);
 
-impl Restore {
-    fn set(deadline: Option<Deadline>, before: Option<Deadline>) -> Restore {
+impl DeadlineGuard {
+    fn set(deadline: Option<Deadline>, before: Option<Deadline>) -> DeadlineGuard {
         DEADLINE.set(deadline);
         IS_SET.set(deadline.is_some());
-        Restore(before)
+        DeadlineGuard(before)
     }
 }
 
-impl Drop for Restore {
+impl Drop for DeadlineGuard {
     fn drop(&mut self) {
         DEADLINE.set(self.0);
         IS_SET.set(self.0.is_some());
@@ -128,25 +131,25 @@ mod tests {
     #[test]
     fn work_fails_after_its_deadline_and_only_under_it() {
         assert_eq!(check_deadline(), Ok(()));
-        let late = after(Duration::ZERO).during(check_deadline);
+        let late = after(Duration::ZERO).run(check_deadline);
         assert!(matches!(late, Err(Error::Deadline { task: "wait", .. })));
-        assert_eq!(after(Duration::from_secs(1000)).during(check_deadline), Ok(()));
+        assert_eq!(after(Duration::from_secs(1000)).run(check_deadline), Ok(()));
         assert_eq!(check_deadline(), Ok(()));
     }
 
     #[test]
     fn the_earliest_of_nested_deadlines_applies() {
         let (soon, late) = (after(Duration::ZERO), after(Duration::from_secs(1000)));
-        assert!(soon.during(|| late.during(check_deadline)).is_err());
-        assert!(late.during(|| soon.during(check_deadline)).is_err());
-        assert!(late.during(check_deadline).is_ok());
-        assert!(soon.during(|| suspended(check_deadline)).is_ok());
+        assert!(soon.run(|| late.run(check_deadline)).is_err());
+        assert!(late.run(|| soon.run(check_deadline)).is_err());
+        assert!(late.run(check_deadline).is_ok());
+        assert!(soon.run(|| without_deadline(check_deadline)).is_ok());
     }
 
     #[test]
     fn ticks_check_the_deadline_every_few_steps() {
         let mut ticks = DeadlineTicks::default();
-        after(Duration::ZERO).during(|| {
+        after(Duration::ZERO).run(|| {
             assert!((0..9).all(|_| ticks.tick(1, 10).is_ok()));
             assert!((0..9).all(|_| ticks.tick(1, 10).is_err()));
         });

@@ -40,7 +40,7 @@ fn state_of(fork: u32, known: u64) -> u64 {
 }
 
 /// A value that one thread at a time uses, in every process of a fork tree.
-pub struct Lock<T> {
+pub struct ForkSafeMutex<T> {
     /// The fork number in which the original value is known to be intact.
     ready_in: AtomicU32,
     mutex: ManuallyDrop<Mutex<T>>,
@@ -55,20 +55,20 @@ pub struct Lock<T> {
 }
 
 // SAFETY: it owns its values, as a mutex does, and hands them to one thread at a time.
-unsafe impl<T: Send> Send for Lock<T> {}
+unsafe impl<T: Send> Send for ForkSafeMutex<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send> Sync for Lock<T> {}
+unsafe impl<T: Send> Sync for ForkSafeMutex<T> {}
 
-impl<T> Lock<T> {
+impl<T> ForkSafeMutex<T> {
     /// Creates a lock for a value that others hold references into. In a child of a fork its owner
     /// must check [`ForkSafeMutex::is_abandoned`] and rebuild everything in that case.
-    pub fn new(value: T) -> Lock<T> {
-        Lock::of(value, None)
+    pub fn new(value: T) -> ForkSafeMutex<T> {
+        ForkSafeMutex::of(value, None)
     }
 
-    fn of(value: T, anew: Option<fn() -> T>) -> Lock<T> {
+    fn of(value: T, anew: Option<fn() -> T>) -> ForkSafeMutex<T> {
         let now = fork::epoch();
-        Lock {
+        ForkSafeMutex {
             ready_in: AtomicU32::new(now),
             mutex: ManuallyDrop::new(Mutex::new(value)),
             state: AtomicU64::new(state_of(now, IN_USE)),
@@ -168,13 +168,13 @@ fn is_free<T>(mutex: &Mutex<T>) -> bool {
 
 /// A lock for a value that may be discarded at any time, such as a cache. A child of a fork that
 /// cannot use it starts with an empty one.
-impl<T: Default> Default for Lock<T> {
-    fn default() -> Lock<T> {
-        Lock::of(T::default(), Some(T::default))
+impl<T: Default> Default for ForkSafeMutex<T> {
+    fn default() -> ForkSafeMutex<T> {
+        ForkSafeMutex::of(T::default(), Some(T::default))
     }
 }
 
-impl<T> Drop for Lock<T> {
+impl<T> Drop for ForkSafeMutex<T> {
     fn drop(&mut self) {
         let instead = *self.replacement.get_mut();
         if !is_free(self.mutex_in_use()) {
@@ -190,7 +190,7 @@ impl<T> Drop for Lock<T> {
     }
 }
 
-impl<T> fmt::Debug for Lock<T> {
+impl<T> fmt::Debug for ForkSafeMutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lock").finish_non_exhaustive()
     }
@@ -198,20 +198,20 @@ impl<T> fmt::Debug for Lock<T> {
 
 /// A check whether the values of several locks are intact in this process, done once per process.
 #[derive(Debug)]
-pub struct Survey {
+pub struct ForkCheck {
     /// The fork number in which they are known to be intact.
     done_in: AtomicU32,
 }
 
-impl Survey {
+impl ForkCheck {
     /// Creates the check for values that were just built.
-    pub fn new() -> Survey {
-        Survey { done_in: AtomicU32::new(fork::epoch()) }
+    pub fn new() -> ForkCheck {
+        ForkCheck { done_in: AtomicU32::new(fork::epoch()) }
     }
 
     /// Returns `true` if a value is abandoned; `look` finds out where that is unknown.
     #[inline]
-    pub fn finds_abandoned(&self, look: impl FnOnce() -> bool) -> bool {
+    pub fn is_abandoned(&self, look: impl FnOnce() -> bool) -> bool {
         let now = fork::epoch();
         if self.done_in.load(Ordering::Acquire) == now {
             return false;
@@ -224,9 +224,9 @@ impl Survey {
     }
 }
 
-impl Default for Survey {
-    fn default() -> Survey {
-        Survey::new()
+impl Default for ForkCheck {
+    fn default() -> ForkCheck {
+        ForkCheck::new()
     }
 }
 
@@ -250,14 +250,14 @@ mod tests {
     }
 
     /// Puts a lock into the state that a child of a fork finds.
-    fn forked<T>(lock: &Lock<T>) {
+    fn forked<T>(lock: &ForkSafeMutex<T>) {
         lock.ready_in.store(NEVER - 1, Ordering::SeqCst);
         lock.state.store(state_of(NEVER - 1, IN_USE), Ordering::SeqCst);
     }
 
     #[test]
     fn a_child_keeps_values_that_no_thread_held() {
-        for lock in [Lock::new(vec![1]), Lock::default()] {
+        for lock in [ForkSafeMutex::new(vec![1]), ForkSafeMutex::default()] {
             lock.lock().push(2);
             let before = lock.lock().clone();
             forked(&lock);
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn a_child_does_not_wait_for_a_lock_held_during_the_fork() {
         let dropped = Arc::new(AtomicUsize::new(0));
-        let lock = Lock::new(DropCounter(vec![1], Some(Arc::clone(&dropped))));
+        let lock = ForkSafeMutex::new(DropCounter(vec![1], Some(Arc::clone(&dropped))));
         std::mem::forget(lock.lock());
         forked(&lock);
         assert!(lock.is_abandoned());
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_cache_held_during_the_fork_starts_empty() {
-        let lock = Lock::<DropCounter>::default();
+        let lock = ForkSafeMutex::<DropCounter>::default();
         let dropped = Arc::new(AtomicUsize::new(0));
         lock.lock().1 = Some(Arc::clone(&dropped));
         std::mem::forget(lock.lock());
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn threads_of_a_child_check_a_lock_concurrently() {
         for _ in 0..50 {
-            let lock = Lock::new(0);
+            let lock = ForkSafeMutex::new(0);
             forked(&lock);
             std::thread::scope(|scope| {
                 for _ in 0..8 {

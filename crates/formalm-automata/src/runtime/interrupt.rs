@@ -17,7 +17,7 @@ thread_local! {
 
 /// Runs `work`, in which `check_interrupt` asks `wanted`. It must hold no lock that the owner may
 /// wait for.
-pub fn while_asking<T>(wanted: &mut dyn FnMut() -> bool, work: impl FnOnce() -> T) -> T {
+pub fn with_interrupts<T>(wanted: &mut dyn FnMut() -> bool, work: impl FnOnce() -> T) -> T {
     // SAFETY: only the lifetime is erased, and the pointer is dropped before this function returns.
     let ask = unsafe { std::mem::transmute::<&mut dyn FnMut() -> bool, InterruptCallback>(wanted) };
     let _restore = RestoreCallback(ASK.replace(Some(ask)));
@@ -67,7 +67,7 @@ mod tests {
             left -= 1;
             left > 0
         };
-        let done = while_asking(&mut wanted, || {
+        let done = with_interrupts(&mut wanted, || {
             assert!(is_interruptible());
             (check_interrupt(), check_interrupt(), check_interrupt())
         });

@@ -8,18 +8,18 @@ use rustc_hash::FxHashMap;
 /// Values by key, each with the time of its last use. Entries are few, so eviction scans them for
 /// the oldest.
 #[derive(Debug)]
-pub struct Recent<K, V> {
+pub struct LruCache<K, V> {
     known: FxHashMap<K, (V, u64)>,
     clock: u64,
 }
 
-impl<K, V> Default for Recent<K, V> {
-    fn default() -> Recent<K, V> {
-        Recent { known: FxHashMap::default(), clock: 0 }
+impl<K, V> Default for LruCache<K, V> {
+    fn default() -> LruCache<K, V> {
+        LruCache { known: FxHashMap::default(), clock: 0 }
     }
 }
 
-impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
+impl<K: Clone + Eq + Hash, V: Clone> LruCache<K, V> {
     /// Returns the value of a key and marks it as used.
     pub fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
@@ -45,7 +45,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
     }
 
     /// Evicts the least recently used value; returns whether there was one.
-    pub fn remove_oldest(&mut self) -> bool {
+    pub fn evict_oldest(&mut self) -> bool {
         let oldest = self.known.iter().min_by_key(|(_, one)| one.1).map(|(key, _)| key.clone());
         oldest.is_some_and(|key| self.known.remove(&key).is_some())
     }

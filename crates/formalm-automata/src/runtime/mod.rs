@@ -16,8 +16,8 @@ pub mod pool;
 mod set_once;
 mod step_budget;
 
-pub use append_vec::Chunks;
-pub use fork_safe_mutex::{Lock, Survey};
-pub use lru_cache::Recent;
-pub use set_once::{Segment, SetOnce};
-pub use step_budget::{Patience, note_steps, steps_taken};
+pub use append_vec::AppendVec;
+pub use fork_safe_mutex::{ForkCheck, ForkSafeMutex};
+pub use lru_cache::LruCache;
+pub use set_once::{OnceSlice, SetOnce};
+pub use step_budget::{StepBudget, record_steps, steps_taken};

@@ -16,7 +16,7 @@ use crate::runtime::fork::PerProcess;
 const MAX_DEFAULT_THREADS: usize = 8;
 
 /// Environment variables that set the number of threads, in order of precedence.
-pub const VARIABLES: [&str; 2] = ["FORMALM_THREADS", "RAYON_NUM_THREADS"];
+pub const THREAD_VARIABLES: [&str; 2] = ["FORMALM_THREADS", "RAYON_NUM_THREADS"];
 
 /// Returns the pool of this process, or `None` where one thread does all the work, or no threads
 /// can be created.
@@ -35,7 +35,8 @@ fn pool() -> Option<&'static rayon::ThreadPool> {
 
 /// Returns the number of threads: that of the environment, or the number of cores.
 pub fn thread_count() -> usize {
-    let asked = VARIABLES.iter().find_map(|name| threads_of(&std::env::var(name).ok()?));
+    let asked =
+        THREAD_VARIABLES.iter().find_map(|name| parse_thread_count(&std::env::var(name).ok()?));
     asked.unwrap_or_else(|| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         cores.min(MAX_DEFAULT_THREADS)
@@ -43,7 +44,7 @@ pub fn thread_count() -> usize {
 }
 
 /// Parses the number of threads of a variable; `None` unless it is a number from 1 to 1,024.
-pub fn threads_of(value: &str) -> Option<usize> {
+pub fn parse_thread_count(value: &str) -> Option<usize> {
     value.trim().parse().ok().filter(|count| (1..=1024).contains(count))
 }
 
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn thread_counts_must_be_between_1_and_1024() {
-        let asked = ["1", " 4 ", "1024", "0", "-1", "many", "", "1025"].map(threads_of);
+        let asked = ["1", " 4 ", "1024", "0", "-1", "many", "", "1025"].map(parse_thread_count);
         assert_eq!(asked, [Some(1), Some(4), Some(1024), None, None, None, None, None]);
     }
 }

@@ -149,7 +149,7 @@ impl<T> Drop for SetOnce<T> {
 
 /// A slice that is allocated once and read without a lock: a building block of growing tables that
 /// never move. Never waits: of two threads that build it at once, one drops its own.
-pub struct Segment<T> {
+pub struct OnceSlice<T> {
     first: AtomicPtr<T>,
     /// Written before `first`, with the same number by every thread that builds it.
     len: AtomicUsize,
@@ -158,15 +158,15 @@ pub struct Segment<T> {
 }
 
 // SAFETY: it owns its values, which go along.
-unsafe impl<T: Send> Send for Segment<T> {}
+unsafe impl<T: Send> Send for OnceSlice<T> {}
 // SAFETY: a shared one hands out `&T` and takes values that another thread may drop.
-unsafe impl<T: Send + Sync> Sync for Segment<T> {}
+unsafe impl<T: Send + Sync> Sync for OnceSlice<T> {}
 
-impl<T> Segment<T> {
+impl<T> OnceSlice<T> {
     /// Creates an empty slice.
-    pub const fn new() -> Segment<T> {
+    pub const fn new() -> OnceSlice<T> {
         let first = AtomicPtr::new(std::ptr::null_mut());
-        Segment { first, len: AtomicUsize::new(0), owned: PhantomData }
+        OnceSlice { first, len: AtomicUsize::new(0), owned: PhantomData }
     }
 
     /// Returns the values if they are allocated.
@@ -214,19 +214,19 @@ impl<T> Segment<T> {
     }
 }
 
-impl<T> Default for Segment<T> {
-    fn default() -> Segment<T> {
-        Segment::new()
+impl<T> Default for OnceSlice<T> {
+    fn default() -> OnceSlice<T> {
+        OnceSlice::new()
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Segment<T> {
+impl<T: fmt::Debug> fmt::Debug for OnceSlice<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_tuple("Segment").field(&self.get()).finish()
     }
 }
 
-impl<T> Drop for Segment<T> {
+impl<T> Drop for OnceSlice<T> {
     fn drop(&mut self) {
         let (first, len) = (*self.first.get_mut(), *self.len.get_mut());
         if !first.is_null() {
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn threads_that_build_a_slice_concurrently_share_one() {
-        let segment: Segment<Arc<u8>> = Segment::new();
+        let segment: OnceSlice<Arc<u8>> = OnceSlice::new();
         let one = Arc::new(1);
         let make = || vec![Arc::clone(&one); 3].into_boxed_slice();
         assert!(segment.get().is_none());

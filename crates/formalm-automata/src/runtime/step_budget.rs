@@ -22,21 +22,21 @@ pub fn steps_taken() -> u64 {
 }
 
 /// Records steps that a machine has taken.
-pub fn note_steps(steps: u64) {
+pub fn record_steps(steps: u64) {
     TAKEN.set(TAKEN.get().wrapping_add(steps));
 }
 
 /// The step budget of a task. Machines limit what one byte may take, but a task that stays below
 /// that limit at each of many bytes could run for hours.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct StepBudget {
     steps_at_start: u64,
 }
 
-impl Patience {
+impl StepBudget {
     /// Starts a budget at the current count of [`steps_taken`].
-    pub fn new(steps_taken: u64) -> Patience {
-        Patience { steps_at_start: steps_taken }
+    pub fn new(steps_taken: u64) -> StepBudget {
+        StepBudget { steps_at_start: steps_taken }
     }
 
     /// Fails if the task has exceeded its budget after visiting `visited` bytes or states.

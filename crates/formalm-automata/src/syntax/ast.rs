@@ -3,19 +3,19 @@
 //! The parser resolves dialect, flags and case folding, so the tree is context-free: a class is a
 //! set of characters, an anchor one of four assertions.
 
-use super::Dialect;
+use super::PatternDialect;
 use crate::charset::CharSet;
-use crate::error::Span;
+use crate::error::SourceSpan;
 
 /// A parsed pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
     /// The whole pattern, which must match a whole string.
-    pub root: Node,
+    pub root: PatternNode,
     /// Capturing groups in the order of their opening parentheses; group 1 is at index 0.
     pub groups: Vec<CaptureGroup>,
     /// The dialect, whose rules decide what the groups capture.
-    pub dialect: Dialect,
+    pub dialect: PatternDialect,
 }
 
 /// A capturing group. Groups do not change the language; their names and positions are kept.
@@ -24,24 +24,24 @@ pub struct CaptureGroup {
     /// The name, if it has one.
     pub name: Option<String>,
     /// The whole group with its parentheses, in characters of the pattern.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 /// A node of the tree.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node {
+pub enum PatternNode {
     /// The empty string.
     Empty,
     /// One character of a set; an empty set matches nothing.
     Class(CharSet),
     /// A concatenation.
-    Concat(Vec<Node>),
+    Concat(Vec<PatternNode>),
     /// A union in order of preference, which matters to groups and in [`PatternNode::Atomic`].
-    Alternation(Vec<Node>),
+    Alternation(Vec<PatternNode>),
     /// A repetition, `min` to `max` times. `lazy` matters where order does.
     Repeat {
         /// The repeated node.
-        node: Box<Node>,
+        node: Box<PatternNode>,
         /// Minimum number of iterations.
         min: u32,
         /// Maximum number of iterations; `None` is unbounded.
@@ -54,10 +54,10 @@ pub enum Node {
         /// The number of the group, from 1.
         index: u32,
         /// The content of the group.
-        node: Box<Node>,
+        node: Box<PatternNode>,
     },
     /// `(?>…)`, and possessive quantifiers as `Atomic(Repeat)`.
-    Atomic(Box<Node>),
+    Atomic(Box<PatternNode>),
     /// A lookaround assertion.
     Look {
         /// `true` for lookahead, `false` for lookbehind.
@@ -65,7 +65,7 @@ pub enum Node {
         /// `(?!` or `(?<!`.
         negative: bool,
         /// The pattern looked for.
-        node: Box<Node>,
+        node: Box<PatternNode>,
     },
     /// The start of the whole string.
     TextStart,

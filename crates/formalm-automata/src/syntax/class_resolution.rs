@@ -3,12 +3,12 @@
 use super::unicode::case_folding::{close_over_case, python_ignoring_case};
 use super::unicode::properties::property;
 use super::unresolved_items::{CharAtom, ClassMember, PerlClass};
-use super::{Dialect, Flags};
+use super::{PatternDialect, PatternFlags};
 use crate::charset::CharSet;
 use crate::runtime::SetOnce;
 
 /// Returns the characters that match `atom`.
-pub(super) fn resolve(atom: &CharAtom, dialect: Dialect, flags: Flags) -> CharSet {
+pub(super) fn resolve(atom: &CharAtom, dialect: PatternDialect, flags: PatternFlags) -> CharSet {
     let (negated, members) = match atom {
         CharAtom::Any if flags.dot_all => return CharSet::all(),
         CharAtom::Any => return line_terminators(dialect).complement(),
@@ -18,10 +18,11 @@ pub(super) fn resolve(atom: &CharAtom, dialect: Dialect, flags: Flags) -> CharSe
     };
     let class = match dialect {
         _ if !flags.ignore_case => listed(members, dialect, flags),
-        Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
-            close_over_case(&listed(members, dialect, flags))
-        }
-        Dialect::Python | Dialect::Python314 => {
+        PatternDialect::Ecma
+        | PatternDialect::Oniguruma
+        | PatternDialect::Fancy
+        | PatternDialect::Rust => close_over_case(&listed(members, dialect, flags)),
+        PatternDialect::Python | PatternDialect::Python314 => {
             let others = listed(&non_literals(members), dialect, flags);
             // A class of several members treats astral letters differently, see there.
             let alone = !matches!(atom, CharAtom::Set { .. });
@@ -54,7 +55,7 @@ fn non_literals(members: &[ClassMember]) -> Vec<ClassMember> {
 }
 
 /// Returns the union of the members, before case folding.
-fn listed(members: &[ClassMember], dialect: Dialect, flags: Flags) -> CharSet {
+fn listed(members: &[ClassMember], dialect: PatternDialect, flags: PatternFlags) -> CharSet {
     if let [ClassMember::Perl(perl, negated)] = members {
         return perl_class(*perl, *negated, dialect, flags);
     }
@@ -84,48 +85,57 @@ pub(super) fn scalars(low: u32, high: u32) -> impl Iterator<Item = (char, char)>
     })
 }
 
-fn perl_class(perl: PerlClass, negated: bool, dialect: Dialect, flags: Flags) -> CharSet {
+fn perl_class(
+    perl: PerlClass,
+    negated: bool,
+    dialect: PatternDialect,
+    flags: PatternFlags,
+) -> CharSet {
     let class = match (perl, dialect) {
         (PerlClass::Word, _) => word(dialect, flags),
-        (PerlClass::Digit, Dialect::Python | Dialect::Python314) if !flags.ascii => {
+        (PerlClass::Digit, PatternDialect::Python | PatternDialect::Python314) if !flags.ascii => {
             unicode_digit().clone()
         }
-        (PerlClass::Digit, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => {
-            unicode_digit().clone()
-        }
+        (
+            PerlClass::Digit,
+            PatternDialect::Oniguruma | PatternDialect::Fancy | PatternDialect::Rust,
+        ) => unicode_digit().clone(),
         (PerlClass::Digit, _) => CharSet::from_ranges([('0', '9')]),
-        (PerlClass::Space, Dialect::Python | Dialect::Python314) if flags.ascii => {
+        (PerlClass::Space, PatternDialect::Python | PatternDialect::Python314) if flags.ascii => {
             CharSet::from_ranges([('\t', '\r'), (' ', ' ')])
         }
-        (PerlClass::Space, Dialect::Python | Dialect::Python314) => python_space().clone(),
-        (PerlClass::Space, Dialect::Ecma) => ecma_space().clone(),
-        (PerlClass::Space, Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust) => {
-            known("White_Space")
+        (PerlClass::Space, PatternDialect::Python | PatternDialect::Python314) => {
+            python_space().clone()
         }
+        (PerlClass::Space, PatternDialect::Ecma) => ecma_space().clone(),
+        (
+            PerlClass::Space,
+            PatternDialect::Oniguruma | PatternDialect::Fancy | PatternDialect::Rust,
+        ) => known("White_Space"),
     };
     if negated { class.complement() } else { class }
 }
 
 /// Returns the characters of `\w`.
-pub(super) fn word(dialect: Dialect, flags: Flags) -> CharSet {
+pub(super) fn word(dialect: PatternDialect, flags: PatternFlags) -> CharSet {
     let ascii = || CharSet::from_ranges([('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]);
     match dialect {
-        Dialect::Python | Dialect::Python314 if !flags.ascii => python_word().clone(),
+        PatternDialect::Python | PatternDialect::Python314 if !flags.ascii => python_word().clone(),
         // ECMA-262 adds what folds to a word character: the long s and the Kelvin sign.
-        Dialect::Ecma if flags.ignore_case => close_over_case(&ascii()),
+        PatternDialect::Ecma if flags.ignore_case => close_over_case(&ascii()),
         _ => ascii(),
     }
 }
 
 /// Returns the characters that end a line.
-pub(super) fn line_terminators(dialect: Dialect) -> CharSet {
+pub(super) fn line_terminators(dialect: PatternDialect) -> CharSet {
     match dialect {
-        Dialect::Python
-        | Dialect::Python314
-        | Dialect::Oniguruma
-        | Dialect::Fancy
-        | Dialect::Rust => CharSet::single('\n'),
-        Dialect::Ecma => {
+        PatternDialect::Python
+        | PatternDialect::Python314
+        | PatternDialect::Oniguruma
+        | PatternDialect::Fancy
+        | PatternDialect::Rust => CharSet::single('\n'),
+        PatternDialect::Ecma => {
             CharSet::from_ranges([('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')])
         }
     }
@@ -153,7 +163,7 @@ fn python_space() -> &'static CharSet {
 fn ecma_space() -> &'static CharSet {
     static CLASS: SetOnce<CharSet> = SetOnce::new();
     CLASS.get_or_init(|| {
-        known("Zs").union(&line_terminators(Dialect::Ecma)).union(&CharSet::from_ranges([
+        known("Zs").union(&line_terminators(PatternDialect::Ecma)).union(&CharSet::from_ranges([
             ('\t', '\t'),
             ('\u{b}', '\u{c}'),
             ('\u{feff}', '\u{feff}'),

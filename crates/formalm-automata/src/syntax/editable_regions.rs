@@ -1,15 +1,15 @@
 //! Editable regions: the named groups that edits may be confined to, and their restrictions.
 
 use crate::charset::CharSet;
-use crate::error::{Error, Span};
-use crate::syntax::{Node, Pattern};
+use crate::error::{Error, SourceSpan};
+use crate::syntax::{Pattern, PatternNode};
 
 /// Returns the characters of a pattern that is one class, or a choice of classes.
-pub(crate) fn class_of(node: &Node) -> Option<CharSet> {
+pub(crate) fn class_of(node: &PatternNode) -> Option<CharSet> {
     match node {
-        Node::Class(set) => Some(set.clone()),
-        Node::Group { node, .. } => class_of(node),
-        Node::Alternation(list) => list
+        PatternNode::Class(set) => Some(set.clone()),
+        PatternNode::Group { node, .. } => class_of(node),
+        PatternNode::Alternation(list) => list
             .iter()
             .try_fold(CharSet::empty(), |joined, one| Some(joined.union(&class_of(one)?))),
         _ => None,
@@ -52,17 +52,22 @@ pub(crate) fn check_region(pattern: &Pattern, name: &str) -> Result<(), Error> {
 }
 
 /// Returns `true` if a region is in the node.
-fn check_node(node: &Node, groups: &[u32], inside: bool, span: Span) -> Result<bool, Error> {
+fn check_node(
+    node: &PatternNode,
+    groups: &[u32],
+    inside: bool,
+    span: SourceSpan,
+) -> Result<bool, Error> {
     match node {
-        Node::Empty | Node::Class(_) => Ok(false),
-        Node::Concat(list) | Node::Alternation(list) => {
+        PatternNode::Empty | PatternNode::Class(_) => Ok(false),
+        PatternNode::Concat(list) | PatternNode::Alternation(list) => {
             let mut found = false;
             for one in list {
                 found |= check_node(one, groups, inside, span)?;
             }
             Ok(found)
         }
-        Node::Repeat { node, max, .. } => {
+        PatternNode::Repeat { node, max, .. } => {
             let found = check_node(node, groups, inside, span)?;
             if found && *max != Some(1) {
                 return Err(Error::at(
@@ -73,7 +78,7 @@ fn check_node(node: &Node, groups: &[u32], inside: bool, span: Span) -> Result<b
             }
             Ok(found)
         }
-        Node::Group { index, node } => {
+        PatternNode::Group { index, node } => {
             let region = groups.contains(index);
             if region && inside {
                 let message = "a region of edits lies in another of the same name";
@@ -81,12 +86,14 @@ fn check_node(node: &Node, groups: &[u32], inside: bool, span: Span) -> Result<b
             }
             Ok(check_node(node, groups, inside || region, span)? || region)
         }
-        Node::Atomic(_) | Node::Look { .. } | Node::WordBoundary { .. } => Err(Error::at(
-            "a group of a pattern with look-around or atomic groups cannot be a region of edits",
-            span,
-            Some("what they look at would be changed: write the pattern without them"),
-        )),
-        Node::TextStart | Node::TextEnd => {
+        PatternNode::Atomic(_) | PatternNode::Look { .. } | PatternNode::WordBoundary { .. } => {
+            Err(Error::at(
+                "a group of a pattern with look-around or atomic groups cannot be a region of edits",
+                span,
+                Some("what they look at would be changed: write the pattern without them"),
+            ))
+        }
+        PatternNode::TextStart | PatternNode::TextEnd => {
             let message = "a region of edits cannot hold an anchor";
             let hint = Some("whole texts are matched: the anchor can be left out");
             if inside { Err(Error::at(message, span, hint)) } else { Ok(false) }

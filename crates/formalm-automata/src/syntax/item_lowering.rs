@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ast::Node;
+use super::ast::PatternNode;
 use super::unresolved_items::{AnchorKind, CharAtom, UnresolvedItem};
-use super::{Dialect, Flags, class_resolution};
+use super::{PatternDialect, PatternFlags, class_resolution};
 use crate::charset::CharSet;
 use crate::runtime::SetOnce;
 
@@ -14,28 +14,29 @@ static FOLDED: [SetOnce<CharSet>; 128] = [const { SetOnce::new() }; 128];
 /// Lowers items to nodes and caches the classes it has met, since folding one costs far more than
 /// reading it.
 pub(super) struct ItemLowering {
-    dialect: Dialect,
-    classes: FxHashMap<(CharAtom, Flags), CharSet>,
+    dialect: PatternDialect,
+    classes: FxHashMap<(CharAtom, PatternFlags), CharSet>,
 }
 
 impl ItemLowering {
-    pub(super) fn new(dialect: Dialect) -> ItemLowering {
+    pub(super) fn new(dialect: PatternDialect) -> ItemLowering {
         ItemLowering { dialect, classes: FxHashMap::default() }
     }
 
     /// Returns the node of a sequence under `flags`.
-    pub(super) fn node(&mut self, items: Vec<UnresolvedItem>, flags: Flags) -> Node {
-        let mut nodes: Vec<Node> = items.into_iter().map(|item| self.item(item, flags)).collect();
+    pub(super) fn node(&mut self, items: Vec<UnresolvedItem>, flags: PatternFlags) -> PatternNode {
+        let mut nodes: Vec<PatternNode> =
+            items.into_iter().map(|item| self.item(item, flags)).collect();
         match nodes.len() {
-            0 => Node::Empty,
+            0 => PatternNode::Empty,
             1 => nodes.swap_remove(0),
-            _ => Node::Concat(nodes),
+            _ => PatternNode::Concat(nodes),
         }
     }
 
-    fn item(&mut self, item: UnresolvedItem, flags: Flags) -> Node {
+    fn item(&mut self, item: UnresolvedItem, flags: PatternFlags) -> PatternNode {
         match item {
-            UnresolvedItem::Atom(atom) => Node::Class(self.class(atom, flags)),
+            UnresolvedItem::Atom(atom) => PatternNode::Class(self.class(atom, flags)),
             UnresolvedItem::Anchor(anchor) => self.anchor(anchor, flags),
             // Its content has been flattened, so this recurses one level.
             UnresolvedItem::Plain(items) => self.node(items, flags),
@@ -45,14 +46,14 @@ impl ItemLowering {
         }
     }
 
-    fn class(&mut self, atom: CharAtom, flags: Flags) -> CharSet {
+    fn class(&mut self, atom: CharAtom, flags: PatternFlags) -> CharSet {
         if let (CharAtom::Literal(code), false) = (&atom, flags.ignore_case) {
             return char::from_u32(*code).map(CharSet::single).unwrap_or_default();
         }
         let dialect = self.dialect;
         if let CharAtom::Literal(code @ 0..128) = atom
             && dialect.is_python()
-            && flags == (Flags { ignore_case: true, ..Flags::default() })
+            && flags == (PatternFlags { ignore_case: true, ..PatternFlags::default() })
         {
             let class = || class_resolution::resolve(&atom, dialect, flags);
             return FOLDED[code as usize].get_or_init(class).clone();
@@ -66,37 +67,38 @@ impl ItemLowering {
         class
     }
 
-    fn anchor(&mut self, anchor: AnchorKind, flags: Flags) -> Node {
+    fn anchor(&mut self, anchor: AnchorKind, flags: PatternFlags) -> PatternNode {
         match anchor {
-            AnchorKind::TextStart => Node::TextStart,
-            AnchorKind::TextEnd => Node::TextEnd,
+            AnchorKind::TextStart => PatternNode::TextStart,
+            AnchorKind::TextEnd => PatternNode::TextEnd,
             AnchorKind::Caret if flags.multi_line => {
-                Node::Alternation(vec![Node::TextStart, self.beside_line_end(false)])
+                PatternNode::Alternation(vec![PatternNode::TextStart, self.beside_line_end(false)])
             }
-            AnchorKind::Caret => Node::TextStart,
+            AnchorKind::Caret => PatternNode::TextStart,
             AnchorKind::Dollar if flags.multi_line => {
-                Node::Alternation(vec![Node::TextEnd, self.beside_line_end(true)])
+                PatternNode::Alternation(vec![PatternNode::TextEnd, self.beside_line_end(true)])
             }
             AnchorKind::Dollar if self.dialect.is_python() => before_last_newline(),
-            AnchorKind::Dollar => Node::TextEnd,
-            AnchorKind::Boundary(negative) => Node::WordBoundary {
+            AnchorKind::Dollar => PatternNode::TextEnd,
+            AnchorKind::Boundary(negative) => PatternNode::WordBoundary {
                 negative,
                 word: class_resolution::word(self.dialect, flags),
-                empty_fails: self.dialect == Dialect::Python,
+                empty_fails: self.dialect == PatternDialect::Python,
             },
         }
     }
 
-    fn beside_line_end(&self, ahead: bool) -> Node {
-        let line_end = Node::Class(class_resolution::line_terminators(self.dialect));
-        Node::Look { ahead, negative: false, node: Box::new(line_end) }
+    fn beside_line_end(&self, ahead: bool) -> PatternNode {
+        let line_end = PatternNode::Class(class_resolution::line_terminators(self.dialect));
+        PatternNode::Look { ahead, negative: false, node: Box::new(line_end) }
     }
 }
 
 /// Returns Python's `$` outside multi-line mode: at the end, or before a newline that is the last
 /// character.
-fn before_last_newline() -> Node {
-    let newline = Node::Concat(vec![Node::Class(CharSet::single('\n')), Node::TextEnd]);
-    let ends = Node::Alternation(vec![Node::TextEnd, newline]);
-    Node::Look { ahead: true, negative: false, node: Box::new(ends) }
+fn before_last_newline() -> PatternNode {
+    let newline =
+        PatternNode::Concat(vec![PatternNode::Class(CharSet::single('\n')), PatternNode::TextEnd]);
+    let ends = PatternNode::Alternation(vec![PatternNode::TextEnd, newline]);
+    PatternNode::Look { ahead: true, negative: false, node: Box::new(ends) }
 }

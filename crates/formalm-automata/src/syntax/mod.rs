@@ -32,15 +32,15 @@ mod regex_source;
 mod unicode;
 mod unresolved_items;
 
-pub use ast::{CaptureGroup, Node, Pattern};
+pub use ast::{CaptureGroup, Pattern, PatternNode};
 pub(crate) use editable_regions::{check_region, class_of};
 pub use parser::{MAX_NESTING, parse};
 pub use quantifiers::MAX_REPETITION;
-pub use regex_source::PatternTexts;
+pub use regex_source::RegexSourceRecognizer;
 
 /// The dialect of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dialect {
+pub enum PatternDialect {
     /// Python's `re` for text patterns, versions 3.11 to 3.13.
     Python,
     /// Python's `re` from 3.14 on: there is `\z`, and `\B` matches the empty string.
@@ -64,32 +64,32 @@ pub enum Dialect {
     Rust,
 }
 
-impl Dialect {
+impl PatternDialect {
     /// Returns the dialect of users' patterns with this name.
-    pub fn named(name: &str) -> Option<Dialect> {
+    pub fn from_name(name: &str) -> Option<PatternDialect> {
         match name {
-            "python" | "python-3.11" => Some(Dialect::Python),
-            "python-3.14" => Some(Dialect::Python314),
-            "ecma" => Some(Dialect::Ecma),
-            "rust" => Some(Dialect::Rust),
+            "python" | "python-3.11" => Some(PatternDialect::Python),
+            "python-3.14" => Some(PatternDialect::Python314),
+            "ecma" => Some(PatternDialect::Ecma),
+            "rust" => Some(PatternDialect::Rust),
             _ => None,
         }
     }
 
     /// Returns `true` for the versions of Python.
     fn is_python(self) -> bool {
-        matches!(self, Dialect::Python | Dialect::Python314)
+        matches!(self, PatternDialect::Python | PatternDialect::Python314)
     }
 
     /// Returns `true` for the dialects of pre-tokenizers.
     fn is_pre_tokenizer_dialect(self) -> bool {
-        matches!(self, Dialect::Oniguruma | Dialect::Fancy)
+        matches!(self, PatternDialect::Oniguruma | PatternDialect::Fancy)
     }
 }
 
 /// Flags in force from the start of the pattern; inline flags may change them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Flags {
+pub struct PatternFlags {
     /// Letters match without regard to case (`i`).
     pub ignore_case: bool,
     /// `^` and `$` match at the edges of lines (`m`).

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::alternation_merging::{MergedAlternatives, flatten, merge};
-use super::ast::{CaptureGroup, Node, Pattern};
+use super::ast::{CaptureGroup, Pattern, PatternNode};
 use super::dialects::{
     ecma_escapes, ecma_groups, oniguruma, python_escapes, python_groups, rust_regex,
 };
@@ -17,9 +17,9 @@ use super::match_width::width;
 use super::pattern_cursor::{PatternCursor, PatternToken};
 use super::quantifiers::counts;
 use super::unresolved_items::{AnchorKind, CharAtom, UnresolvedItem};
-use super::{Dialect, Flags};
+use super::{PatternDialect, PatternFlags};
 use crate::charset::CharSet;
-use crate::error::{Error, Resource, Span};
+use crate::error::{Error, Resource, SourceSpan};
 
 /// Maximum number of open parentheses. Chosen, not measured.
 pub const MAX_NESTING: usize = 250;
@@ -45,8 +45,12 @@ const MAX_LOOK_BEHIND: u64 = u32::MAX as u64;
 /// assert_eq!(pattern.groups[0].name.as_deref(), Some("year"));
 /// # Ok::<(), formalm_automata::Error>(())
 /// ```
-pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, Error> {
-    if dialect == Dialect::Rust {
+pub fn parse(
+    pattern: &str,
+    dialect: PatternDialect,
+    flags: PatternFlags,
+) -> Result<Pattern, Error> {
+    if dialect == PatternDialect::Rust {
         return rust_regex::parse(pattern, flags);
     }
     if !dialect.is_python() && (flags.ascii || flags.verbose) {
@@ -62,7 +66,7 @@ pub fn parse(pattern: &str, dialect: Dialect, flags: Flags) -> Result<Pattern, E
         // Python reads one unit ahead, so this hides errors directly before it.
         return Err(Error::at(
             "a backslash at the end escapes nothing",
-            Span { start: parser.cursor.position(), end: parser.cursor.len() },
+            SourceSpan { start: parser.cursor.position(), end: parser.cursor.len() },
             Some("write \\\\ for a backslash"),
         ));
     }
@@ -90,13 +94,13 @@ pub(super) enum GroupKind {
 pub(super) struct OpenGroup {
     kind: GroupKind,
     start: usize,
-    pub(super) flags: Flags,
+    pub(super) flags: PatternFlags,
     alternatives: Vec<Vec<UnresolvedItem>>,
     pub(super) items: Vec<UnresolvedItem>,
 }
 
 impl OpenGroup {
-    fn new(kind: GroupKind, start: usize, flags: Flags) -> OpenGroup {
+    fn new(kind: GroupKind, start: usize, flags: PatternFlags) -> OpenGroup {
         OpenGroup { kind, start, flags, alternatives: Vec::new(), items: Vec::new() }
     }
 
@@ -113,7 +117,7 @@ impl OpenGroup {
 /// The state of one parse. The dialect is never [`PatternDialect::Rust`], which has its own parser.
 pub(super) struct PatternParser {
     pub(super) cursor: PatternCursor,
-    pub(super) dialect: Dialect,
+    pub(super) dialect: PatternDialect,
     pub(super) lowering: ItemLowering,
     /// The innermost open sequence.
     pub(super) open: OpenGroup,
@@ -127,7 +131,7 @@ pub(super) struct PatternParser {
 }
 
 impl PatternParser {
-    fn new(pattern: &str, dialect: Dialect, flags: Flags) -> PatternParser {
+    fn new(pattern: &str, dialect: PatternDialect, flags: PatternFlags) -> PatternParser {
         PatternParser {
             cursor: PatternCursor::new(pattern),
             dialect,
@@ -141,20 +145,20 @@ impl PatternParser {
         }
     }
 
-    fn run(&mut self) -> Result<Node, Error> {
+    fn run(&mut self) -> Result<PatternNode, Error> {
         loop {
             let start = self.cursor.position();
             let Some(token) = self.cursor.next() else { break };
             match token {
                 PatternToken::Escape(letter) => {
                     let item = match self.dialect {
-                        Dialect::Python | Dialect::Python314 => {
+                        PatternDialect::Python | PatternDialect::Python314 => {
                             python_escapes::escape(self, letter, start)?
                         }
-                        Dialect::Ecma => ecma_escapes::escape(self, letter, start)?,
-                        Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
-                            oniguruma::escape(self, letter, start)?
-                        }
+                        PatternDialect::Ecma => ecma_escapes::escape(self, letter, start)?,
+                        PatternDialect::Oniguruma
+                        | PatternDialect::Fancy
+                        | PatternDialect::Rust => oniguruma::escape(self, letter, start)?,
                     };
                     self.open.items.push(item);
                 }
@@ -186,13 +190,15 @@ impl PatternParser {
                 None => UnresolvedItem::Atom(CharAtom::Literal(character.into())),
             },
             '[' => UnresolvedItem::Atom(match self.dialect {
-                Dialect::Python | Dialect::Python314 => {
+                PatternDialect::Python | PatternDialect::Python314 => {
                     python_escapes::class(&mut self.cursor, start)?
                 }
                 _ => ecma_escapes::class(self, start)?,
             }),
             '.' => UnresolvedItem::Atom(CharAtom::Any),
-            '$' if self.dialect == Dialect::Fancy => UnresolvedItem::Look(oniguruma::text_end()),
+            '$' if self.dialect == PatternDialect::Fancy => {
+                UnresolvedItem::Look(oniguruma::text_end())
+            }
             '^' | '$' if self.dialect.is_pre_tokenizer_dialect() => {
                 return Err(oniguruma::unread(&self.cursor, start));
             }
@@ -214,9 +220,11 @@ impl PatternParser {
 
     fn open_parenthesis(&mut self, start: usize) -> Result<(), Error> {
         let opened = match self.dialect {
-            Dialect::Python | Dialect::Python314 => python_groups::open(self, start)?,
-            Dialect::Ecma => ecma_groups::open(self, start)?,
-            Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => oniguruma::open(self, start)?,
+            PatternDialect::Python | PatternDialect::Python314 => python_groups::open(self, start)?,
+            PatternDialect::Ecma => ecma_groups::open(self, start)?,
+            PatternDialect::Oniguruma | PatternDialect::Fancy | PatternDialect::Rust => {
+                oniguruma::open(self, start)?
+            }
         };
         let Some((kind, flags)) = opened else { return Ok(()) };
         if self.outer.len() >= MAX_NESTING {
@@ -263,21 +271,21 @@ impl PatternParser {
             GroupKind::Root | GroupKind::Plain | GroupKind::Scoped => {
                 UnresolvedItem::Complete(node)
             }
-            GroupKind::Atomic => UnresolvedItem::Complete(Node::Atomic(Box::new(node))),
+            GroupKind::Atomic => UnresolvedItem::Complete(PatternNode::Atomic(Box::new(node))),
             GroupKind::Capture(index) => {
                 self.groups[index as usize - 1].span = self.cursor.span(inner.start);
-                UnresolvedItem::Complete(Node::Group { index, node: Box::new(node) })
+                UnresolvedItem::Complete(PatternNode::Group { index, node: Box::new(node) })
             }
             GroupKind::Look { ahead, negative } => {
-                if !ahead && self.dialect != Dialect::Ecma {
+                if !ahead && self.dialect != PatternDialect::Ecma {
                     self.check_fixed_width(inner.start, &node)?;
                 }
-                UnresolvedItem::Look(Node::Look { ahead, negative, node: Box::new(node) })
+                UnresolvedItem::Look(PatternNode::Look { ahead, negative, node: Box::new(node) })
             }
         })
     }
 
-    fn check_fixed_width(&self, start: usize, node: &Node) -> Result<(), Error> {
+    fn check_fixed_width(&self, start: usize, node: &PatternNode) -> Result<(), Error> {
         let (least, most) = width(node);
         if least > MAX_LOOK_BEHIND {
             let hint = "look back over fewer characters";
@@ -301,15 +309,18 @@ impl PatternParser {
             return alternatives.pop().unwrap_or_default();
         }
         let MergedAlternatives { front: mut items, rest } = match self.dialect {
-            Dialect::Python | Dialect::Python314 => merge(alternatives),
-            Dialect::Ecma | Dialect::Oniguruma | Dialect::Fancy | Dialect::Rust => {
+            PatternDialect::Python | PatternDialect::Python314 => merge(alternatives),
+            PatternDialect::Ecma
+            | PatternDialect::Oniguruma
+            | PatternDialect::Fancy
+            | PatternDialect::Rust => {
                 MergedAlternatives { front: Vec::new(), rest: Some(alternatives) }
             }
         };
         if let Some(rest) = rest {
             let flags = self.open.flags;
             let nodes = rest.into_iter().map(|items| self.lowering.node(items, flags));
-            items.push(UnresolvedItem::Complete(Node::Alternation(nodes.collect())));
+            items.push(UnresolvedItem::Complete(PatternNode::Alternation(nodes.collect())));
         }
         items
     }
@@ -328,7 +339,7 @@ impl PatternParser {
             return Err(self.cursor.refuse(start, message, "give every group its own name"));
         }
         // The end is set when the group is closed.
-        self.groups.push(CaptureGroup { name, span: Span { start, end: start } });
+        self.groups.push(CaptureGroup { name, span: SourceSpan { start, end: start } });
         Ok(GroupKind::Capture(index))
     }
 

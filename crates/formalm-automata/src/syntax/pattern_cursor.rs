@@ -1,6 +1,6 @@
 //! A cursor over the pattern source that reads characters and escapes.
 
-use crate::error::{Error, Span};
+use crate::error::{Error, SourceSpan};
 
 /// A unit of the source: a character, or a backslash with the character after it.
 ///
@@ -106,8 +106,8 @@ impl PatternCursor {
     }
 
     /// Returns the span from `start` to the next unread character.
-    pub(super) fn span(&self, start: usize) -> Span {
-        Span { start, end: self.position }
+    pub(super) fn span(&self, start: usize) -> SourceSpan {
+        SourceSpan { start, end: self.position }
     }
 
     /// Returns the source from `start` to the next unread character.

@@ -1,7 +1,7 @@
 //! Quantifiers: `*`, `+`, `?` and `{m,n}` with their suffixes.
 
-use super::Dialect;
-use super::ast::Node;
+use super::PatternDialect;
+use super::ast::PatternNode;
 use super::dialects::oniguruma;
 use super::parser::PatternParser;
 use super::pattern_cursor::PatternCursor;
@@ -18,7 +18,7 @@ pub(super) type RepeatCounts = (u32, Option<u32>);
 /// brace begins no quantifier and means itself; the cursor is then after that brace.
 pub(super) fn counts(
     cursor: &mut PatternCursor,
-    dialect: Dialect,
+    dialect: PatternDialect,
     first: char,
 ) -> Result<Option<RepeatCounts>, Error> {
     match first {
@@ -29,7 +29,10 @@ pub(super) fn counts(
     }
 }
 
-fn braces(cursor: &mut PatternCursor, dialect: Dialect) -> Result<Option<RepeatCounts>, Error> {
+fn braces(
+    cursor: &mut PatternCursor,
+    dialect: PatternDialect,
+) -> Result<Option<RepeatCounts>, Error> {
     let after = cursor.position();
     let (low_digits, low) = cursor.digits(10, usize::MAX);
     let comma = cursor.eat(',');
@@ -37,13 +40,13 @@ fn braces(cursor: &mut PatternCursor, dialect: Dialect) -> Result<Option<RepeatC
     // Python and Oniguruma read `{,n}` as a quantifier, Python alone `{,}`.
     let complete = low_digits > 0
         || match dialect {
-            Dialect::Python | Dialect::Python314 => comma,
-            Dialect::Ecma => false,
-            Dialect::Oniguruma => high_digits > 0,
-            Dialect::Fancy | Dialect::Rust => false,
+            PatternDialect::Python | PatternDialect::Python314 => comma,
+            PatternDialect::Ecma => false,
+            PatternDialect::Oniguruma => high_digits > 0,
+            PatternDialect::Fancy | PatternDialect::Rust => false,
         };
     if !complete || !cursor.eat('}') {
-        if dialect == Dialect::Fancy {
+        if dialect == PatternDialect::Fancy {
             // It reads such braces by rules of its own.
             return Err(oniguruma::unread(cursor, after - 1));
         }
@@ -84,7 +87,7 @@ impl PatternParser {
     ) -> Result<(), Error> {
         let node = match self.open.items.pop() {
             None | Some(UnresolvedItem::Anchor(_)) => return Err(self.nothing_to_repeat(start)),
-            Some(UnresolvedItem::Look(_)) if self.dialect == Dialect::Ecma => {
+            Some(UnresolvedItem::Look(_)) if self.dialect == PatternDialect::Ecma => {
                 return Err(self.nothing_to_repeat(start));
             }
             Some(UnresolvedItem::Repeated(_)) => return Err(self.multiple_repeat(start)),
@@ -93,13 +96,13 @@ impl PatternParser {
         let lazy = self.cursor.eat('?');
         // In Oniguruma a plus after braces is a second quantifier, which is not read here.
         let may_be_possessive = match self.dialect {
-            Dialect::Python | Dialect::Python314 | Dialect::Fancy => true,
-            Dialect::Ecma | Dialect::Rust => false,
-            Dialect::Oniguruma => !braces,
+            PatternDialect::Python | PatternDialect::Python314 | PatternDialect::Fancy => true,
+            PatternDialect::Ecma | PatternDialect::Rust => false,
+            PatternDialect::Oniguruma => !braces,
         };
         let possessive = !lazy && may_be_possessive && self.cursor.eat('+');
-        let repeat = Node::Repeat { node: Box::new(node), min, max, lazy };
-        let repeat = if possessive { Node::Atomic(Box::new(repeat)) } else { repeat };
+        let repeat = PatternNode::Repeat { node: Box::new(node), min, max, lazy };
+        let repeat = if possessive { PatternNode::Atomic(Box::new(repeat)) } else { repeat };
         self.open.items.push(UnresolvedItem::Repeated(repeat));
         Ok(())
     }
@@ -111,10 +114,11 @@ impl PatternParser {
 
     fn multiple_repeat(&self, start: usize) -> Error {
         let hint = match self.dialect {
-            Dialect::Python | Dialect::Python314 | Dialect::Oniguruma | Dialect::Fancy => {
-                "put what is already repeated in a group, as in (?:a+)*"
-            }
-            Dialect::Ecma | Dialect::Rust => {
+            PatternDialect::Python
+            | PatternDialect::Python314
+            | PatternDialect::Oniguruma
+            | PatternDialect::Fancy => "put what is already repeated in a group, as in (?:a+)*",
+            PatternDialect::Ecma | PatternDialect::Rust => {
                 "group as in (?:a+)*; only the python dialect has possessive quantifiers"
             }
         };

@@ -3,8 +3,8 @@
 //! It is exponential in bad cases, like the backtracking engines whose order of preference it
 //! follows. That order decides inside [`PatternNode::Atomic`], and it decides what groups capture.
 
-use super::Dialect;
-use super::ast::{Node, Pattern};
+use super::PatternDialect;
+use super::ast::{Pattern, PatternNode};
 
 /// The captures so far; an abandoned path takes its own along.
 pub(crate) type ReferenceCaptures = Vec<Option<(usize, usize)>>;
@@ -30,7 +30,7 @@ pub(crate) fn captures(pattern: &Pattern, text: &str) -> Option<ReferenceCapture
 #[derive(Clone, Copy)]
 struct ReferenceInput<'a> {
     text: &'a [char],
-    dialect: Dialect,
+    dialect: PatternDialect,
     /// Reads from right to left.
     back: bool,
 }
@@ -42,42 +42,44 @@ impl ReferenceInput<'_> {
     /// Offers the ends of matches of `node` that begin at `at`, best first.
     fn ends(
         &self,
-        node: &Node,
+        node: &PatternNode,
         at: usize,
         captures: &ReferenceCaptures,
         then: MatchContinuation,
     ) -> bool {
         match node {
-            Node::Empty => then(at, captures),
-            Node::Class(class) if self.back => {
+            PatternNode::Empty => then(at, captures),
+            PatternNode::Class(class) if self.back => {
                 self.before(at).is_some_and(|c| class.contains(c)) && then(at - 1, captures)
             }
-            Node::Class(class) => {
+            PatternNode::Class(class) => {
                 self.text.get(at).is_some_and(|&c| class.contains(c)) && then(at + 1, captures)
             }
-            Node::Concat(parts) => self.sequence(parts, at, captures, then),
-            Node::Alternation(parts) => {
+            PatternNode::Concat(parts) => self.sequence(parts, at, captures, then),
+            PatternNode::Alternation(parts) => {
                 parts.iter().any(|part| self.ends(part, at, captures, then))
             }
-            Node::Group { index, node } => self.ends(node, at, captures, &mut |end, captures| {
-                let mut captures = captures.clone();
-                captures[*index as usize - 1] = Some((at.min(end), at.max(end)));
-                then(end, &captures)
-            }),
-            Node::Repeat { .. } => self.repeat(node, 0, None, at, captures, then),
-            Node::Atomic(node) => {
+            PatternNode::Group { index, node } => {
+                self.ends(node, at, captures, &mut |end, captures| {
+                    let mut captures = captures.clone();
+                    captures[*index as usize - 1] = Some((at.min(end), at.max(end)));
+                    then(end, &captures)
+                })
+            }
+            PatternNode::Repeat { .. } => self.repeat(node, 0, None, at, captures, then),
+            PatternNode::Atomic(node) => {
                 self.first(node, at, captures).is_some_and(|(end, captures)| then(end, &captures))
             }
-            Node::Look { ahead, negative, node } => {
+            PatternNode::Look { ahead, negative, node } => {
                 match (self.look(node, *ahead, at, captures), negative) {
                     (Some(captures), false) => then(at, &captures),
                     (None, true) => then(at, captures),
                     _ => false,
                 }
             }
-            Node::TextStart => at == 0 && then(at, captures),
-            Node::TextEnd => at == self.text.len() && then(at, captures),
-            Node::WordBoundary { negative, word, empty_fails } => {
+            PatternNode::TextStart => at == 0 && then(at, captures),
+            PatternNode::TextEnd => at == self.text.len() && then(at, captures),
+            PatternNode::WordBoundary { negative, word, empty_fails } => {
                 let is_word = |c: Option<char>| c.is_some_and(|c| word.contains(c));
                 let boundary = is_word(self.before(at)) != is_word(self.text.get(at).copied());
                 let fails = *negative && *empty_fails && self.text.is_empty();
@@ -93,7 +95,7 @@ impl ReferenceInput<'_> {
     /// Returns the best end of `node` by itself.
     fn first(
         &self,
-        node: &Node,
+        node: &PatternNode,
         at: usize,
         captures: &ReferenceCaptures,
     ) -> Option<(usize, ReferenceCaptures)> {
@@ -108,7 +110,7 @@ impl ReferenceInput<'_> {
     /// Returns the captures of matching `node` ahead of `at` or before it.
     fn look(
         &self,
-        node: &Node,
+        node: &PatternNode,
         ahead: bool,
         at: usize,
         captures: &ReferenceCaptures,
@@ -117,7 +119,7 @@ impl ReferenceInput<'_> {
         if ahead {
             return forwards.first(node, at, captures).map(|(_, captures)| captures);
         }
-        if self.dialect == Dialect::Ecma {
+        if self.dialect == PatternDialect::Ecma {
             let backwards = ReferenceInput { back: true, ..*self };
             return backwards.first(node, at, captures).map(|(_, captures)| captures);
         }
@@ -130,7 +132,7 @@ impl ReferenceInput<'_> {
 
     fn sequence(
         &self,
-        parts: &[Node],
+        parts: &[PatternNode],
         at: usize,
         captures: &ReferenceCaptures,
         then: MatchContinuation,
@@ -149,16 +151,16 @@ impl ReferenceInput<'_> {
     /// ECMAScript.
     fn repeat(
         &self,
-        repeat: &Node,
+        repeat: &PatternNode,
         count: u32,
         last: Option<usize>,
         at: usize,
         captures: &ReferenceCaptures,
         then: MatchContinuation,
     ) -> bool {
-        let Node::Repeat { node, min, max, lazy } = repeat else { return false };
+        let PatternNode::Repeat { node, min, max, lazy } = repeat else { return false };
         let is_empty = last == Some(at);
-        if is_empty && self.dialect == Dialect::Ecma {
+        if is_empty && self.dialect == PatternDialect::Ecma {
             return false;
         }
         let is_enough = count >= *min;
@@ -167,7 +169,7 @@ impl ReferenceInput<'_> {
         }
         if max.is_none_or(|max| count < max) && !is_empty {
             let mut captures = captures.clone();
-            if self.dialect == Dialect::Ecma {
+            if self.dialect == PatternDialect::Ecma {
                 forget(node, &mut captures);
             }
             let last = is_enough.then_some(at);
@@ -182,16 +184,18 @@ impl ReferenceInput<'_> {
 }
 
 /// Clears the captures of the previous iteration, as ECMAScript does.
-fn forget(node: &Node, captures: &mut ReferenceCaptures) {
+fn forget(node: &PatternNode, captures: &mut ReferenceCaptures) {
     match node {
-        Node::Group { index, node } => {
+        PatternNode::Group { index, node } => {
             captures[*index as usize - 1] = None;
             forget(node, captures);
         }
-        Node::Concat(parts) | Node::Alternation(parts) => {
+        PatternNode::Concat(parts) | PatternNode::Alternation(parts) => {
             parts.iter().for_each(|part| forget(part, captures));
         }
-        Node::Repeat { node, .. } | Node::Atomic(node) | Node::Look { node, .. } => {
+        PatternNode::Repeat { node, .. }
+        | PatternNode::Atomic(node)
+        | PatternNode::Look { node, .. } => {
             forget(node, captures);
         }
         _ => {}

@@ -1,9 +1,9 @@
 //! Tests of the parser and the reference matcher on the cases of `testdata/regex.toml`.
 
 use super::reference_matcher::matches;
-use super::{Dialect, Flags, parse};
-use crate::error::{Error, Span};
-use crate::{Automaton, Expression, Limits, Machine};
+use super::{PatternDialect, PatternFlags, parse};
+use crate::error::{Error, SourceSpan};
+use crate::{Automaton, AutomatonLimits, Expression, Machine};
 
 /// One table of the file: its kind, and its keys with their values.
 struct TomlEntry {
@@ -20,13 +20,13 @@ impl TomlEntry {
         self.list(key).first().map_or("", String::as_str)
     }
 
-    fn dialect(&self) -> Dialect {
-        if self.one("dialect") == "ecma" { Dialect::Ecma } else { Dialect::Python }
+    fn dialect(&self) -> PatternDialect {
+        if self.one("dialect") == "ecma" { PatternDialect::Ecma } else { PatternDialect::Python }
     }
 
-    fn flags(&self) -> Flags {
+    fn flags(&self) -> PatternFlags {
         let has = |letter| self.one("flags").contains(letter);
-        Flags {
+        PatternFlags {
             ignore_case: has('i'),
             multi_line: has('m'),
             dot_all: has('s'),
@@ -107,7 +107,9 @@ fn testdata_cases_match_and_reject() {
             }
         }
         // The automaton, unless the language is empty.
-        if let Ok(machine) = Automaton::new(&Expression::pattern(pattern), Limits::default()) {
+        if let Ok(machine) =
+            Automaton::new(&Expression::pattern(pattern), AutomatonLimits::default())
+        {
             for (texts, expected) in [(case.list("matches"), true), (case.list("rejects"), false)] {
                 for text in texts {
                     let end = machine.walk(machine.start(), text.as_bytes()).expect("limits");
@@ -136,7 +138,7 @@ fn testdata_errors_have_spans_and_hints() {
         match (&error, place.as_slice()) {
             (Error::Limit { .. }, []) => {}
             (Error::Language { span, hint, message }, &[start, end]) => {
-                assert_eq!(*span, Some(Span { start, end }), "{source}: {error}");
+                assert_eq!(*span, Some(SourceSpan { start, end }), "{source}: {error}");
                 assert!(hint.is_some() && !message.ends_with('.'), "{source}: {error:?}");
             }
             _ => panic!("{source}: {error:?}"),

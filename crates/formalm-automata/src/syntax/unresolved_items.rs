@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::ast::Node;
+use super::ast::PatternNode;
 use crate::charset::CharSet;
 
 /// One element of a sequence.
@@ -18,11 +18,11 @@ pub(super) enum UnresolvedItem {
     /// `(?:…)`: stands for its content unless a quantifier follows.
     Plain(Vec<UnresolvedItem>),
     /// An item with a quantifier, which takes no second one.
-    Repeated(Node),
+    Repeated(PatternNode),
     /// A lookaround; ECMA-262 does not let it be repeated.
-    Look(Node),
+    Look(PatternNode),
     /// Any other complete node.
-    Complete(Node),
+    Complete(PatternNode),
 }
 
 /// One character as written; code points may be surrogates, which no string contains.

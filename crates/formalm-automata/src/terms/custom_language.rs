@@ -18,27 +18,27 @@ use crate::terms::{TermArena, TermId, TermNode};
 /// Representatives are few, so masks can be computed on them and corrected for the excluded
 /// strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resemblance<S> {
+pub struct RepresentativeState<S> {
     /// The representative.
     pub state: S,
     /// An identity of the representative that is independent of who numbers the states.
     pub name: String,
     /// ASCII characters that excluded strings may begin with, as bits.
-    pub first: u128,
+    pub excluded_first: u128,
     /// ASCII characters that excluded strings may contain anywhere, as bits.
-    pub anywhere: u128,
+    pub excluded_anywhere: u128,
     /// Maximum length of strings that are read alike, in characters.
-    pub most: u32,
+    pub max_chars: u32,
     /// Maximum number of characters that complete any string that is not excluded.
-    pub far: u32,
+    pub max_completion_chars: u32,
 }
 
 /// A recognizer with the representative of a state of its automaton.
-pub type Like = (Arc<dyn Recognizer>, Resemblance<StateId>);
+pub type SharedRepresentative = (Arc<dyn CharRecognizer>, RepresentativeState<StateId>);
 
 /// Reads the strings of a language character by character. States are numbers it assigns itself,
 /// and every state is live.
-pub trait Recognizer: Debug + Send + Sync {
+pub trait CharRecognizer: Debug + Send + Sync {
     /// Returns the state before the first character.
     fn start(&self) -> u32;
 
@@ -46,59 +46,59 @@ pub trait Recognizer: Debug + Send + Sync {
     fn step(&self, state: u32, character: char) -> Option<u32>;
 
     /// Returns `true` if some member continues with a character in `first..=last`.
-    fn some_within(&self, state: u32, first: char, last: char) -> bool;
+    fn accepts_some_in_range(&self, state: u32, first: char, last: char) -> bool;
 
     /// Returns `true` if the string read is a member.
     fn is_accepting(&self, state: u32) -> bool;
 
     /// Returns the state after every character in `_first..=_last` if it is the same for all and
     /// cheap to determine.
-    fn after_any(&self, _state: u32, _first: char, _last: char) -> Option<u32> {
+    fn step_range(&self, _state: u32, _first: char, _last: char) -> Option<u32> {
         None
     }
 
     /// Returns a range of ASCII characters around `character` with the same successor, as far as
     /// that is cheap to determine.
-    fn span(&self, _state: u32, character: u8) -> (u8, u8) {
+    fn ascii_span(&self, _state: u32, character: u8) -> (u8, u8) {
         (character, character)
     }
 
     /// Returns a representative state that continues as `_state` does, some strings excluded.
-    fn like(&self, _state: u32) -> Option<Resemblance<u32>> {
+    fn representative(&self, _state: u32) -> Option<RepresentativeState<u32>> {
         None
     }
 
     /// Returns whether a member has between `_least` and `_most` more characters, or `None` where a
     /// search must decide.
-    fn goes_on(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
+    fn has_member_of_length(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
         None
     }
 
     /// Returns the answer of [`CharRecognizer::has_member_of_length`] after any viable non-ASCII
     /// character.
-    fn goes_on_behind_wide(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
+    fn has_member_after_non_ascii(&self, _state: u32, _least: u32, _most: u32) -> Option<bool> {
         None
     }
 
     /// Returns the ASCII characters that occur in members, as bits.
-    fn letters(&self) -> u128 {
+    fn ascii_letters(&self) -> u128 {
         !0
     }
 
     /// Returns a lower bound on the characters missing to a member.
-    fn least(&self, _state: u32) -> u32 {
+    fn min_chars(&self, _state: u32) -> u32 {
         0
     }
 
     /// Returns a lower bound as [`CharRecognizer::min_chars`] does, for shortest-completion
     /// searches. It may be slower, since it saves visiting all strings below that length.
-    fn needs(&self, state: u32) -> u32 {
-        self.least(state)
+    fn search_min_chars(&self, state: u32) -> u32 {
+        self.min_chars(state)
     }
 
     /// Returns a heuristic estimate of the characters missing to a member, to guide searches.
-    fn missing(&self, state: u32) -> u32 {
-        self.least(state)
+    fn estimated_missing_chars(&self, state: u32) -> u32 {
+        self.min_chars(state)
     }
 
     /// Returns a state that reads every non-ASCII character, and what follows it, as `state` does.
@@ -109,13 +109,13 @@ pub trait Recognizer: Debug + Send + Sync {
 
     /// Returns an independent recognizer with the states known so far, or `None` if its states are
     /// few enough to keep.
-    fn copy(&self) -> Option<Arc<dyn Recognizer>> {
+    fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
         None
     }
 
     /// Returns `true` if an answer since the last call exceeded a limit; these answers must be
     /// discarded.
-    fn gave_up(&self) -> bool {
+    fn hit_limit(&self) -> bool {
         false
     }
 
@@ -127,14 +127,14 @@ pub trait Recognizer: Debug + Send + Sync {
 
     /// Returns `true` if all characters of equal UTF-8 length are equivalent. Those that share
     /// their first byte are then not distinguished while they are read.
-    fn counts_bytes(&self) -> bool {
+    fn depends_on_length_only(&self) -> bool {
         false
     }
 }
 
 /// The recognizers of an arena of terms: the originals, and the copies this arena extends.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RecognizerTable(Vec<(Arc<dyn Recognizer>, Arc<dyn Recognizer>)>);
+pub(crate) struct RecognizerTable(Vec<(Arc<dyn CharRecognizer>, Arc<dyn CharRecognizer>)>);
 
 /// A position in a recognizer's input, possibly inside a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -160,7 +160,7 @@ impl RecognizerPosition {
 pub(crate) const ANY_CHAR: u32 = u32::MAX;
 
 impl RecognizerTable {
-    pub(crate) fn of(&self, at: RecognizerPosition) -> &dyn Recognizer {
+    pub(crate) fn of(&self, at: RecognizerPosition) -> &dyn CharRecognizer {
         &*self.0[at.recognizer as usize].1
     }
 
@@ -171,30 +171,30 @@ impl RecognizerTable {
 
     /// Returns the ASCII bytes that occur in members, as bits.
     pub(crate) fn ascii_letters(&self, at: RecognizerPosition) -> u128 {
-        self.0[at.recognizer as usize].1.letters()
+        self.0[at.recognizer as usize].1.ascii_letters()
     }
 
     /// Returns a lower bound on the bytes missing to a member.
     pub(crate) fn min_bytes(&self, at: RecognizerPosition) -> u32 {
-        u32::from(at.left) + self.0[at.recognizer as usize].1.least(at.state)
+        u32::from(at.left) + self.0[at.recognizer as usize].1.min_chars(at.state)
     }
 
     /// Returns a lower bound for shortest-completion searches.
     pub(crate) fn search_min_bytes(&self, at: RecognizerPosition) -> u32 {
         match at.left {
-            0 => self.0[at.recognizer as usize].1.needs(at.state),
+            0 => self.0[at.recognizer as usize].1.search_min_chars(at.state),
             _ => self.min_bytes(at),
         }
     }
 
     /// Returns an estimate of the bytes missing to a member.
     pub(crate) fn estimated_missing_bytes(&self, at: RecognizerPosition) -> u32 {
-        u32::from(at.left) + self.0[at.recognizer as usize].1.missing(at.state)
+        u32::from(at.left) + self.0[at.recognizer as usize].1.estimated_missing_chars(at.state)
     }
 
     /// Returns `true` if a recognizer has more states than are worth keeping.
     pub(crate) fn has_many_states(&self) -> bool {
-        self.0.iter().any(|(given, _)| given.copy().is_some())
+        self.0.iter().any(|(given, _)| given.independent_copy().is_some())
     }
 
     /// Returns independent recognizers with the states known so far, or `None` if none of them has
@@ -240,23 +240,26 @@ impl RecognizerTable {
         let ranges = char_ranges(first, last);
         if let [Some((low, high)), None] | [None, Some((low, high))] = ranges
             && (u32::from(low), u32::from(high)) == (bits << (6 * left), last)
-            && let Some(state) = recognizer.after_any(state, low, high)
+            && let Some(state) = recognizer.step_range(state, low, high)
         {
             return Some(RecognizerPosition { state, left, bits: ANY_CHAR, least: 0, ..at });
         }
         let mut ranges = ranges.into_iter().flatten();
-        let some = ranges.any(|(first, last)| recognizer.some_within(state, first, last));
-        let bits =
-            if recognizer.counts_bytes() { merge_equivalent_bits(left, bits, least) } else { bits };
+        let some = ranges.any(|(first, last)| recognizer.accepts_some_in_range(state, first, last));
+        let bits = if recognizer.depends_on_length_only() {
+            merge_equivalent_bits(left, bits, least)
+        } else {
+            bits
+        };
         some.then_some(RecognizerPosition { state, left, bits, least, ..at })
     }
 }
 
 /// Pairs the original recognizer with an independent copy of the arena's one.
 fn with_independent_copy(
-    (given, grown): &(Arc<dyn Recognizer>, Arc<dyn Recognizer>),
-) -> (Arc<dyn Recognizer>, Arc<dyn Recognizer>) {
-    (Arc::clone(given), grown.copy().unwrap_or_else(|| Arc::clone(grown)))
+    (given, grown): &(Arc<dyn CharRecognizer>, Arc<dyn CharRecognizer>),
+) -> (Arc<dyn CharRecognizer>, Arc<dyn CharRecognizer>) {
+    (Arc::clone(given), grown.independent_copy().unwrap_or_else(|| Arc::clone(grown)))
 }
 
 /// Merges the bits of characters that may end in the same bytes, of those that can be completed.
@@ -283,7 +286,7 @@ fn char_ranges(first: u32, last: u32) -> [Option<(char, char)>; 2] {
 
 impl TermArena {
     /// Returns the term of a recognizer's language.
-    pub(crate) fn custom(&mut self, recognizer: &Arc<dyn Recognizer>) -> TermId {
+    pub(crate) fn custom(&mut self, recognizer: &Arc<dyn CharRecognizer>) -> TermId {
         let list = &mut self.recognizers.0;
         let known = list.iter().position(|(given, _)| Arc::ptr_eq(given, recognizer));
         let which = known.unwrap_or_else(|| {
@@ -305,7 +308,7 @@ impl TermArena {
         if !at.is_char_boundary() || !byte.is_ascii() {
             return (byte, byte);
         }
-        self.recognizers.0[at.recognizer as usize].1.span(at.state, byte)
+        self.recognizers.0[at.recognizer as usize].1.ascii_span(at.state, byte)
     }
 
     /// Returns the residual of a recognizer's language after a byte.
@@ -315,7 +318,7 @@ impl TermArena {
         byte: u8,
     ) -> Result<Option<TermId>, BudgetExhausted> {
         let next = self.recognizers.step(at, byte);
-        if self.recognizers.of(at).gave_up() {
+        if self.recognizers.of(at).hit_limit() {
             return Err(BudgetExhausted);
         }
         Ok(next.map(|next| self.intern(TermNode::Custom(next))))
@@ -328,13 +331,21 @@ impl Automaton {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn like(&self, state: StateId) -> Result<Option<Like>, Error> {
+    pub fn representative(&self, state: StateId) -> Result<Option<SharedRepresentative>, Error> {
         let core = &mut self.lock();
         let (term, room) = core.terms.without_char_limit(self.term(core, state));
         let TermNode::Custom(at) = *core.terms.get(term) else { return Ok(None) };
         let (given, grown) = core.terms.recognizers.0[at.recognizer as usize].clone();
-        let found = if at.is_char_boundary() { grown.like(at.state) } else { None };
-        let Some(Resemblance { state, name, first, anywhere, most, far }) = found else {
+        let found = if at.is_char_boundary() { grown.representative(at.state) } else { None };
+        let Some(RepresentativeState {
+            state,
+            name,
+            excluded_first: first,
+            excluded_anywhere: anywhere,
+            max_chars: most,
+            max_completion_chars: far,
+        }) = found
+        else {
             return Ok(None);
         };
         let most = match room {
@@ -347,7 +358,17 @@ impl Automaton {
         };
         let term = core.terms.intern(TermNode::Custom(RecognizerPosition { state, ..at }));
         let state = StateId::from_number(self.intern(core, term)?);
-        Ok(Some((given, Resemblance { state, name, first, anywhere, most, far })))
+        Ok(Some((
+            given,
+            RepresentativeState {
+                state,
+                name,
+                excluded_first: first,
+                excluded_anywhere: anywhere,
+                max_chars: most,
+                max_completion_chars: far,
+            },
+        )))
     }
 }
 

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::charset::{CharSet, Cover, WIDE_PARTS};
+use crate::charset::{CharSet, ClassCover, WIDE_PARTS};
 use crate::terms::INITIAL_CAPACITY;
 
 /// Identifies a node of one [`Dawgs`].
@@ -51,7 +51,7 @@ impl ByteAlphabet {
         !self.inside
             && !self.invalid_utf8
             && self.ascii & !class.ascii == 0
-            && (!self.wide || class.wide == [Cover::Full; WIDE_PARTS])
+            && (!self.wide || class.wide == [ClassCover::Full; WIDE_PARTS])
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct CharClassCover {
     /// ASCII members, as bits.
     pub(crate) ascii: u128,
     /// How much of each part of the non-ASCII characters is in the class.
-    pub(crate) wide: [Cover; WIDE_PARTS],
+    pub(crate) wide: [ClassCover; WIDE_PARTS],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -370,9 +370,9 @@ mod tests {
         let mut dags = Dawgs::new();
         let dot = dags.class(&CharSet::single('\n').complement()).unwrap();
         let cover = dags.class_cover(dot).unwrap();
-        assert!(cover.wide == [Cover::Full; WIDE_PARTS] && cover.ascii == !(1 << 10));
+        assert!(cover.wide == [ClassCover::Full; WIDE_PARTS] && cover.ascii == !(1 << 10));
         let latin = dags.class(&CharSet::from_ranges([('a', 'ÿ')])).unwrap();
-        assert_eq!(dags.class_cover(latin).unwrap().wide[0], Cover::Partial);
+        assert_eq!(dags.class_cover(latin).unwrap().wide[0], ClassCover::Partial);
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl TermArena {
         let recognizer = self.recognizers.of(at);
         if at.is_char_boundary() {
             let (least, most) = self.any_char_counts(count)?;
-            return recognizer.goes_on(at.state, least, most);
+            return recognizer.has_member_of_length(at.state, least, most);
         }
         let TermNode::Cat(rest, count) = *self.get(count) else { return None };
         let (least, most) = self.any_char_counts(count)?;
@@ -80,7 +80,11 @@ impl TermArena {
         };
         // The counter reads whatever completes the character.
         let read = at.bytes_read()?.try_fold(body, |dag, byte| self.dawgs.step(dag, byte))?;
-        if read == rest { recognizer.goes_on_behind_wide(at.state, least, most) } else { None }
+        if read == rest {
+            recognizer.has_member_after_non_ascii(at.state, least, most)
+        } else {
+            None
+        }
     }
 }
 
@@ -107,11 +111,11 @@ impl RecognizerPosition {
 mod tests {
     use std::collections::HashSet;
 
-    use crate::syntax::{Dialect, Flags, parse};
-    use crate::{Automaton, Error, Expression, Limits, Machine, StateId};
+    use crate::syntax::{PatternDialect, PatternFlags, parse};
+    use crate::{Automaton, AutomatonLimits, Error, Expression, Machine, StateId};
 
     fn expression(pattern: &str) -> Result<Expression, Error> {
-        Ok(Expression::pattern(parse(pattern, Dialect::Python, Flags::default())?))
+        Ok(Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default())?))
     }
 
     /// Returns `true` if both automata accept a common string from these states.
@@ -151,7 +155,7 @@ mod tests {
             "a{0,3}(Tb){0,2}",
         ];
         let texts = ["", "2", "2010-10T", "2010-10t", "2010-10T1", "é", "bc", "aTb", "xy", "X"];
-        let machine = |one: &Expression| Automaton::new(one, Limits::default());
+        let machine = |one: &Expression| Automaton::new(one, AutomatonLimits::default());
         for one in patterns {
             for other in patterns {
                 let (left, right) = (machine(&expression(one)?)?, machine(&expression(other)?)?);

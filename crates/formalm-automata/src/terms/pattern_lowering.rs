@@ -1,9 +1,9 @@
 //! Lowering of pattern syntax trees to terms.
 
 use crate::charset::CharSet;
-use crate::expression::{EDGE, Expression};
+use crate::expression::{Expression, LEXEME_END};
 use crate::runtime::deadline::check_deadline;
-use crate::syntax::{Node, Pattern};
+use crate::syntax::{Pattern, PatternNode};
 use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermArena, TermId, TermNode, UNBOUNDED};
 use crate::transduce::{EditsId, RewriteRule, RulesId};
@@ -50,8 +50,8 @@ pub(crate) fn lexeme(terms: &mut TermArena, pattern: &Pattern) -> TermId {
         PatternLowering { terms, behinds: Vec::new(), region: None, edge: LexemeEdge::Ahead };
     let body = lowering.node(&pattern.root, false);
     let behinds = lowering.behinds.into();
-    let edge = literals(terms, vec![vec![EDGE]]);
-    let others = literals(terms, (0..EDGE).map(|byte| vec![byte]).collect());
+    let edge = literals(terms, vec![vec![LEXEME_END]]);
+    let others = literals(terms, (0..LEXEME_END).map(|byte| vec![byte]).collect());
     let others = terms.repeat(others, 0, UNBOUNDED, false);
     let tail = terms.cat(edge, others);
     let body = terms.cat(body, tail);
@@ -178,10 +178,10 @@ pub(crate) fn class(terms: &mut TermArena, set: &CharSet) -> TermId {
 }
 
 /// Returns the only character of a class node.
-fn only_char(node: &Node) -> Option<char> {
+fn only_char(node: &PatternNode) -> Option<char> {
     match node {
-        Node::Group { node, .. } => only_char(node),
-        Node::Class(set) => match set.ranges() {
+        PatternNode::Group { node, .. } => only_char(node),
+        PatternNode::Class(set) => match set.ranges() {
             &[(low, high)] if low == high => Some(low),
             _ => None,
         },
@@ -190,11 +190,11 @@ fn only_char(node: &Node) -> Option<char> {
 }
 
 /// Returns the only string of a node that is a sequence of characters.
-fn only_text(node: &Node) -> Option<String> {
+fn only_text(node: &PatternNode) -> Option<String> {
     match node {
-        Node::Empty => Some(String::new()),
-        Node::Group { node, .. } => only_text(node),
-        Node::Concat(list) => list.iter().map(only_text).collect(),
+        PatternNode::Empty => Some(String::new()),
+        PatternNode::Group { node, .. } => only_text(node),
+        PatternNode::Concat(list) => list.iter().map(only_text).collect(),
         node => only_char(node).map(String::from),
     }
 }
@@ -202,21 +202,21 @@ fn only_text(node: &Node) -> Option<String> {
 impl PatternLowering<'_> {
     /// Lowers a node. `ordered` is `true` inside an atomic group, where preference is part of the
     /// meaning.
-    fn node(&mut self, node: &Node, ordered: bool) -> TermId {
+    fn node(&mut self, node: &PatternNode, ordered: bool) -> TermId {
         match node {
-            Node::Empty => EPSILON,
-            Node::Class(set) => {
+            PatternNode::Empty => EPSILON,
+            PatternNode::Class(set) => {
                 let class = class(self.terms, set);
                 self.allow_edge_before(class)
             }
-            Node::Concat(list) => self.concat(list, ordered),
-            Node::Alternation(list) => self.alternation(list, ordered),
-            Node::Repeat { node, min, max: Some(1), .. } if self.region.is_some() => {
+            PatternNode::Concat(list) => self.concat(list, ordered),
+            PatternNode::Alternation(list) => self.alternation(list, ordered),
+            PatternNode::Repeat { node, min, max: Some(1), .. } if self.region.is_some() => {
                 // Not a repetition: the search for edits of a region finds it in a union.
                 let body = self.node(node, ordered);
                 if *min == 0 { self.terms.alt(vec![EPSILON, body]) } else { body }
             }
-            Node::Repeat { node, min, max, lazy } => {
+            PatternNode::Repeat { node, min, max, lazy } => {
                 let body = self.node(node, ordered);
                 let max = max.unwrap_or(UNBOUNDED);
                 if ordered {
@@ -225,27 +225,27 @@ impl PatternLowering<'_> {
                     repeat(self.terms, body, *min, max)
                 }
             }
-            Node::Group { index, node } => self.group(*index, node, ordered),
-            Node::Atomic(node) => {
+            PatternNode::Group { index, node } => self.group(*index, node, ordered),
+            PatternNode::Atomic(node) => {
                 let body = self.past_edge(node, true);
                 self.terms.atomic(body)
             }
-            Node::Look { ahead: true, negative, node } => {
+            PatternNode::Look { ahead: true, negative, node } => {
                 let body = self.past_edge(node, false);
                 let rest = self.terms.cat(body, FULL);
                 let rest = if *negative { self.terms.not(rest) } else { rest };
                 self.terms.assert(rest)
             }
-            Node::Look { ahead: false, negative, node } => {
+            PatternNode::Look { ahead: false, negative, node } => {
                 let body = self.node(node, false);
                 self.look_behind(body, *negative)
             }
-            Node::TextStart => self.text_start(false),
-            Node::TextEnd => {
+            PatternNode::TextStart => self.text_start(false),
+            PatternNode::TextEnd => {
                 let end = self.end();
                 self.terms.assert(end)
             }
-            Node::WordBoundary { negative, word, empty_fails } => {
+            PatternNode::WordBoundary { negative, word, empty_fails } => {
                 self.word_boundary(*negative, word, *empty_fails)
             }
         }
@@ -253,7 +253,7 @@ impl PatternLowering<'_> {
 
     /// Lowers a node that is read past the end of the lexeme, if there is one: it looks ahead, or
     /// determines preference.
-    fn past_edge(&mut self, node: &Node, ordered: bool) -> TermId {
+    fn past_edge(&mut self, node: &PatternNode, ordered: bool) -> TermId {
         self.with_edge_passed(|it| it.node(node, ordered))
     }
 
@@ -272,7 +272,7 @@ impl PatternLowering<'_> {
         if self.edge == LexemeEdge::Missing {
             return EPSILON;
         }
-        let edge = literals(self.terms, vec![vec![EDGE]]);
+        let edge = literals(self.terms, vec![vec![LEXEME_END]]);
         self.terms.alt(vec![EPSILON, edge])
     }
 
@@ -285,7 +285,7 @@ impl PatternLowering<'_> {
         self.terms.cat(edge, class)
     }
 
-    fn group(&mut self, index: u32, node: &Node, ordered: bool) -> TermId {
+    fn group(&mut self, index: u32, node: &PatternNode, ordered: bool) -> TermId {
         let body = self.node(node, ordered);
         match &mut self.region {
             Some(region) if region.groups.contains(&index) && region.spent.is_none() => {
@@ -299,13 +299,13 @@ impl PatternLowering<'_> {
         }
     }
 
-    fn concat(&mut self, list: &[Node], ordered: bool) -> TermId {
+    fn concat(&mut self, list: &[PatternNode], ordered: bool) -> TermId {
         let mut tail = EPSILON;
         let mut end = list.len();
         while end > 0 {
             // A run of single characters is one leaf instead of a chain of terms.
             let passes = self.region.is_some() || self.edge == LexemeEdge::Passed;
-            let plain = |node: &&Node| only_char(node).is_some() && !passes;
+            let plain = |node: &&PatternNode| only_char(node).is_some() && !passes;
             let run = list[..end].iter().rev().take_while(plain).count();
             let head = if run > 1 {
                 let text: String = list[end - run..end].iter().filter_map(only_char).collect();
@@ -319,7 +319,7 @@ impl PatternLowering<'_> {
         tail
     }
 
-    fn alternation(&mut self, list: &[Node], ordered: bool) -> TermId {
+    fn alternation(&mut self, list: &[PatternNode], ordered: bool) -> TermId {
         if ordered {
             let list = list.iter().map(|node| self.node(node, true)).collect();
             return self.terms.ordered(list);
@@ -330,7 +330,7 @@ impl PatternLowering<'_> {
         for node in list {
             if self.region.is_some() || self.edge == LexemeEdge::Passed {
                 others.push(self.node(node, false));
-            } else if let Node::Class(set) = node {
+            } else if let PatternNode::Class(set) = node {
                 characters = characters.union(set);
             } else if let Some(text) = only_text(node) {
                 words.push(text.into_bytes());

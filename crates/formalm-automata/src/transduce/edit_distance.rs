@@ -21,7 +21,7 @@ use crate::transduce::{EditsId, ImageKind, UnfoldedImage};
 
 /// The allowed kinds of edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Operations {
+pub struct EditOperations {
     /// Inserting a character.
     pub insert: bool,
     /// Deleting a character of the member.
@@ -32,13 +32,13 @@ pub struct Operations {
 
 /// The allowed edits, and the region they are confined to.
 #[derive(Clone, Debug)]
-pub struct Edits {
+pub struct EditRules {
     /// Maximum number of edits.
     pub budget: u32,
     /// The characters that may be inserted or substituted.
     pub alphabet: CharSet,
     /// The allowed kinds of edits.
-    pub operations: Operations,
+    pub operations: EditOperations,
     /// Edits begin after a string of this language was read unchanged; `None`: at the start.
     pub after: Option<Expression>,
     /// Edits end where a string of this language remains, unchanged; `None`: at the end.
@@ -53,12 +53,12 @@ pub(crate) struct EditPlan {
     pub(crate) budget: u32,
     /// One character of the alphabet; `EMPTY` for none.
     pub(crate) alphabet: TermId,
-    pub(crate) operations: Operations,
+    pub(crate) operations: EditOperations,
     pub(crate) after: Option<TermId>,
     pub(crate) before: Option<TermId>,
 }
 
-impl Edits {
+impl EditRules {
     pub(crate) fn lower(
         &self,
         terms: &mut TermArena,
@@ -182,7 +182,7 @@ impl TermArena {
         work: &mut StepMeter,
     ) -> Result<UnfoldedImage, BudgetExhausted> {
         let plan = *self.images.plan(edits);
-        let Operations { insert, delete, substitute } = plan.operations;
+        let EditOperations { insert, delete, substitute } = plan.operations;
         let mut unfolded = UnfoldedImage::default();
         unfolded.copies.push((rest, ImageKind::Edit { budget, inside: 0, edits }));
         if let Some(before) = plan.before {

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::automaton::check;
 use crate::error::{Error, Resource};
-use crate::explicit::Poll;
+use crate::materialized::InterruptCheck;
 use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::{TermArena, TermId, TermNode};
 use crate::transduce::{EditsId, ImageKind};
@@ -52,7 +52,7 @@ pub(crate) fn script(
     edits: EditsId,
     text: &[char],
     (work, limit_bytes): (&mut StepMeter, u64),
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Option<EditScript>, Error> {
     let mut search = ScriptSearch { terms, work, edits, holds: FxHashMap::default() };
     let mut nodes = vec![ScriptNode { at: 0, term: start, from: 0, pair: None }];

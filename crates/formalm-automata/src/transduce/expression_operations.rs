@@ -1,14 +1,14 @@
 //! Edits, rewrites, reversal and edit scripts as operations on expressions, with their checks.
 
-use crate::automaton::{Limits, check};
+use crate::automaton::{AutomatonLimits, check};
 use crate::error::{Error, Resource};
-use crate::explicit::Poll;
 use crate::expression::{Expression, ExpressionNode};
+use crate::materialized::InterruptCheck;
 use crate::syntax;
 use crate::terms::derivative::{BudgetExhausted, StepMeter};
 use crate::terms::pattern_lowering;
 use crate::terms::{TermArena, TermId};
-use crate::transduce::{EditScript, Edits, EditsId, reversed_pattern, reversed_text, script};
+use crate::transduce::{EditRules, EditScript, EditsId, reversed_pattern, reversed_text, script};
 
 /// Maximum number of edits; the cost of a state grows with its square. Chosen, not measured.
 const MAX_EDITS: u64 = 100;
@@ -20,10 +20,10 @@ impl Expression {
     ///
     /// [`Error::Language`] if members may not be valid UTF-8, since edits count characters, or if
     /// a group cannot be a region; [`Error::Limit`] for more than 100 edits.
-    pub fn edits(self, edits: Edits) -> Result<Expression, Error> {
+    pub fn edits(self, edits: EditRules) -> Result<Expression, Error> {
         check(Resource::Edits, u64::from(edits.budget), MAX_EDITS)?;
         let regions = [&edits.after, &edits.before];
-        if !self.is_text() || regions.into_iter().flatten().any(|region| !region.is_text()) {
+        if !self.is_utf8() || regions.into_iter().flatten().any(|region| !region.is_utf8()) {
             return Err(refused(
                 "edits count characters, but a member may not be valid UTF-8",
                 "edit a language of texts",
@@ -84,7 +84,7 @@ impl Expression {
                 Err(refused("what looks beyond a lexeme cannot be reversed", "reverse the pattern"))
             }
             ExpressionNode::Literals(list) => {
-                Ok(Expression::texts(list.iter().map(|text| reversed_text(text)).collect()))
+                Ok(Expression::literals(list.iter().map(|text| reversed_text(text)).collect()))
             }
             ExpressionNode::Custom(_) => Err(refused(
                 "a language that is read by rules of its own reads in one direction only",
@@ -108,7 +108,7 @@ impl Expression {
                     region.as_ref().map(Expression::reverse).transpose()
                 };
                 let (after, before) = (turned(&edits.before)?, turned(&edits.after)?);
-                one.reverse()?.edits(Edits { after, before, ..edits.clone() })
+                one.reverse()?.edits(EditRules { after, before, ..edits.clone() })
             }
             ExpressionNode::Rewrite { original, rules, optional } => {
                 if !optional && rules.iter().any(|(one, _)| overlaps(one, rules)) {
@@ -134,8 +134,8 @@ impl Expression {
     pub fn edit_script(
         &self,
         text: &str,
-        limits: Limits,
-        poll: &mut Poll<'_>,
+        limits: AutomatonLimits,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<Option<EditScript>, Error> {
         let ExpressionNode::Edits(original, edits) = self.node() else { return Ok(None) };
         let mut terms = TermArena::new();
@@ -152,7 +152,7 @@ impl Expression {
 
     pub(crate) fn lower_edited(
         &self,
-        edits: &Edits,
+        edits: &EditRules,
         plan: EditsId,
         terms: &mut TermArena,
         work: &mut StepMeter,

@@ -21,7 +21,7 @@ use crate::terms::term_properties::TermProperties;
 use crate::terms::{EMPTY, TermArena, TermId, TermNode};
 
 pub(crate) use edit_distance::EditPlan;
-pub use edit_distance::{Edits, Operations};
+pub use edit_distance::{EditOperations, EditRules};
 pub use edit_script::EditScript;
 pub(crate) use edit_script::script;
 pub(crate) use reversal::{reversed_pattern, reversed_text};

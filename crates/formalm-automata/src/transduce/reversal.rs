@@ -1,7 +1,7 @@
 //! Reversal of patterns and strings.
 
 use crate::error::Error;
-use crate::syntax::{Node, Pattern};
+use crate::syntax::{Pattern, PatternNode};
 
 /// Returns the pattern of the reversed members, by characters.
 ///
@@ -13,32 +13,36 @@ pub(crate) fn reversed_pattern(pattern: &Pattern) -> Result<Pattern, Error> {
     Ok(Pattern { root: reversed(&pattern.root)?, ..pattern.clone() })
 }
 
-fn reversed(node: &Node) -> Result<Node, Error> {
-    let boxed = |node: &Node| reversed(node).map(Box::new);
+fn reversed(node: &PatternNode) -> Result<PatternNode, Error> {
+    let boxed = |node: &PatternNode| reversed(node).map(Box::new);
     Ok(match node {
-        Node::Concat(list) => {
-            Node::Concat(list.iter().rev().map(reversed).collect::<Result<_, _>>()?)
+        PatternNode::Concat(list) => {
+            PatternNode::Concat(list.iter().rev().map(reversed).collect::<Result<_, _>>()?)
         }
-        Node::Alternation(list) => {
-            Node::Alternation(list.iter().map(reversed).collect::<Result<_, _>>()?)
+        PatternNode::Alternation(list) => {
+            PatternNode::Alternation(list.iter().map(reversed).collect::<Result<_, _>>()?)
         }
-        Node::Repeat { node, min, max, lazy } => {
-            Node::Repeat { node: boxed(node)?, min: *min, max: *max, lazy: *lazy }
+        PatternNode::Repeat { node, min, max, lazy } => {
+            PatternNode::Repeat { node: boxed(node)?, min: *min, max: *max, lazy: *lazy }
         }
-        Node::Group { index, node } => Node::Group { index: *index, node: boxed(node)? },
-        Node::Look { ahead, negative, node } => {
-            Node::Look { ahead: !ahead, negative: *negative, node: boxed(node)? }
+        PatternNode::Group { index, node } => {
+            PatternNode::Group { index: *index, node: boxed(node)? }
         }
-        Node::TextStart => Node::TextEnd,
-        Node::TextEnd => Node::TextStart,
-        Node::Atomic(_) => {
+        PatternNode::Look { ahead, negative, node } => {
+            PatternNode::Look { ahead: !ahead, negative: *negative, node: boxed(node)? }
+        }
+        PatternNode::TextStart => PatternNode::TextEnd,
+        PatternNode::TextEnd => PatternNode::TextStart,
+        PatternNode::Atomic(_) => {
             return Err(Error::Language {
                 message: "atomic groups and possessive quantifiers cannot be reversed".to_owned(),
                 span: None,
                 hint: Some("write the pattern without them".to_owned()),
             });
         }
-        Node::Empty | Node::Class(_) | Node::WordBoundary { .. } => node.clone(),
+        PatternNode::Empty | PatternNode::Class(_) | PatternNode::WordBoundary { .. } => {
+            node.clone()
+        }
     })
 }
 

@@ -3,19 +3,19 @@
 use proptest::prelude::*;
 
 use crate::charset::CharSet;
-use crate::explicit::Poll;
-use crate::syntax::{Dialect, Flags, parse};
-use crate::{Automaton, Edits, Error, Expression, Limits, Machine, Operations};
+use crate::materialized::InterruptCheck;
+use crate::syntax::{PatternDialect, PatternFlags, parse};
+use crate::{Automaton, AutomatonLimits, EditOperations, EditRules, Error, Expression, Machine};
 
 const LETTERS: [char; 3] = ['a', 'b', 'é'];
-const ALL: Operations = Operations { insert: true, delete: true, substitute: true };
+const ALL: EditOperations = EditOperations { insert: true, delete: true, substitute: true };
 
 fn pattern(pattern: &str) -> Expression {
-    Expression::pattern(parse(pattern, Dialect::Python, Flags::default()).unwrap())
+    Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap())
 }
 
 fn automaton(expression: &Expression) -> Automaton {
-    Automaton::new(expression, Limits::default()).unwrap()
+    Automaton::new(expression, AutomatonLimits::default()).unwrap()
 }
 
 fn has(automaton: &Automaton, text: &str) -> bool {
@@ -23,8 +23,8 @@ fn has(automaton: &Automaton, text: &str) -> bool {
     end.is_ok_and(|state| automaton.is_accepting(state))
 }
 
-fn edits(budget: u32, alphabet: CharSet) -> Edits {
-    Edits { budget, alphabet, operations: ALL, after: None, before: None, group: None }
+fn edits(budget: u32, alphabet: CharSet) -> EditRules {
+    EditRules { budget, alphabet, operations: ALL, after: None, before: None, group: None }
 }
 
 fn letters() -> CharSet {
@@ -44,7 +44,7 @@ fn texts(length: usize) -> Vec<String> {
 }
 
 /// Returns the fewest operations that turn `member` into `text`.
-fn distance(member: &[char], text: &[char], allowed: Operations, alphabet: &CharSet) -> u32 {
+fn distance(member: &[char], text: &[char], allowed: EditOperations, alphabet: &CharSet) -> u32 {
     const FAR: u32 = 1000;
     let mut rows = vec![vec![FAR; text.len() + 1]; member.len() + 1];
     for i in 0..=member.len() {
@@ -124,7 +124,7 @@ fn edit_automata_have_few_states() {
 fn edits_stay_inside_their_group() {
     let base = pattern("(?P<who>ab|b)-(?P<what>a|é)");
     let only = edits(1, letters());
-    let near = base.edits(Edits { group: Some("what".to_owned()), ..only }).unwrap();
+    let near = base.edits(EditRules { group: Some("what".to_owned()), ..only }).unwrap();
     let near = automaton(&near);
     for (text, member) in [("ab-a", true), ("b-ab", true), ("b-", true), ("b-b", true)] {
         assert_eq!(has(&near, text), member, "{text}");
@@ -142,9 +142,13 @@ fn scripts_of_optional_regions_start_from_members() {
         ("b(?:(?P<g>aa))??b", "bab", "baab"),
         ("b(?P<g>a)?", "b", "b"),
     ] {
-        let only = Edits { group: Some("g".to_owned()), ..edits(1, CharSet::all()) };
+        let only = EditRules { group: Some("g".to_owned()), ..edits(1, CharSet::all()) };
         let near = pattern(source).edits(only).unwrap();
-        let script = near.edit_script(text, Limits::default(), &mut Poll::new(&mut || true));
+        let script = near.edit_script(
+            text,
+            AutomatonLimits::default(),
+            &mut InterruptCheck::new(&mut || true),
+        );
         let pairs = script.unwrap().unwrap().pairs;
         let found: String = pairs.iter().filter_map(|pair| pair.0).collect();
         assert_eq!(found, member, "{source}");
@@ -155,11 +159,11 @@ fn scripts_of_optional_regions_start_from_members() {
 fn invalid_edit_regions_are_refused() {
     for (source, name) in [("(?P<x>a)+", "x"), ("a", "x"), (r"(?P<x>a)\b", "x"), ("(?P<x>^a)", "x")]
     {
-        let only = Edits { group: Some(name.to_owned()), ..edits(1, letters()) };
+        let only = EditRules { group: Some(name.to_owned()), ..edits(1, letters()) };
         assert!(matches!(pattern(source).edits(only), Err(Error::Language { .. })), "{source}");
     }
     assert!(matches!(pattern("a").edits(edits(101, letters())), Err(Error::Limit { .. })));
-    let bytes = Expression::texts(vec![vec![0xFF]]);
+    let bytes = Expression::literals(vec![vec![0xFF]]);
     assert!(matches!(bytes.edits(edits(1, letters())), Err(Error::Language { .. })));
 }
 
@@ -177,18 +181,22 @@ fn nested_edit_budgets_add_up() {
 fn scripts_of_nested_edits_count_only_the_outer_edits() {
     let once = pattern("ab").edits(edits(1, letters())).unwrap();
     let twice = once.edits(edits(1, letters())).unwrap();
-    let script =
-        twice.edit_script("bb", Limits::default(), &mut Poll::new(&mut || true)).unwrap().unwrap();
+    let script = twice
+        .edit_script("bb", AutomatonLimits::default(), &mut InterruptCheck::new(&mut || true))
+        .unwrap()
+        .unwrap();
     assert_eq!(script.count(), 0);
-    let script =
-        twice.edit_script("éé", Limits::default(), &mut Poll::new(&mut || true)).unwrap().unwrap();
+    let script = twice
+        .edit_script("éé", AutomatonLimits::default(), &mut InterruptCheck::new(&mut || true))
+        .unwrap()
+        .unwrap();
     assert_eq!(script.count(), 1);
 }
 
 #[test]
 fn obligatory_rewriting_is_leftmost_longest() {
     let rules = |pairs: &[(&str, &str)]| {
-        let texts = |text: &str| Expression::texts(vec![text.as_bytes().to_vec()]);
+        let texts = |text: &str| Expression::literals(vec![text.as_bytes().to_vec()]);
         pairs.iter().map(|(source, target)| ((*source).to_owned(), texts(target))).collect()
     };
     for (text, pairs, wanted) in [
@@ -206,7 +214,7 @@ fn obligatory_rewriting_is_leftmost_longest() {
 
 #[test]
 fn sources_that_vanish_terminate() {
-    let rules = vec![("a".to_owned(), Expression::texts(vec![vec![], b"b".to_vec()]))];
+    let rules = vec![("a".to_owned(), Expression::literals(vec![vec![], b"b".to_vec()]))];
     let machine = automaton(&pattern("a*").rewrite(rules, true).unwrap());
     for text in ["", "a", "bb", "abab"] {
         assert!(has(&machine, text));
@@ -255,9 +263,9 @@ fn small_pattern() -> impl Strategy<Value = String> {
     })
 }
 
-fn some_operations() -> impl Strategy<Value = Operations> {
+fn some_operations() -> impl Strategy<Value = EditOperations> {
     (any::<bool>(), any::<bool>(), any::<bool>())
-        .prop_map(|(insert, delete, substitute)| Operations { insert, delete, substitute })
+        .prop_map(|(insert, delete, substitute)| EditOperations { insert, delete, substitute })
 }
 
 fn some_rules() -> impl Strategy<Value = Vec<(String, Vec<String>)>> {
@@ -273,7 +281,7 @@ fn some_rules() -> impl Strategy<Value = Vec<(String, Vec<String>)>> {
 
 fn lowered(rules: &[(String, Vec<String>)]) -> Vec<(String, Expression)> {
     let texts = |list: &[String]| {
-        Expression::texts(list.iter().map(|text| text.clone().into_bytes()).collect())
+        Expression::literals(list.iter().map(|text| text.clone().into_bytes()).collect())
     };
     rules.iter().map(|(source, targets)| (source.clone(), texts(targets))).collect()
 }
@@ -289,12 +297,12 @@ proptest! {
         only_a in any::<bool>(),
     ) {
         let original = pattern(&source);
-        prop_assume!(Automaton::new(&original, Limits::default()).is_ok());
+        prop_assume!(Automaton::new(&original, AutomatonLimits::default()).is_ok());
         let machine = automaton(&original);
         let members: Vec<Vec<char>> =
             texts(6).iter().filter(|text| has(&machine, text)).map(|text| characters(text)).collect();
         let alphabet = if only_a { CharSet::single('a') } else { letters() };
-        let plan = Edits { operations, ..edits(budget, alphabet.clone()) };
+        let plan = EditRules { operations, ..edits(budget, alphabet.clone()) };
         let near = original.edits(plan).unwrap();
         let machine = automaton(&near);
         for text in texts(4) {
@@ -305,7 +313,7 @@ proptest! {
                 .min()
                 .unwrap_or(1000);
             prop_assert_eq!(has(&machine, &text), best <= budget, "{} {:?}", &source, &text);
-            let script = near.edit_script(&text, Limits::default(), &mut Poll::new(&mut || true)).unwrap();
+            let script = near.edit_script(&text, AutomatonLimits::default(), &mut InterruptCheck::new(&mut || true)).unwrap();
             prop_assert_eq!(script.is_some(), best <= budget);
             if let Some(script) = script {
                 prop_assert_eq!(script.count() as u32, best);
@@ -326,11 +334,11 @@ proptest! {
         budget in 0u32..2,
     ) {
         let original = pattern(&source);
-        let usable = |one: &str| Automaton::new(&pattern(one), Limits::default()).is_ok();
+        let usable = |one: &str| Automaton::new(&pattern(one), AutomatonLimits::default()).is_ok();
         prop_assume!(usable(&source) && usable(&after) && usable(&before));
         let (machine, first, last) =
             (automaton(&original), automaton(&pattern(&after)), automaton(&pattern(&before)));
-        let regions = Edits {
+        let regions = EditRules {
             after: Some(pattern(&after)),
             before: Some(pattern(&before)),
             ..edits(budget, letters())
@@ -356,7 +364,7 @@ proptest! {
         for text in texts(3) {
             let member = wanted.contains(&text);
             prop_assert_eq!(has(&near_machine, &text), member, "{} {:?}", &source, &text);
-            let script = near.edit_script(&text, Limits::default(), &mut Poll::new(&mut || true)).unwrap();
+            let script = near.edit_script(&text, AutomatonLimits::default(), &mut InterruptCheck::new(&mut || true)).unwrap();
             prop_assert_eq!(script.is_some(), member);
         }
     }
@@ -364,7 +372,7 @@ proptest! {
     #[test]
     fn rewriting_agrees_with_its_definition(source in small_pattern(), rules in some_rules(), optional in any::<bool>()) {
         let original = pattern(&source);
-        prop_assume!(Automaton::new(&original, Limits::default()).is_ok());
+        prop_assume!(Automaton::new(&original, AutomatonLimits::default()).is_ok());
         let machine = automaton(&original);
         let mut wanted: Vec<String> = Vec::new();
         // Sources have at most two characters and may vanish, so members are twice as long as the
@@ -390,8 +398,8 @@ proptest! {
     #[test]
     fn the_reversed_language_has_the_reversed_members(source in small_pattern(), budget in 0u32..2) {
         let original = pattern(&source);
-        prop_assume!(Automaton::new(&original, Limits::default()).is_ok());
-        let near = original.edits(Edits { after: Some(pattern("a?")), ..edits(budget, letters()) });
+        prop_assume!(Automaton::new(&original, AutomatonLimits::default()).is_ok());
+        let near = original.edits(EditRules { after: Some(pattern("a?")), ..edits(budget, letters()) });
         let near = near.unwrap();
         let (forward, backward) = (automaton(&near), automaton(&near.reverse().unwrap()));
         for text in texts(4) {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Keys, Machine, StateId};
+use formalm_automata::{Error, Machine, MaskClasses, StateId};
 use formalm_vocabulary::bpe::{
     Boundary, PretokenState, SplitterState, TokenOrigin, TokenSet, TokenTransitions, TokensByState,
     TransitionTargets,
@@ -60,7 +60,7 @@ struct JointWalk {
 
 /// Returns the tokens that may be read from a state, grouped by target, if `boundary` stands before
 /// the first byte. Each token is in one group.
-pub(crate) fn tokens<K: Keys>(
+pub(crate) fn tokens<K: MaskClasses>(
     context: ProductContext<'_, K>,
     language_targets: &mut LanguageTargetCache,
     from: JointTarget,
@@ -107,7 +107,7 @@ pub(crate) fn tokens<K: Keys>(
 
 /// The definition: groups the tokens by reading every one.
 #[cfg(test)]
-pub(crate) fn tokens_by_reading<K: Keys>(
+pub(crate) fn tokens_by_reading<K: MaskClasses>(
     context: ProductContext<'_, K>,
     from: JointTarget,
     boundary: Boundary,
@@ -210,7 +210,7 @@ impl JointWalk {
     }
 
     /// Adds the tokens without a transition that begin at a character boundary.
-    fn untabulated<K: Keys>(
+    fn untabulated<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         in_language: &LanguageTargets,
@@ -245,7 +245,7 @@ impl JointWalk {
     }
 
     /// Adds tokens by a walk over the vocabulary, restricted to first bytes in a range.
-    fn trie<K: Keys>(
+    fn trie<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         from: JointTarget,
@@ -299,7 +299,7 @@ impl JointWalk {
     }
 
     /// Adds the byte tokens of characters that are no symbols.
-    fn bytes<K: Keys>(
+    fn bytes<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         from: JointTarget,

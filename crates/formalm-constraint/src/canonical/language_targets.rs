@@ -9,7 +9,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, KeyId, Keys, Machine, Plainly, Purpose, StateId, Steps};
+use formalm_automata::{
+    ClassVisitor, Error, Machine, MaskAutomaton, MaskClassId, MaskClasses, StateId, StatesAsClasses,
+};
 use formalm_vocabulary::bpe::{CoarseCharClass, TokenSet, TokenTransitions};
 use rustc_hash::FxHashMap;
 
@@ -45,7 +47,7 @@ impl LanguageTargetCache {
     ///
     /// For a machine with a stack, tokens are read along its mask classes, and one token represents
     /// all that lead to the same class; otherwise every input could create new states.
-    pub(crate) fn of<K: Keys>(
+    pub(crate) fn of<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         transitions: &TokenTransitions,
@@ -61,12 +63,18 @@ impl LanguageTargetCache {
         let (vocabulary, machine) = (context.vocabulary, context.machine);
         let ClassTargets { loop_class, groups: found } = match machine.is_finite() {
             true => {
-                let key = KeyId::from_number(state.number());
-                class_targets(context, transitions, &Plainly::new(machine), key, &mut self.loops)?
+                let key = MaskClassId::from_number(state.number());
+                class_targets(
+                    context,
+                    transitions,
+                    &StatesAsClasses::new(machine),
+                    key,
+                    &mut self.loops,
+                )?
             }
             false => {
-                let key = context.keys.key(state)?;
-                context.keys.read(ReadTokens { context, transitions, key })?
+                let key = context.keys.mask_class(state)?;
+                context.keys.visit(ReadTokens { context, transitions, key })?
             }
         };
         let mut groups = Vec::with_capacity(found.len());
@@ -104,16 +112,16 @@ impl LanguageTargetCache {
 }
 
 /// Reads the tokens from a mask class.
-struct ReadTokens<'a, K: Keys> {
+struct ReadTokens<'a, K: MaskClasses> {
     context: ProductContext<'a, K>,
     transitions: &'a TokenTransitions,
-    key: KeyId,
+    key: MaskClassId,
 }
 
-impl<K: Keys> Purpose for ReadTokens<'_, K> {
+impl<K: MaskClasses> ClassVisitor for ReadTokens<'_, K> {
     type Result = Result<ClassTargets, Error>;
 
-    fn read(self, steps: &impl Steps) -> Self::Result {
+    fn visit(self, steps: &impl MaskAutomaton) -> Self::Result {
         // Mask classes of the lookahead are meaningless afterwards, and so are their loops.
         class_targets(self.context, self.transitions, steps, self.key, &mut FxHashMap::default())
     }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Keys, Machine, StateId};
+use formalm_automata::{Error, Machine, MaskClasses, StateId};
 use formalm_vocabulary::bpe::{PretokenState, SplitterState};
 
 use super::liveness::Liveness;
@@ -33,10 +33,11 @@ pub(crate) struct LookaheadSearch<K> {
 /// The state after an input: language state, splitter state, state of the pre-token.
 pub(crate) type TextState = (StateId, SplitterState, PretokenState);
 
-impl<K: Keys> LookaheadSearch<K> {
+impl<K: MaskClasses> LookaheadSearch<K> {
     /// Creates a search without results.
     pub(crate) fn new(keys: &K) -> LookaheadSearch<K> {
-        let ahead = keys.machine().ahead().and_then(|ahead| keys.over(&Arc::new(ahead)));
+        let ahead =
+            keys.machine().scratch_copy().and_then(|ahead| keys.over_scratch(&Arc::new(ahead)));
         LookaheadSearch {
             keys: ahead,
             product: Product::default(),
@@ -63,7 +64,7 @@ impl<K: Keys> LookaheadSearch<K> {
         let (context, state) = match keys {
             Some(keys) => (
                 ProductContext { keys, machine: keys.machine(), ..context },
-                keys.machine().enter(state)?,
+                keys.machine().import_state(state)?,
             ),
             None => (context, state),
         };

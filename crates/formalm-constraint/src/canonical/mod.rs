@@ -31,7 +31,7 @@ mod tokens_by_target;
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{Chunks, Error, Keys, Lock, Machine, StateId};
+use formalm_automata::{AppendVec, Error, ForkSafeMutex, Machine, MaskClasses, StateId};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::bpe::BpeEncoder;
 
@@ -72,17 +72,17 @@ pub(crate) struct CanonicalMasks<K> {
     vocabulary: Arc<Vocabulary>,
     /// Special tokens that may occur between texts, with their bytes.
     special: Vec<(u32, Vec<u8>)>,
-    grown: Lock<CanonicalState<K>>,
+    grown: ForkSafeMutex<CanonicalState<K>>,
     /// In a lock of its own, so that known masks are read while others are computed.
-    subsets: Lock<Subsets>,
+    subsets: ForkSafeMutex<Subsets>,
     /// Per subset, 1 if the text may end there.
-    accepting: Chunks,
+    accepting: AppendVec,
     masks: MaskCache,
 }
 
 /// The inputs of the searches below.
 #[derive(Debug)]
-pub(crate) struct ProductContext<'a, K: Keys> {
+pub(crate) struct ProductContext<'a, K: MaskClasses> {
     pub(crate) keys: &'a K,
     pub(crate) machine: &'a K::Machine,
     pub(crate) vocabulary: &'a Vocabulary,
@@ -90,15 +90,15 @@ pub(crate) struct ProductContext<'a, K: Keys> {
     pub(crate) special: &'a [(u32, Vec<u8>)],
 }
 
-impl<K: Keys> Clone for ProductContext<'_, K> {
+impl<K: MaskClasses> Clone for ProductContext<'_, K> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<K: Keys> Copy for ProductContext<'_, K> {}
+impl<K: MaskClasses> Copy for ProductContext<'_, K> {}
 
-impl<K: Keys> CanonicalMasks<K> {
+impl<K: MaskClasses> CanonicalMasks<K> {
     /// Creates the product. With `begins` false, the input begins after given tokens only.
     ///
     /// # Errors
@@ -122,12 +122,12 @@ impl<K: Keys> CanonicalMasks<K> {
             encoder,
             vocabulary: Arc::new(plain.clone()),
             special,
-            grown: Lock::new(CanonicalState {
+            grown: ForkSafeMutex::new(CanonicalState {
                 positions: TextPositions::default(),
                 search: LookaheadSearch::new(keys),
             }),
-            subsets: Lock::new(Subsets::default()),
-            accepting: Chunks::default(),
+            subsets: ForkSafeMutex::new(Subsets::default()),
+            accepting: AppendVec::default(),
             masks: MaskCache::new(memory_limit_bytes),
         };
         canonical.begin(keys, begins)?;
@@ -345,11 +345,11 @@ impl<K: Keys> CanonicalMasks<K> {
             self.with_mask(keys, element, true, |mask| mask.join(out))?;
         }
         // A few tokens depend on details that mask classes abstract away.
-        if keys.forgets_items() {
+        if keys.drops_seen_items() {
             let inner = self.machine_state(state);
             // The masks may be cached although the mask class was never computed.
-            keys.key(inner)?;
-            let undecided = match keys.is_unsure(inner) {
+            keys.mask_class(inner)?;
+            let undecided = match keys.is_approximate(inner) {
                 true => self.vocabulary.item_joining_tokens(),
                 false => self.vocabulary.whole_item_tokens(),
             };

@@ -1,6 +1,6 @@
 //! The splitter states after the tokens of a prompt.
 
-use formalm_automata::Keys;
+use formalm_automata::MaskClasses;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, SplitterState, TokenOrigin};
 
 use super::joint_targets::fits_kind;
@@ -14,7 +14,7 @@ type PossibleStates = Vec<(SplitterState, PretokenState)>;
 /// # Errors
 ///
 /// The number of tokens with which some canonical text begins, if not all.
-pub(super) fn splitter_states<K: Keys>(
+pub(super) fn splitter_states<K: MaskClasses>(
     context: ProductContext<'_, K>,
     tokens: &[u32],
 ) -> Result<PossibleStates, usize> {
@@ -40,7 +40,7 @@ pub(super) fn splitter_states<K: Keys>(
 }
 
 /// Returns the states after one token, adjacency included.
-pub(super) fn after<K: Keys>(
+pub(super) fn after<K: MaskClasses>(
     context: ProductContext<'_, K>,
     (splitter_state, pretoken): (SplitterState, PretokenState),
     last: u32,

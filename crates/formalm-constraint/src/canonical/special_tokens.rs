@@ -1,6 +1,6 @@
 //! Special tokens between canonical texts: the transitions of the product over a special token.
 
-use formalm_automata::{Error, Keys, Machine};
+use formalm_automata::{Error, Machine, MaskClasses};
 
 use super::ProductContext;
 use super::product::{Product, ProductState};
@@ -8,7 +8,7 @@ use super::product::{Product, ProductState};
 impl Product {
     /// Returns the special tokens that may stand here, at the end of a text, each with the product
     /// state after it. That state is at the beginning of a text and can be completed.
-    pub(crate) fn after_special<K: Keys>(
+    pub(crate) fn after_special<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product_state: ProductState,
@@ -23,7 +23,7 @@ impl Product {
         Ok(productive)
     }
 
-    pub(super) fn all_after_special<K: Keys>(
+    pub(super) fn all_after_special<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product_state: ProductState,

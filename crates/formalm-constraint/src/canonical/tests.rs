@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use formalm_automata::syntax::{Dialect, Flags, parse};
+use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Expression, Keys, Limits, Machine, Viability};
+use formalm_automata::{
+    Automaton, AutomatonLimits, Expression, Machine, MaskClasses, RegularMaskClasses,
+};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::bpe::{BOUNDARIES, BpeEncoder, PretokenState};
 use proptest::prelude::*;
@@ -92,9 +94,9 @@ proptest! {
         let vocabulary = Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap();
         let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes()).unwrap();
         encoder.check(&vocabulary).unwrap();
-        let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
-        let machine = Automaton::new(&Expression::pattern(parsed), Limits::default()).unwrap();
-        let keys = Viability::new(Arc::new(machine), vocabulary.longest_token_bytes());
+        let parsed = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
+        let machine = Automaton::new(&Expression::pattern(parsed), AutomatonLimits::default()).unwrap();
+        let keys = RegularMaskClasses::new(Arc::new(machine), vocabulary.longest_token_bytes());
         let (keys, machine, vocabulary, encoder) = (&keys, &**keys.machine(), &vocabulary, &encoder);
         let context = ProductContext { keys, machine, vocabulary, encoder, special: &[] };
         prop_assert!(encoder.token_transitions(vocabulary).is_some());

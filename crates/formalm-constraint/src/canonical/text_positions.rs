@@ -3,7 +3,7 @@
 //! States that only a lookahead visits are numbered elsewhere ([`super::lookahead_search`]) and
 //! dropped.
 
-use formalm_automata::{Error, Keys, Machine, StateId};
+use formalm_automata::{Error, Machine, MaskClasses, StateId};
 use formalm_vocabulary::bpe::SplitterState;
 use rustc_hash::FxHashMap;
 
@@ -41,14 +41,14 @@ impl TextPositions {
     /// and otherwise every input could create new states.
     pub(crate) fn common(
         &mut self,
-        keys: &impl Keys,
+        keys: &impl MaskClasses,
         position: TextPosition,
     ) -> Result<TextPosition, Error> {
         if keys.machine().is_finite() {
             return Ok(position);
         }
         let (state, splitter_state) = self.parts(position);
-        let key = keys.lasting_key(state)?;
+        let key = keys.completion_mask_class(state)?;
         let state = *self.common.entry(key.number()).or_insert(state);
         Ok(self.intern(state, splitter_state))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, KeyId, Keys, Steps, every_character};
+use formalm_automata::{Error, MaskAutomaton, MaskClassId, MaskClasses, reads_all_non_ascii};
 use formalm_vocabulary::bpe::{CoarseCharClass, ExitTargets, TokenSet, TokenTransitions};
 use rustc_hash::FxHashMap;
 
@@ -25,7 +25,7 @@ pub(super) struct ClassTargets {
 /// The tokens that lead to one mask class.
 #[derive(Debug)]
 pub(super) struct TargetGroup {
-    pub(super) key: KeyId,
+    pub(super) key: MaskClassId,
     /// A token that leads there, with or without a transition.
     pub(super) first: u32,
     pub(super) tokens: Arc<TokenSet>,
@@ -48,7 +48,7 @@ struct TargetSorter {
 
 /// The tokens that lead to one mask class; a bitmask once they are many.
 struct TargetBucket {
-    key: KeyId,
+    key: MaskClassId,
     first: u32,
     list: Vec<u32>,
     mask: Option<Vec<u32>>,
@@ -56,7 +56,7 @@ struct TargetBucket {
 
 impl TargetSorter {
     #[inline]
-    fn group(&mut self, key: KeyId, first: u32) -> &mut TargetBucket {
+    fn group(&mut self, key: MaskClassId, first: u32) -> &mut TargetBucket {
         if self.groups.get(self.last).is_none_or(|group| group.key != key) {
             self.last = *self.index.entry(key.number()).or_insert_with(|| {
                 self.groups.push(TargetBucket { key, first, list: Vec::new(), mask: None });
@@ -68,7 +68,7 @@ impl TargetSorter {
 
     /// Adds tokens, switching to a bitmask once they are many.
     #[inline]
-    fn add(&mut self, key: KeyId, tokens: &[u32], words: usize) {
+    fn add(&mut self, key: MaskClassId, tokens: &[u32], words: usize) {
         let Some(&first) = tokens.first() else { return };
         let group = self.group(key, first);
         match &mut group.mask {
@@ -104,11 +104,11 @@ impl TargetSorter {
 }
 
 /// Computes the targets of the tokens with a transition from a mask class.
-pub(super) fn class_targets<K: Keys>(
+pub(super) fn class_targets<K: MaskClasses>(
     context: ProductContext<'_, K>,
     transitions: &TokenTransitions,
-    steps: &impl Steps,
-    key: KeyId,
+    steps: &impl MaskAutomaton,
+    key: MaskClassId,
     loops: &mut FxHashMap<u32, ClassSelfLoops>,
 ) -> Result<ClassTargets, Error> {
     let mut walk = TargetWalk { context, steps, loops, sorted: TargetSorter::default() };
@@ -125,16 +125,16 @@ pub(super) fn class_targets<K: Keys>(
 }
 
 /// A walk over the vocabulary.
-struct TargetWalk<'a, K: Keys, S> {
+struct TargetWalk<'a, K: MaskClasses, S> {
     context: ProductContext<'a, K>,
     steps: &'a S,
     loops: &'a mut FxHashMap<u32, ClassSelfLoops>,
     sorted: TargetSorter,
 }
 
-impl<K: Keys, S: Steps> TargetWalk<'_, K, S> {
+impl<K: MaskClasses, S: MaskAutomaton> TargetWalk<'_, K, S> {
     /// Reads all tokens that begin at a character boundary.
-    fn all(&mut self, key: KeyId) -> Result<(), Error> {
+    fn all(&mut self, key: MaskClassId) -> Result<(), Error> {
         let trie = self.context.vocabulary.trie();
         for byte in self.steps.live_bytes(key)?.iter() {
             if let Some(root) = trie.root_child(byte)
@@ -148,7 +148,7 @@ impl<K: Keys, S: Steps> TargetWalk<'_, K, S> {
     }
 
     /// Reads the tokens that leave the characters on which a mask class loops.
-    fn leave(&mut self, key: KeyId, exits: &ExitTargets) -> Result<(), Error> {
+    fn leave(&mut self, key: MaskClassId, exits: &ExitTargets) -> Result<(), Error> {
         let words = self.context.vocabulary.len().div_ceil(32);
         for exit in &exits.exits {
             let mut next = Some(key);
@@ -168,7 +168,7 @@ impl<K: Keys, S: Steps> TargetWalk<'_, K, S> {
     }
 
     /// Reads the tokens at and below a node, which leads to a mask class.
-    fn below(&mut self, key: KeyId, root: u32) -> Result<(), Error> {
+    fn below(&mut self, key: MaskClassId, root: u32) -> Result<(), Error> {
         let trie = self.context.vocabulary.trie();
         let nodes = trie.nodes();
         let words = self.context.vocabulary.len().div_ceil(32);
@@ -206,7 +206,7 @@ impl<K: Keys, S: Steps> TargetWalk<'_, K, S> {
     }
 
     /// Returns the characters on which a mask class loops.
-    fn loops(&mut self, key: KeyId) -> Result<ClassSelfLoops, Error> {
+    fn loops(&mut self, key: MaskClassId) -> Result<ClassSelfLoops, Error> {
         if let Some(&known) = self.loops.get(&key.number()) {
             return Ok(known);
         }
@@ -216,8 +216,8 @@ impl<K: Keys, S: Steps> TargetWalk<'_, K, S> {
                 loops.ascii |= 1 << byte;
             }
         }
-        loops.wide =
-            loops.ascii != 0 && every_character(key, key, |key, byte| self.steps.step(key, byte))?;
+        loops.wide = loops.ascii != 0
+            && reads_all_non_ascii(key, key, |key, byte| self.steps.step(key, byte))?;
         self.loops.insert(key.number(), loops);
         Ok(loops)
     }

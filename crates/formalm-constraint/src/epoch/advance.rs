@@ -1,13 +1,13 @@
 //! State transitions of a constraint over tokens and bytes.
 
-use formalm_automata::explicit::Poll;
-use formalm_automata::{Keys, Machine, outside_special};
+use formalm_automata::materialized::InterruptCheck;
+use formalm_automata::{Machine, MaskClasses, len_outside_special};
 
 use super::{ConstraintState, StateEpoch};
 use crate::canonical::NONE;
 use crate::matcher::AdvanceError;
 
-impl<K: Keys> StateEpoch<K> {
+impl<K: MaskClasses> StateEpoch<K> {
     /// Returns the state after a token that is no end token.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl<K: Keys> StateEpoch<K> {
     pub(crate) fn not_viable(&self, bytes: &[u8], good: usize) -> AdvanceError {
         let special = self.vocabulary.has_special_bytes();
         AdvanceError::NotViable {
-            good: if special { outside_special(&bytes[..good]) } else { good },
+            good: if special { len_outside_special(&bytes[..good]) } else { good },
         }
     }
 
@@ -58,10 +58,13 @@ impl<K: Keys> StateEpoch<K> {
         &self,
         position: ConstraintState,
         bytes: &[u8],
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<ConstraintState, AdvanceError> {
-        let whole =
-            if self.vocabulary.has_special_bytes() { outside_special(bytes) } else { bytes.len() };
+        let whole = if self.vocabulary.has_special_bytes() {
+            len_outside_special(bytes)
+        } else {
+            bytes.len()
+        };
         let read = self.read_any(position, bytes, poll)?;
         if whole < bytes.len() { Err(AdvanceError::NotViable { good: whole }) } else { Ok(read) }
     }
@@ -70,7 +73,7 @@ impl<K: Keys> StateEpoch<K> {
         &self,
         position: ConstraintState,
         bytes: &[u8],
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<ConstraintState, AdvanceError> {
         if self.canonical.is_some() {
             return Err(AdvanceError::NoTokens);
@@ -91,7 +94,7 @@ impl<K: Keys> StateEpoch<K> {
         &self,
         position: ConstraintState,
         bytes: &[u8],
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<ConstraintState, AdvanceError> {
         let good = match self.read_any(position, bytes, poll) {
             Err(AdvanceError::NotViable { good }) if !self.machine().is_exact() => good,

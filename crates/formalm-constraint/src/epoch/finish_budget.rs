@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Ahead, Error, Keys, Lock, Machine, StateId, exact_only};
+use formalm_automata::{
+    Error, ForkSafeMutex, Machine, MaskClasses, ScratchMachine, StateId, require_exact,
+};
 
 use super::{ConstraintState, StateEpoch};
 use crate::finish::FinishSearch;
@@ -11,7 +13,7 @@ use crate::mask::MaskWords;
 /// Completions of states of the lookahead machine, if there is one.
 #[derive(Debug)]
 pub(super) struct FinishState<M> {
-    kept: Lock<FinishEntry<M>>,
+    kept: ForkSafeMutex<FinishEntry<M>>,
 }
 
 #[derive(Debug)]
@@ -25,13 +27,13 @@ struct FinishEntry<M> {
 #[derive(Debug)]
 struct MachineCompletions<M> {
     /// The lookahead machine, or `None` if the machine itself serves.
-    ahead: Option<Arc<Ahead<M>>>,
+    ahead: Option<Arc<ScratchMachine<M>>>,
     completions: FinishSearch,
 }
 
 impl<M> Default for FinishState<M> {
     fn default() -> FinishState<M> {
-        FinishState { kept: Lock::default() }
+        FinishState { kept: ForkSafeMutex::default() }
     }
 }
 
@@ -46,7 +48,7 @@ impl<M> Default for FinishEntry<M> {
 impl<M: Machine> FinishState<M> {
     /// Returns the completions for a lookahead machine. State numbers of another machine are
     /// meaningless, so its completions are dropped.
-    fn with(&self, ahead: Option<Arc<Ahead<M>>>) -> Arc<MachineCompletions<M>> {
+    fn with(&self, ahead: Option<Arc<ScratchMachine<M>>>) -> Arc<MachineCompletions<M>> {
         let kept = &mut *self.kept.lock();
         let is_same = match (&kept.cached.ahead, &ahead) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -73,7 +75,7 @@ impl<M: Machine> FinishState<M> {
     }
 }
 
-impl<K: Keys> StateEpoch<K> {
+impl<K: MaskClasses> StateEpoch<K> {
     /// Returns the number of states whose completion search gave up. With a budget, tokens that
     /// lead to them are masked out.
     pub fn given_up_count(&self) -> usize {
@@ -134,13 +136,13 @@ impl<K: Keys> StateEpoch<K> {
         look: impl FnOnce(&FinishSearch, &K::Machine, StateId) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let hint = "give more tokens, and look whether the text is a member";
-        exact_only(&**self.machine(), "the fewest tokens to a member", hint)?;
+        require_exact(&**self.machine(), "the fewest tokens to a member", hint)?;
         match self.canonical {
             None => {
                 let cached = self.completing.with(self.ahead());
                 match &cached.ahead {
                     Some(ahead) => {
-                        let state = ahead.enter(position.state)?;
+                        let state = ahead.import_state(position.state)?;
                         look(&cached.completions, &ahead.machine, state)
                     }
                     None => look(&cached.completions, self.machine(), position.state),

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use formalm_automata::{Keys, Survey};
+use formalm_automata::{ForkCheck, MaskClasses};
 
 use super::StateEpoch;
 use crate::canonical::CanonicalMasks;
@@ -33,7 +33,7 @@ pub(super) struct EpochGrowth {
     /// Size at which the epoch is replaced, in bytes.
     budget: AtomicUsize,
     retired: AtomicBool,
-    survey: Survey,
+    survey: ForkCheck,
 }
 
 impl EpochGrowth {
@@ -46,18 +46,18 @@ impl EpochGrowth {
             bytes: AtomicUsize::new(0),
             budget: AtomicUsize::new(usize::MAX),
             retired: AtomicBool::new(false),
-            survey: Survey::new(),
+            survey: ForkCheck::new(),
         }
     }
 }
 
-impl<K: Keys> StateEpoch<K> {
+impl<K: MaskClasses> StateEpoch<K> {
     /// Returns `true` if the process was forked while a thread modified the epoch; that thread does
     /// not exist here. The epoch must not be used then; [`crate::Constraint::current`] returns
     /// another one.
     #[inline]
     pub fn is_abandoned(&self) -> bool {
-        self.growth.survey.finds_abandoned(|| {
+        self.growth.survey.is_abandoned(|| {
             let canonical = self.canonical.as_deref();
             self.keys.is_abandoned() || canonical.is_some_and(CanonicalMasks::is_abandoned)
         })

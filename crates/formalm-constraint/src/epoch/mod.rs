@@ -19,7 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use formalm_automata::{
-    Ahead, Error, KeyId, Keys, Lookahead, Machine, StateId, Viability, exact_only,
+    Error, Machine, MaskClassId, MaskClasses, RegularMaskClasses, ScratchCache, ScratchMachine,
+    StateId, require_exact,
 };
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::bpe::BpeEncoder;
@@ -39,7 +40,7 @@ use self::growth::EpochGrowth;
 ///
 /// `K` are the mask classes of the language's machine, by default those of a regular language.
 #[derive(Debug)]
-pub struct StateEpoch<K: Keys = Viability> {
+pub struct StateEpoch<K: MaskClasses = RegularMaskClasses> {
     keys: K,
     vocabulary: Arc<Vocabulary>,
     memo: MaskCache,
@@ -47,7 +48,7 @@ pub struct StateEpoch<K: Keys = Viability> {
     continuations: QuoteContinuations,
     completing: FinishState<K::Machine>,
     /// The lookahead machine.
-    ahead: Lookahead<K::Machine>,
+    ahead: ScratchCache<K::Machine>,
     forgets_items: bool,
     /// Boxed, because most constraints have none.
     canonical: Option<Box<CanonicalMasks<K>>>,
@@ -75,7 +76,7 @@ impl UndecidedCounts {
     }
 }
 
-impl<K: Keys> Drop for StateEpoch<K> {
+impl<K: MaskClasses> Drop for StateEpoch<K> {
     fn drop(&mut self) {
         let Some(open) = &self.open else { return };
         let undecided = self.canonical.as_deref().map_or(0, CanonicalMasks::undecided_count);
@@ -141,13 +142,13 @@ impl ConstraintState {
     }
 }
 
-impl<K: Keys> StateEpoch<K> {
+impl<K: MaskClasses> StateEpoch<K> {
     /// Lifts any machine to a vocabulary. `keys` are its mask classes for inputs as long as the
     /// longest token.
     pub fn over(keys: K, vocabulary: Arc<Vocabulary>, memory_limit_bytes: usize) -> StateEpoch<K> {
         let memo = MaskCache::new(memory_limit_bytes);
         let (lexical, continuations) = (LexicalMasks::default(), QuoteContinuations::default());
-        let forgets_items = keys.forgets_items();
+        let forgets_items = keys.drops_seen_items();
         StateEpoch {
             keys,
             vocabulary,
@@ -155,7 +156,7 @@ impl<K: Keys> StateEpoch<K> {
             lexical,
             continuations,
             completing: FinishState::default(),
-            ahead: Lookahead::default(),
+            ahead: ScratchCache::default(),
             forgets_items,
             canonical: None,
             growth: EpochGrowth::unbounded(),
@@ -178,7 +179,7 @@ impl<K: Keys> StateEpoch<K> {
         begins: bool,
     ) -> Result<StateEpoch<K>, Error> {
         let machine = &**keys.machine();
-        exact_only(machine, "canonical tokens", "use tokenization=\"all\"")?;
+        require_exact(machine, "canonical tokens", "use tokenization=\"all\"")?;
         if vocabulary.has_special_bytes() && encoder.prepends_space() {
             return Err(Error::Language {
                 message: "the tokenizer puts a space in front of texts, also behind the special \
@@ -305,7 +306,9 @@ impl<K: Keys> StateEpoch<K> {
             }
             Some(_) => return Ok(false),
             None => {
-                let Some(key) = self.keys.known_key(position.state) else { return Ok(false) };
+                let Some(key) = self.keys.known_mask_class(position.state) else {
+                    return Ok(false);
+                };
                 if self.memo.with(key.number(), |mask| mask.fill(out)).is_none() {
                     return Ok(false);
                 }
@@ -340,7 +343,7 @@ impl<K: Keys> StateEpoch<K> {
     /// computed.
     #[inline]
     pub(crate) fn undecided_tokens(&self, state: StateId) -> &[u32] {
-        if self.keys.is_unsure(state) {
+        if self.keys.is_approximate(state) {
             self.vocabulary.item_joining_tokens()
         } else if self.forgets_items {
             self.vocabulary.whole_item_tokens()
@@ -355,16 +358,16 @@ impl<K: Keys> StateEpoch<K> {
         undecided: &[u32],
         out: &mut MaskWords,
     ) -> Result<(), Error> {
-        let is_unsure = self.keys.is_unsure(state);
+        let is_unsure = self.keys.is_approximate(state);
         let ahead = self.ahead.of(self.machine());
         let (machine, from) = match &ahead {
-            Some(ahead) => (&ahead.machine, ahead.enter(state)?),
+            Some(ahead) => (&ahead.machine, ahead.import_state(state)?),
             None => (self.machine(), state),
         };
         for &token in undecided {
             let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
             if has(out, token)
-                && (!is_unsure || self.keys.may_tell(state, bytes)?)
+                && (!is_unsure || self.keys.may_refuse(state, bytes)?)
                 && machine.walk(from, bytes)?.is_err()
             {
                 patch(out, &[], &[token]);
@@ -387,7 +390,7 @@ impl<K: Keys> StateEpoch<K> {
         }
         if let Some(ahead) = self.ahead.of(self.machine()) {
             let Some(bytes) = self.vocabulary.token_bytes(token_id) else { return Ok(false) };
-            return Ok(ahead.machine.walk(ahead.enter(position.state)?, bytes)?.is_ok());
+            return Ok(ahead.machine.walk(ahead.import_state(position.state)?, bytes)?.is_ok());
         }
         match self.read(position, token_id) {
             Ok(_) => Ok(true),
@@ -397,7 +400,7 @@ impl<K: Keys> StateEpoch<K> {
     }
 
     /// Returns the lookahead machine, or `None` if the machine itself serves.
-    pub(crate) fn ahead(&self) -> Option<Arc<Ahead<K::Machine>>> {
+    pub(crate) fn ahead(&self) -> Option<Arc<ScratchMachine<K::Machine>>> {
         self.ahead.of(self.machine())
     }
 
@@ -416,7 +419,7 @@ impl<K: Keys> StateEpoch<K> {
         state: StateId,
         use_mask: impl FnOnce(&Mask) -> R,
     ) -> Result<R, Error> {
-        let key = self.keys.key(state)?;
+        let key = self.keys.mask_class(state)?;
         let mut use_mask = Some(use_mask);
         let hit = self.memo.with(key.number(), |mask| use_mask.take().map(|f| f(mask)));
         if let Some(Some(result)) = hit {
@@ -434,10 +437,10 @@ impl<K: Keys> StateEpoch<K> {
         })
     }
 
-    fn compute(&self, key: KeyId) -> Result<Mask, Error> {
+    fn compute(&self, key: MaskClassId) -> Result<Mask, Error> {
         let (vocabulary, lexical) = (&self.vocabulary, &self.lexical);
         let (memo, continuations) = (&self.memo, &self.continuations);
-        self.keys.read(mask_builder::MaskBuilder { key, vocabulary, lexical, memo, continuations })
+        self.keys.visit(mask_builder::MaskBuilder { key, vocabulary, lexical, memo, continuations })
     }
 
     /// Returns the memory in use by part, in bytes.

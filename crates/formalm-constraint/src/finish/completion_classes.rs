@@ -51,10 +51,10 @@ impl<M: Machine> ClassFinder<'_, M> {
     pub(super) fn find(mut self) -> Result<Vec<CompletionClass>, Error> {
         let mut known: FxHashMap<u32, usize> = FxHashMap::default();
         let mut parts: Vec<CompletionClass> = Vec::new();
-        let from = self.machine.forgetful(self.state)?;
+        let from = self.machine.abstract_state(self.state)?;
         let (distinguished, is_finite) = (RefCell::default(), self.machine.is_finite());
         let representative = |state| {
-            let state = self.machine.forgetful(state)?;
+            let state = self.machine.abstract_state(state)?;
             let mut distinguished: RefMut<'_, FxHashSet<u32>> = distinguished.borrow_mut();
             if distinguished.insert(state.number())
                 && distinguished.len() > MAX_NEXT_STATES
@@ -98,7 +98,7 @@ impl<M: Machine> ClassFinder<'_, M> {
         if known.is_none() && self.has_all_bytes() {
             for at in 0..self.recent.len() {
                 let text = &self.recent[at];
-                if text.len() <= left as usize && self.machine.is_completed(part.state, text)? {
+                if text.len() <= left as usize && self.machine.accepts_from(part.state, text)? {
                     self.recent[..=at].rotate_right(1);
                     part.fits = true;
                     return Ok(Some(Arc::clone(&self.recent[0])));
@@ -125,7 +125,7 @@ impl<M: Machine> ClassFinder<'_, M> {
         text: &[u8],
         single_tokens: &mut Vec<CompletionClass>,
     ) -> Result<(), Error> {
-        let doubts = self.machine.doubts(Some(self.state), part.state, text)?;
+        let doubts = self.machine.needs_recheck(Some(self.state), part.state, text)?;
         let recheck_tokens = self.completions.recheck_tokens(self.machine, self.vocabulary);
         let is_unsure = |token: &u32| recheck_tokens.binary_search(token).is_ok();
         if doubts.is_none() && !part.tokens.iter().any(is_unsure) {
@@ -135,7 +135,7 @@ impl<M: Machine> ClassFinder<'_, M> {
         for &token in &part.tokens {
             let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
             let is_doubtful = is_unsure(&token) || doubts.as_ref().is_some_and(|one| one(bytes));
-            if !is_doubtful || self.machine.is_completed(self.state, &[bytes, text].concat())? {
+            if !is_doubtful || self.machine.accepts_from(self.state, &[bytes, text].concat())? {
                 completed.push(token);
             } else {
                 single_tokens.extend(self.single_tokens(token, bytes, text)?);
@@ -155,13 +155,13 @@ impl<M: Machine> ClassFinder<'_, M> {
         let (machine, tokens) = (self.machine, vec![token]);
         if text.len() < self.left as usize && self.has_all_bytes() {
             for &byte in SEPARATING_BYTES {
-                if machine.is_completed(self.state, &[bytes, &[byte], text].concat())? {
+                if machine.accepts_from(self.state, &[bytes, &[byte], text].concat())? {
                     return Ok(Some(CompletionClass { state: self.state, tokens, fits: true }));
                 }
             }
         }
         let Ok(next) = machine.walk(self.state, bytes)? else { return Ok(None) };
-        let state = machine.completes_as(next)?;
+        let state = machine.completion_class(next)?;
         let shortest_string = self.completions.shortest_string(machine, self.vocabulary, state)?;
         let fits = shortest_string.is_some_and(|one| one.is_within(self.left));
         Ok(Some(CompletionClass { state, tokens, fits }))

@@ -9,7 +9,7 @@ mod completion_classes;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Lock, Machine, SetOnce, StateId};
+use formalm_automata::{Error, ForkSafeMutex, Machine, SetOnce, StateId};
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -31,17 +31,17 @@ const MAX_SEARCH_NODES: usize = 100_000;
 /// Caches of completions.
 #[derive(Debug, Default)]
 pub(crate) struct FinishSearch {
-    successors: Lock<FxHashMap<u32, TokenSuccessors>>,
+    successors: ForkSafeMutex<FxHashMap<u32, TokenSuccessors>>,
     /// Per state, its shortest string; `None` if finding it exceeds a limit.
-    shortest_string: Lock<FxHashMap<u32, Option<ShortestString>>>,
+    shortest_string: ForkSafeMutex<FxHashMap<u32, Option<ShortestString>>>,
     /// Per state of a machine without a stack, the number of tokens of its shortest completion
     /// (`Ok`) or a strict lower bound (`Err`).
-    costs: Lock<FxHashMap<u32, Result<u32, u32>>>,
+    costs: ForkSafeMutex<FxHashMap<u32, Result<u32, u32>>>,
     /// Tokens that must be read from the concrete state.
     recheck_tokens: SetOnce<Vec<u32>>,
     has_all_bytes: SetOnce<bool>,
     /// States whose completion search exceeded a limit. Tokens that lead to them are masked out.
-    given_up: Lock<FxHashSet<u32>>,
+    given_up: ForkSafeMutex<FxHashSet<u32>>,
 }
 
 /// A shortest string.
@@ -70,7 +70,7 @@ enum SearchResult {
 impl FinishSearch {
     /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        fn locked<T>(table: &Lock<T>) -> MutexGuard<'_, T> {
+        fn locked<T>(table: &ForkSafeMutex<T>) -> MutexGuard<'_, T> {
             table.lock()
         }
         let successors = locked(&self.successors);
@@ -96,14 +96,14 @@ impl FinishSearch {
         match self.search(
             machine,
             vocabulary,
-            machine.completes_as(state)?,
+            machine.completion_class(state)?,
             limit,
             MAX_SEARCH_NODES,
         )? {
             SearchResult::Path(path) => Ok(Some(path)),
             SearchResult::NotWithinLimit => Ok(None),
             SearchResult::WorkLimit => {
-                let path = fewest_tokens(vocabulary.trie(), &machine.shortest(state)?);
+                let path = fewest_tokens(vocabulary.trie(), &machine.shortest_completion(state)?);
                 Ok(path.filter(|path| path.len() <= limit as usize))
             }
         }
@@ -122,7 +122,7 @@ impl FinishSearch {
         state: StateId,
         limit: u32,
     ) -> Result<bool, Error> {
-        let state = machine.completes_as(state)?;
+        let state = machine.completion_class(state)?;
         if self.shortest_string(machine, vocabulary, state)?.is_some_and(|one| one.is_within(limit))
         {
             return Ok(true);
@@ -163,7 +163,7 @@ impl FinishSearch {
         let mut fitting = parts.iter().filter(|part| part.fits).flat_map(|part| &part.tokens);
         if !fitting.any(|&token| has(words, token)) {
             // Either a longer string was found before, or none exists.
-            let here = machine.completes_as(state)?;
+            let here = machine.completion_class(state)?;
             if let SearchResult::Path(path) =
                 self.search(machine, vocabulary, here, budget, MAX_SEARCH_NODES)?
                 && let Some(&first) = path.first()
@@ -200,7 +200,7 @@ impl FinishSearch {
         for &token in parts.iter().filter(|part| !part.fits).flat_map(|part| &part.tokens) {
             let bytes = vocabulary.token_bytes(token).unwrap_or_default();
             let Ok(next) = machine.walk(state, bytes)? else { continue };
-            let next = machine.completes_as(next)?;
+            let next = machine.completion_class(next)?;
             let at = *known.entry(next.number()).or_insert(all.len());
             if at == all.len() {
                 all.push(CompletionClass { state: next, tokens: Vec::new(), fits: false });
@@ -300,7 +300,7 @@ impl FinishSearch {
         if let Some(known) = self.known(state) {
             return Ok(known);
         }
-        let shortest_string = match machine.shortest(state) {
+        let shortest_string = match machine.shortest_completion(state) {
             Ok(text) => {
                 let count = fewest_tokens(vocabulary.trie(), &text).map(|path| path.len() as u32);
                 Some(ShortestString { text: text.into(), count })
@@ -351,7 +351,7 @@ impl FinishSearch {
     ) -> Result<(), Error> {
         let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
         let recheck_tokens = self.recheck_tokens(machine, vocabulary);
-        let representative = |state| machine.completes_as(state);
+        let representative = |state| machine.completion_class(state);
         trie_walk::tokens(machine, vocabulary.trie(), state, representative, |next, tokens| {
             for tokens in tokens.split(|token| recheck_tokens.binary_search(token).is_ok()) {
                 if !tokens.is_empty() {
@@ -372,7 +372,7 @@ impl FinishSearch {
         self.recheck_tokens.get_or_init(|| {
             let all = 0..vocabulary.len() as u32;
             let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
-            all.filter(|&token| machine.is_unsure(bytes(token))).collect()
+            all.filter(|&token| machine.token_needs_recheck(bytes(token))).collect()
         })
     }
 }

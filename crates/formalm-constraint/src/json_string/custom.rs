@@ -8,10 +8,10 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::spelling::Escapes;
+use formalm_automata::json_escapes::EscapePolicy;
 use formalm_automata::{
-    Error, InText, KeyId, Keys, Like, Lock, Machine, Plainly, Recognizer, Resemblance, StateId,
-    Viability,
+    CharRecognizer, Error, ForkSafeMutex, JsonStringState, Machine, MaskClassId, MaskClasses,
+    RegularMaskClasses, RepresentativeState, SharedRepresentative, StateId, StatesAsClasses,
 };
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -29,17 +29,17 @@ use crate::trie_walk::TrieWalk;
 const MAX_CACHED: usize = 128;
 
 /// A named state of a recognizer, with the recognizer's address.
-type NamedState = (usize, Escapes, String);
+type NamedState = (usize, EscapePolicy, String);
 
 /// Cache of masks of named states.
 #[derive(Debug, Default)]
-pub(crate) struct CustomStringMasks(Lock<CustomStringTables>);
+pub(crate) struct CustomStringMasks(ForkSafeMutex<CustomStringTables>);
 
 #[derive(Debug, Default)]
 struct CustomStringTables {
     /// Unescaped tokens that continue the string. A recognizer lives as long as its entry, so its
     /// address stays unique.
-    continuing: FxHashMap<NamedState, (Arc<dyn Recognizer>, Arc<MaskWords>)>,
+    continuing: FxHashMap<NamedState, (Arc<dyn CharRecognizer>, Arc<MaskWords>)>,
     /// Tokens that contain one of some characters, in byte order.
     containing: FxHashMap<u128, Arc<[u32]>>,
 }
@@ -48,7 +48,7 @@ struct CustomStringTables {
 pub(crate) fn continuing(
     kept: &CustomStringMasks,
     vocabulary: &Vocabulary,
-    (text, (recognizer, like)): (&InText, &Like),
+    (text, (recognizer, like)): (&JsonStringState, &SharedRepresentative),
 ) -> Result<Vec<u32>, Error> {
     let strings = vocabulary.json_string_tokens(text.escapes);
     let named = (Arc::as_ptr(recognizer).addr(), text.escapes, like.name.clone());
@@ -84,14 +84,15 @@ pub(crate) fn continuing(
 fn unescaped_tokens(
     vocabulary: &Vocabulary,
     strings: &JsonStringTokens,
-    (text, state): (&InText, StateId),
+    (text, state): (&JsonStringState, StateId),
 ) -> Result<Vec<u32>, Error> {
-    let keys = Viability::new(Arc::clone(&text.machine), vocabulary.longest_token_bytes());
+    let keys = RegularMaskClasses::new(Arc::clone(&text.machine), vocabulary.longest_token_bytes());
     let (lexical, memo, continuations) =
         (&LexicalMasks::default(), &MaskCache::new(0), &QuoteContinuations::default());
-    let mask = MaskBuilder { key: keys.key(state)?, vocabulary, lexical, memo, continuations };
+    let mask =
+        MaskBuilder { key: keys.mask_class(state)?, vocabulary, lexical, memo, continuations };
     let mut words = vec![0; strings.continuing_unescaped().len()];
-    keys.read(mask)?.fill(&mut words);
+    keys.visit(mask)?.fill(&mut words);
     words
         .iter_mut()
         .zip(&**strings.continuing_unescaped())
@@ -103,29 +104,30 @@ fn unescaped_tokens(
 fn read_exceptions(
     kept: &CustomStringMasks,
     vocabulary: &Vocabulary,
-    (text, like): (&InText, &Resemblance<StateId>),
+    (text, like): (&JsonStringState, &RepresentativeState<StateId>),
     words: &mut MaskWords,
 ) -> Result<(), Error> {
     let (machine, trie) = (&*text.machine, vocabulary.trie());
-    let keys = Plainly::new(machine);
-    for byte in (0..128u8).filter(|byte| like.first >> byte & 1 != 0) {
+    let keys = StatesAsClasses::new(machine);
+    for byte in (0..128u8).filter(|byte| like.excluded_first >> byte & 1 != 0) {
         let Some(root) = trie.root_child(byte) else { continue };
         patch(words, &[], trie.tokens_at(root));
         patch(words, &[], trie.tokens_below(root));
         if let Some(next) = machine.step(text.state, byte)? {
-            let next = KeyId::from_number(next.number());
+            let next = MaskClassId::from_number(next.number());
             TrieWalk::new(&keys, trie)
                 .subtree(root, next, &mut |tokens| patch(words, tokens, &[]))?;
         }
     }
-    let containing = kept.containing(vocabulary, like.anywhere);
+    let containing = kept.containing(vocabulary, like.excluded_anywhere);
     let step = |state: StateId, byte: u8| machine.step(state, byte);
     let containing = containing.iter().copied();
     read_in_order(vocabulary, containing, text.state, &step, &mut |token, is_viable| {
         set(words, token, is_viable);
     })?;
     let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
-    for &(_, token) in vocabulary.json_string_tokens(text.escapes).continuing_longer(like.most) {
+    for &(_, token) in vocabulary.json_string_tokens(text.escapes).continuing_longer(like.max_chars)
+    {
         set(words, token, machine.walk(text.state, bytes(token))?.is_ok());
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, KeyId, Lock, Repetition, Steps};
+use formalm_automata::{CharRepetition, Error, ForkSafeMutex, MaskAutomaton, MaskClassId};
 use formalm_vocabulary::{ClosingToken, EndingToken, JsonStringTokens};
 use rustc_hash::FxHashMap;
 
@@ -36,21 +36,21 @@ impl ViableSuffixes {
 pub(crate) struct QuoteContinuations {
     /// Masks of isolated values.
     pub(crate) values: ValueMasks,
-    known: Lock<FxHashMap<(u32, usize), Arc<ViableSuffixes>>>,
+    known: ForkSafeMutex<FxHashMap<(u32, usize), Arc<ViableSuffixes>>>,
 }
 
 impl QuoteContinuations {
     /// Returns the suffixes that are viable from a mask class.
     pub(crate) fn of(
         &self,
-        keys: &impl Steps,
+        keys: &impl MaskAutomaton,
         strings: &JsonStringTokens,
-        closed: KeyId,
+        closed: MaskClassId,
     ) -> Result<Arc<ViableSuffixes>, Error> {
         let known = || self.known.lock();
         // Each table has suffixes of its own.
         let table = std::ptr::from_ref(strings) as usize;
-        let kept = keys.kept(closed).map(|kept| (kept.number(), table));
+        let kept = keys.cacheable_class(closed).map(|kept| (kept.number(), table));
         if let Some(found) = kept.and_then(|kept| known().get(&kept).cloned()) {
             return Ok(found);
         }
@@ -85,10 +85,10 @@ pub(crate) struct ClosingAfterPrefix(Option<Arc<ViableSuffixes>>);
 impl ClosingAfterPrefix {
     /// Reads the prefix and the quote from a mask class.
     pub(crate) fn of(
-        keys: &impl Steps,
+        keys: &impl MaskAutomaton,
         continuations: &QuoteContinuations,
         strings: &JsonStringTokens,
-        (key, text): (KeyId, &[u8]),
+        (key, text): (MaskClassId, &[u8]),
     ) -> Result<ClosingAfterPrefix, Error> {
         let after = read(keys, key, text)?;
         let closed = after.map_or(Ok(None), |after| keys.step(after, b'"'))?;
@@ -106,12 +106,12 @@ impl ClosingAfterPrefix {
 
 /// Returns the mask between two characters of a string.
 pub(crate) fn mask(
-    keys: &impl Steps,
+    keys: &impl MaskAutomaton,
     continuations: &QuoteContinuations,
     strings: &JsonStringTokens,
-    repetition: &Repetition,
+    repetition: &CharRepetition,
 ) -> Result<Mask, Error> {
-    let &Repetition { min, max, exit, .. } = repetition;
+    let &CharRepetition { min, max, exit, .. } = repetition;
     let fits =
         |one: &&EndingToken| one.characters >= min && max.is_none_or(|max| one.characters <= max);
     let mut add: Vec<u32> = Vec::new();
@@ -139,10 +139,10 @@ pub(crate) fn mask(
 /// Returns the mask between two characters of a string that constrains nothing before its end.
 /// Closing tokens are read up to the quote, and their suffixes once per mask class after it.
 pub(crate) fn open(
-    keys: &impl Steps,
+    keys: &impl MaskAutomaton,
     continuations: &QuoteContinuations,
     strings: &JsonStringTokens,
-    key: KeyId,
+    key: MaskClassId,
 ) -> Result<Mask, Error> {
     let mut texts = vec![(0, key)];
     for root in (0..=255).filter_map(|byte| strings.prefix_root(byte)) {
@@ -151,7 +151,7 @@ pub(crate) fn open(
         })?;
     }
     let mut ended: Vec<u32> = Vec::new();
-    let mut known: Vec<(KeyId, Arc<ViableSuffixes>)> = Vec::new();
+    let mut known: Vec<(MaskClassId, Arc<ViableSuffixes>)> = Vec::new();
     for (text, after) in texts {
         let Some(closed) = keys.step(after, b'"')? else { continue };
         let at = match known.iter().position(|one| one.0 == closed) {

@@ -4,7 +4,7 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use formalm_automata::{Context, Error, Lexemes, Scan};
+use formalm_automata::{Error, LexerContextId, LexerStateId, LexicalMachine};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -55,11 +55,11 @@ impl JoinedSummary {
 impl LexicalTables {
     /// Returns the effect of all tokens from a lexer state, as a number of
     /// [`LexicalTables::joins`].
-    pub(super) fn root<L: Lexemes>(
+    pub(super) fn root<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        lexer_state: Scan,
+        lexer_state: LexerStateId,
     ) -> Result<usize, Error> {
         if let Some(&known) = self.roots.get(&lexer_state.0) {
             return Ok(known as usize);
@@ -89,12 +89,12 @@ impl LexicalTables {
 
     /// Returns the effect of the tokens below the nodes of a list in a context, as a number of
     /// [`LexicalTables::joins`].
-    pub(super) fn joined<L: Lexemes>(
+    pub(super) fn joined<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
         group: u32,
-        context: Context,
+        context: LexerContextId,
     ) -> Result<usize, Error> {
         if let Some(&known) = self.joined.get(&(group, context.0)) {
             return Ok(known as usize);
@@ -102,8 +102,8 @@ impl LexicalTables {
         let node_list = Arc::clone(&self.groups[group as usize]);
         let (mut all, mut stack) = (LexemeSummary::default(), Vec::new());
         // The leftover state is nearly always one of very few.
-        let mut lexer_states: FxHashMap<u32, Option<Scan>> = FxHashMap::default();
-        let mut last: Option<(u32, Option<Scan>)> = None;
+        let mut lexer_states: FxHashMap<u32, Option<LexerStateId>> = FxHashMap::default();
+        let mut last: Option<(u32, Option<LexerStateId>)> = None;
         for (node, leftover) in node_list.iter() {
             self.spend(1)?;
             let lexer_state = match last {
@@ -111,8 +111,8 @@ impl LexicalTables {
                 _ => match lexer_states.get(&leftover) {
                     Some(&lexer_state) => lexer_state,
                     None => {
-                        all.doubtful |= !lexemes.fits(context, leftover)?;
-                        let lexer_state = lexemes.scan(context, leftover);
+                        all.doubtful |= !lexemes.threads_fit(context, leftover)?;
+                        let lexer_state = lexemes.lexer_start(context, leftover);
                         lexer_states.insert(leftover, lexer_state);
                         lexer_state
                     }

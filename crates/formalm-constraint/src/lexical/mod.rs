@@ -25,7 +25,9 @@ use std::hash::Hasher;
 use std::sync::Arc;
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, KeyId, Lexemes, Lock, Outline, Resource};
+use formalm_automata::{
+    Error, ForkSafeMutex, LexicalMachine, MaskClassId, Resource, StackPrefixId,
+};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
@@ -50,7 +52,7 @@ const MAX_STEPS: u64 = 2_000_000;
 /// The tables of a vocabulary and a lexer.
 #[derive(Debug, Default)]
 pub(crate) struct LexicalMasks {
-    tables: Lock<LexicalTables>,
+    tables: ForkSafeMutex<LexicalTables>,
 }
 
 #[derive(Debug, Default)]
@@ -75,7 +77,7 @@ struct LexicalTables {
     lists: Vec<Arc<[(u32, u32)]>>,
     list_ids: FxHashMap<Arc<[(u32, u32)]>, u32>,
     /// The filter result of such a list, by the stack prefix.
-    filter_results: FxHashMap<(u32, Outline), Arc<FilterResult>>,
+    filter_results: FxHashMap<(u32, StackPrefixId), Arc<FilterResult>>,
     /// Undecided terminal paths; most lists are undecided for many stacks.
     undecided_paths: FxHashSet<Arc<[TerminalPath]>>,
     /// Masks by the joins they are made of; many states use the same ones.
@@ -92,9 +94,9 @@ impl LexicalMasks {
     /// Returns the mask of a mask class, or `None` if it must be found byte by byte.
     pub(crate) fn mask(
         &self,
-        lexemes: &impl Lexemes,
+        lexemes: &impl LexicalMachine,
         vocabulary: &Vocabulary,
-        key: KeyId,
+        key: MaskClassId,
     ) -> Result<Option<Mask>, Error> {
         let mut tables = self.tables.lock();
         if tables.bytes > MAX_TABLE_BYTES {
@@ -111,13 +113,13 @@ impl LexicalMasks {
 }
 
 impl LexicalTables {
-    fn mask<L: Lexemes>(
+    fn mask<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        key: KeyId,
+        key: MaskClassId,
     ) -> Result<Option<Mask>, Error> {
-        let Some(configurations) = lexemes.readings(key)? else { return Ok(None) };
+        let Some(configurations) = lexemes.configurations(key)? else { return Ok(None) };
         let mut parts: Vec<u32> = Vec::new();
         for (lexer_state, parser_state) in configurations {
             let root = self.root(lexemes, vocabulary, lexer_state)?;

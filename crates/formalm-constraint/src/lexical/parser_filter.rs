@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{BEYOND, Error, Lexemes, Place};
+use formalm_automata::{Error, LexicalMachine, NEEDS_DEEPER_STACK, ParserStateId};
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::FxHashSet;
 
@@ -44,7 +44,7 @@ struct PathWalk {
     parts: Vec<u32>,
     /// Undecided paths.
     undecided: Vec<TerminalPath>,
-    seen: FxHashSet<(Place, u32)>,
+    seen: FxHashSet<(ParserStateId, u32)>,
     /// Terminals, each with the number of its predecessor.
     links: Vec<(u32, u32)>,
 }
@@ -73,11 +73,11 @@ impl PathWalk {
 impl LexicalTables {
     /// Adds the joins that a list of groups leads to from a parser state. Returns `false` if some
     /// of them are not certain to be completable.
-    pub(super) fn filter_by_parser<L: Lexemes>(
+    pub(super) fn filter_by_parser<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        (parser_state, list): (Place, u32),
+        (parser_state, list): (ParserStateId, u32),
         parts: &mut Vec<u32>,
     ) -> Result<bool, Error> {
         let mut undecided: Option<Arc<[TerminalPath]>> = None;
@@ -85,12 +85,12 @@ impl LexicalTables {
             if undecided.as_ref().is_some_and(|undecided| undecided.is_empty()) {
                 return Ok(true);
             }
-            let Some(stack_prefix) = lexemes.outline(parser_state, depth) else { break };
+            let Some(stack_prefix) = lexemes.stack_prefix(parser_state, depth) else { break };
             let filter_result = match self.filter_results.get(&(list, stack_prefix)) {
                 Some(known) => Arc::clone(known),
                 None => {
                     let paths = undecided.unwrap_or_else(|| self.paths(list));
-                    let from = lexemes.drawn(stack_prefix);
+                    let from = lexemes.prefix_representative(stack_prefix);
                     let filter_result =
                         Arc::new(self.follow_paths(lexemes, vocabulary, from, &paths)?);
                     self.bytes += filter_result.memory_bytes();
@@ -115,21 +115,21 @@ impl LexicalTables {
     }
 
     /// Follows terminal paths from a parser state.
-    fn follow_paths<L: Lexemes>(
+    fn follow_paths<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        parser_state: Place,
+        parser_state: ParserStateId,
         paths: &[TerminalPath],
     ) -> Result<FilterResult, Error> {
         let mut all = PathWalk::default();
-        let mut stack: Vec<(Place, u32, u32, u32)> = Vec::new();
+        let mut stack: Vec<(ParserStateId, u32, u32, u32)> = Vec::new();
         for path in paths {
             let Some((&last, front)) = path.terminals.split_last() else { continue };
             let (mut at, mut link) = (parser_state, NO_TERMINAL);
             for &terminal in front {
                 // The deeper prefix shows more than when the path was followed before.
-                let Some(next) = lexemes.after(at, terminal)? else { break };
+                let Some(next) = lexemes.after_terminal(at, terminal)? else { break };
                 (at, link) = (next, all.link(link, terminal));
             }
             stack.push((at, link, last, path.group));
@@ -148,7 +148,9 @@ impl LexicalTables {
                             .extend(groups.map(|&(terminal, group)| (next, link, terminal, group)));
                     }
                     Ok(None) => {}
-                    Err(error) if error == BEYOND => all.leave_undecided(link, terminal, group),
+                    Err(error) if error == NEEDS_DEEPER_STACK => {
+                        all.leave_undecided(link, terminal, group)
+                    }
                     Err(error) => return Err(error),
                 }
             }
@@ -175,22 +177,22 @@ impl LexicalTables {
     /// Returns the parser state after a terminal and the join of a group there; `None` if there is
     /// none or if it was visited before. Fails with the marker error of a too shallow prefix if the
     /// result is not certain.
-    fn next<L: Lexemes>(
+    fn next<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        (parser_state, terminal, group): (Place, u32, u32),
+        (parser_state, terminal, group): (ParserStateId, u32, u32),
         all: &mut PathWalk,
-    ) -> Result<Option<(Place, u32)>, Error> {
-        let Some(next) = lexemes.after(parser_state, terminal)? else { return Ok(None) };
+    ) -> Result<Option<(ParserStateId, u32)>, Error> {
+        let Some(next) = lexemes.after_terminal(parser_state, terminal)? else { return Ok(None) };
         if all.seen.contains(&(next, group)) {
             return Ok(None);
         }
-        let context = lexemes.context(next)?;
+        let context = lexemes.lexer_context(next)?;
         let number = self.joined(lexemes, vocabulary, group, context)?;
         let joined = &self.joins[number];
-        if joined.doubtful || (!joined.is_empty() && !lexemes.is_certain(next)?) {
-            return Err(BEYOND);
+        if joined.doubtful || (!joined.is_empty() && !lexemes.is_completable(next)?) {
+            return Err(NEEDS_DEEPER_STACK);
         }
         all.seen.insert((next, group));
         Ok(Some((next, number as u32)))

@@ -1,6 +1,6 @@
 //! Bytes over which the lexer loops, as inside a string or a name.
 
-use formalm_automata::{Error, Lexemes, Scan, every_character};
+use formalm_automata::{Error, LexerStateId, LexicalMachine, reads_all_non_ascii};
 use formalm_vocabulary::TokenTrie;
 
 use super::LexicalTables;
@@ -21,10 +21,10 @@ impl LexicalTables {
     /// this would take longer than reading the subtree.
     pub(super) fn is_within_loop(
         &mut self,
-        lexemes: &impl Lexemes,
+        lexemes: &impl LexicalMachine,
         trie: &TokenTrie,
         node: u32,
-        lexer_state: Scan,
+        lexer_state: LexerStateId,
     ) -> Result<bool, Error> {
         let (signature, nodes) = (trie.signature(node), trie.nodes());
         if signature.unclean() {
@@ -36,9 +36,9 @@ impl LexicalTables {
                 return Ok(false);
             }
             // The first byte nearly always decides.
-            let first = lexemes.read(lexer_state, nodes[node as usize + 1].byte())?;
+            let first = lexemes.read_byte(lexer_state, nodes[node as usize + 1].byte())?;
             let first_character = nodes[node as usize + 1].byte() < 0x80;
-            if first_character && (first.on != Some(lexer_state) || first.doubtful) {
+            if first_character && (first.next != Some(lexer_state) || first.context_dependent) {
                 return Ok(false);
             }
         }
@@ -48,8 +48,8 @@ impl LexicalTables {
 
     fn loops(
         &mut self,
-        lexemes: &impl Lexemes,
-        lexer_state: Scan,
+        lexemes: &impl LexicalMachine,
+        lexer_state: LexerStateId,
     ) -> Result<LexerSelfLoops, Error> {
         if let Some(&loops) = self.loops.get(&lexer_state.0) {
             return Ok(loops);
@@ -61,37 +61,40 @@ impl LexicalTables {
     }
 }
 
-fn loops(lexemes: &impl Lexemes, lexer_state: Scan) -> Result<LexerSelfLoops, Error> {
+fn loops(
+    lexemes: &impl LexicalMachine,
+    lexer_state: LexerStateId,
+) -> Result<LexerSelfLoops, Error> {
     let (mut plain, mut ending) = (0u128, 0u128);
     let mut endings: Vec<u32> = Vec::new();
     for byte in 0..128u8 {
-        let progress = lexemes.read(lexer_state, byte)?;
-        if progress.on != Some(lexer_state) || progress.doubtful {
+        let progress = lexemes.read_byte(lexer_state, byte)?;
+        if progress.next != Some(lexer_state) || progress.context_dependent {
             continue;
         }
-        if progress.endings == 0 {
+        if progress.ends == 0 {
             plain |= 1 << byte;
         } else {
             ending |= 1 << byte;
-            endings.push(progress.endings);
+            endings.push(progress.ends);
         }
     }
     let mut wide = false;
     if plain | ending != 0 {
-        wide = every_character(lexer_state, lexer_state, |lexer_state, byte| {
-            let progress = lexemes.read(lexer_state, byte)?;
-            if progress.endings != 0 {
-                endings.push(progress.endings);
+        wide = reads_all_non_ascii(lexer_state, lexer_state, |lexer_state, byte| {
+            let progress = lexemes.read_byte(lexer_state, byte)?;
+            if progress.ends != 0 {
+                endings.push(progress.ends);
             }
-            Ok(progress.on.filter(|_| !progress.doubtful))
+            Ok(progress.next.filter(|_| !progress.context_dependent))
         })?;
     }
     endings.sort_unstable();
     endings.dedup();
     let ascii = plain | ending;
     for ending in endings {
-        for one in &*lexemes.endings(ending) {
-            if !forbids(lexemes, one.left, ascii, wide)? {
+        for one in &*lexemes.lexeme_ends(ending) {
+            if !forbids(lexemes, one.negative_threads, ascii, wide)? {
                 // Only characters that end no lexeme at all.
                 return Ok(LexerSelfLoops { ascii: plain, wide: false });
             }
@@ -101,21 +104,26 @@ fn loops(lexemes: &impl Lexemes, lexer_state: Scan) -> Result<LexerSelfLoops, Er
 }
 
 /// Returns `true` if the leftover state of a lexeme forbids each of the given characters.
-fn forbids(lexemes: &impl Lexemes, leftover: u32, ascii: u128, wide: bool) -> Result<bool, Error> {
+fn forbids(
+    lexemes: &impl LexicalMachine,
+    leftover: u32,
+    ascii: u128,
+    wide: bool,
+) -> Result<bool, Error> {
     const FORBIDDEN: u32 = u32::MAX;
     if leftover == 0 {
         return Ok(false);
     }
     for byte in (0..128u8).filter(|byte| ascii >> byte & 1 != 0) {
-        if lexemes.pending(leftover, byte)?.is_some() {
+        if lexemes.step_threads(leftover, byte)?.is_some() {
             return Ok(false);
         }
     }
     if !wide {
         return Ok(true);
     }
-    every_character(leftover, FORBIDDEN, |leftover, byte| {
-        Ok(match lexemes.pending(leftover, byte)? {
+    reads_all_non_ascii(leftover, FORBIDDEN, |leftover, byte| {
+        Ok(match lexemes.step_threads(leftover, byte)? {
             None => Some(FORBIDDEN),
             Some(0) => None,
             leftover => leftover,

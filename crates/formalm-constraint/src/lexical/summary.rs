@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Lexemes, Scan};
+use formalm_automata::{Error, LexerStateId, LexicalMachine};
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxBuildHasher;
 
@@ -47,12 +47,12 @@ impl LexemeSummary {
 
 impl LexicalTables {
     /// Returns the summary of the tokens strictly below a node.
-    pub(super) fn summary<L: Lexemes>(
+    pub(super) fn summary<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
         node: u32,
-        lexer_state: Scan,
+        lexer_state: LexerStateId,
     ) -> Result<u32, Error> {
         if let Some(&known) = self.summaries.get(&(node, lexer_state.0)) {
             return Ok(known);
@@ -83,12 +83,12 @@ impl LexicalTables {
 
     /// Adds the tokens strictly below a node to a summary. Reading a small subtree is faster than
     /// caching it, and there are very many.
-    pub(super) fn add_below<L: Lexemes>(
+    pub(super) fn add_below<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        (node, lexer_state): (u32, Scan),
-        (summary, stack): (&mut LexemeSummary, &mut Vec<Scan>),
+        (node, lexer_state): (u32, LexerStateId),
+        (summary, stack): (&mut LexemeSummary, &mut Vec<LexerStateId>),
     ) -> Result<(), Error> {
         let end = vocabulary.trie().nodes()[node as usize].end();
         if end - node <= MAX_READ_NODES {
@@ -99,12 +99,12 @@ impl LexicalTables {
         Ok(())
     }
 
-    fn read_below<L: Lexemes>(
+    fn read_below<L: LexicalMachine>(
         &mut self,
         lexemes: &L,
         vocabulary: &Vocabulary,
-        (node, lexer_state): (u32, Scan),
-        (summary, stack): (&mut LexemeSummary, &mut Vec<Scan>),
+        (node, lexer_state): (u32, LexerStateId),
+        (summary, stack): (&mut LexemeSummary, &mut Vec<LexerStateId>),
     ) -> Result<(), Error> {
         let trie = vocabulary.trie();
         let (nodes, rank) = (trie.nodes(), trie.rank());
@@ -120,9 +120,9 @@ impl LexicalTables {
             }
             let here = nodes[at as usize];
             let depth = here.depth() - top;
-            let progress = lexemes.read(stack[depth - 1], here.byte())?;
-            summary.doubtful |= progress.doubtful;
-            if progress.on.is_none() && progress.endings == 0 {
+            let progress = lexemes.read_byte(stack[depth - 1], here.byte())?;
+            summary.doubtful |= progress.context_dependent;
+            if progress.next.is_none() && progress.ends == 0 {
                 at = here.end();
                 continue;
             }
@@ -132,14 +132,14 @@ impl LexicalTables {
                 at += 1;
                 continue;
             }
-            if progress.endings != 0 {
-                for one in &*lexemes.endings(progress.endings) {
-                    if self.may_follow(lexemes, trie, one.left, at)? {
-                        summary.endings.push((one.terminal, at, one.left));
+            if progress.ends != 0 {
+                for one in &*lexemes.lexeme_ends(progress.ends) {
+                    if self.may_follow(lexemes, trie, one.negative_threads, at)? {
+                        summary.endings.push((one.terminal, at, one.negative_threads));
                     }
                 }
             }
-            let Some(next) = progress.on else {
+            let Some(next) = progress.next else {
                 at = here.end();
                 continue;
             };
@@ -163,7 +163,7 @@ impl LexicalTables {
     /// Returns `true` if some byte below a node can follow a lexeme with leftover state `left`.
     fn may_follow(
         &mut self,
-        lexemes: &impl Lexemes,
+        lexemes: &impl LexicalMachine,
         trie: &TokenTrie,
         leftover: u32,
         node: u32,
@@ -173,7 +173,7 @@ impl LexicalTables {
         }
         let (bytes, _) = trie.children(node);
         for &byte in bytes {
-            if lexemes.pending(leftover, byte)?.is_some() {
+            if lexemes.step_threads(leftover, byte)?.is_some() {
                 return Ok(true);
             }
         }

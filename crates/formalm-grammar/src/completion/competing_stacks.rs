@@ -5,7 +5,7 @@
 //! time. A stack popped below that depth is dropped. Dropping competitors keeps the result an
 //! over-approximation of what can be spelled.
 
-use formalm_automata::{Error, Look};
+use formalm_automata::{Error, Precision};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CompletionBounds;
@@ -132,7 +132,7 @@ impl CompletionBounds {
         edges: &[u32],
         core: &mut GrammarState,
     ) -> Result<u32, Error> {
-        if self.precision != Look::Closest {
+        if self.precision != Precision::Finest {
             return Ok(NOTHING);
         }
         let mut stacks = Vec::with_capacity(edges.len());
@@ -156,7 +156,7 @@ impl CompletionBounds {
         lr1_states: [u32; 2],
         core: &mut GrammarState,
     ) -> Result<u32, Error> {
-        if self.precision != Look::Closest {
+        if self.precision != Precision::Finest {
             return Ok(NOTHING);
         }
         let lr1 = (&mut self.lr1_states, &mut core.gss.lr0, &mut core.gss.meter);

@@ -170,7 +170,7 @@ impl GrammarState {
             return Ok(Vec::new());
         }
         if let Some(machine) = self.sublanguages.machine(terminal) {
-            return machine.some_member(machine.start());
+            return machine.any_completion(machine.start());
         }
         let start = self.lexer.start(std::iter::once(terminal));
         match *self.lexer.lists.copy(start) {

@@ -144,7 +144,7 @@ impl LexemeExits {
             let Some(at) = self.step(at, byte)? else { continue };
             let endings = core.lexer_states.endings(outcome.endings);
             ends.extend(endings.iter().map(|one| {
-                let after = BetweenLexemes::new(one.left, at);
+                let after = BetweenLexemes::new(one.negative_threads, at);
                 (one.terminal, after)
             }));
             if outcome.continued != NOTHING {

@@ -6,7 +6,7 @@
 //! line, which must be indented to the enclosing column. The bound counts that whitespace;
 //! otherwise any line inside nested blocks would look one step from the end.
 
-use formalm_automata::{Completion, Error, Look};
+use formalm_automata::{CompletionLength, Error, Precision};
 use rustc_hash::FxHashMap;
 
 use crate::completion::CompletionBounds;
@@ -60,13 +60,17 @@ pub(crate) fn line_ending_symbols(lr0: &Lr0Automaton, indentation: &IndentationS
 
 impl GrammarState {
     /// Returns the completion bound of a configuration at the current precision.
-    pub(crate) fn completion(&mut self, configuration: Configuration) -> Result<Completion, Error> {
-        let Some(closely) = self.bound_precision else { return Ok(Completion::Unknown) };
-        let precision = if self.indentation.is_some() { Look::Loose } else { Look::Close };
-        if closely == Look::Closest {
-            match self.bound_with_precision(configuration, Look::Closest)? {
+    pub(crate) fn completion(
+        &mut self,
+        configuration: Configuration,
+    ) -> Result<CompletionLength, Error> {
+        let Some(closely) = self.bound_precision else { return Ok(CompletionLength::Unknown) };
+        let precision =
+            if self.indentation.is_some() { Precision::Coarse } else { Precision::Fine };
+        if closely == Precision::Finest {
+            match self.bound_with_precision(configuration, Precision::Finest)? {
                 // The closest bound may exceed its limit.
-                Completion::Unknown => {}
+                CompletionLength::Unknown => {}
                 bound => return Ok(bound),
             }
         }
@@ -76,12 +80,12 @@ impl GrammarState {
     fn bound_with_precision(
         &mut self,
         configuration: Configuration,
-        precision: Look,
-    ) -> Result<Completion, Error> {
+        precision: Precision,
+    ) -> Result<CompletionLength, Error> {
         let completion_bounds = self.completion_bounds[precision as usize].take();
         let made = || CompletionBounds::new(None, precision, self).map(Box::new);
         let Some(mut completion_bounds) = completion_bounds.or_else(made) else {
-            return Ok(Completion::Unknown);
+            return Ok(CompletionLength::Unknown);
         };
         let completion = completion_bounds.completion(configuration, None, self);
         self.completion_bounds[precision as usize] = Some(completion_bounds);
@@ -92,11 +96,13 @@ impl GrammarState {
     /// result is exact with [`crate::Lexing::Any`].
     pub(crate) fn min_bytes(&mut self, configuration: Configuration) -> Result<u32, Error> {
         match self.completion(configuration)? {
-            Completion::Never => return Ok(NEVER),
+            CompletionLength::Never => return Ok(NEVER),
             // The whitespace of required lines is counted below.
-            Completion::AtLeast(_) if self.indentation.is_some() => {}
-            Completion::AtLeast(bytes) | Completion::Exactly(bytes) => return Ok(bytes as u32),
-            Completion::Unknown => {}
+            CompletionLength::AtLeast(_) if self.indentation.is_some() => {}
+            CompletionLength::AtLeast(bytes) | CompletionLength::Exactly(bytes) => {
+                return Ok(bytes as u32);
+            }
+            CompletionLength::Unknown => {}
         }
         if configuration.is_between() {
             return self.parser_state_min_bytes(configuration.parser_state);

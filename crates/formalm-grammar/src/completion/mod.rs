@@ -43,7 +43,7 @@ mod terminal_reachability;
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Completion, Error, Look, Resource, StateId};
+use formalm_automata::{Automaton, CompletionLength, Error, Precision, Resource, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::completion::stack_shortest_path::{NEVER, shortest_path};
@@ -61,7 +61,7 @@ use terminal_reachability::{SpellableTerminals, SpellingStart, TerminalReachabil
 #[derive(Debug)]
 pub(crate) struct CompletionBounds {
     terminal_reachability: TerminalReachability,
-    precision: Look,
+    precision: Precision,
     /// `true` if the bounds are exact whatever the stacks are.
     is_always_exact: bool,
     lr1_states: Lr1States,
@@ -85,21 +85,21 @@ impl CompletionBounds {
     /// because of sublanguages or indentation.
     pub(crate) fn new(
         regular: Option<Arc<Automaton>>,
-        precision: Look,
+        precision: Precision,
         core: &GrammarState,
     ) -> Option<CompletionBounds> {
         let plain = core.sublanguages.is_empty() && core.indentation.is_none();
         let is_there = match precision {
-            Look::Loose => true,
-            Look::Close => plain,
-            Look::Closest => plain && core.lexing != Lexing::Any && core.needs_viability_checks,
+            Precision::Coarse => true,
+            Precision::Fine => plain,
+            Precision::Finest => plain && core.lexing != Lexing::Any && core.needs_viability_checks,
         };
         is_there.then(|| CompletionBounds {
             terminal_reachability: TerminalReachability::new(regular, core),
             precision,
             is_always_exact: plain
                 && (!core.needs_viability_checks
-                    || (core.lexing == Lexing::Any && precision != Look::Loose)),
+                    || (core.lexing == Lexing::Any && precision != Precision::Coarse)),
             lr1_states: Lr1States::default(),
             competing: CompetingStacks::default(),
             reachability: CflReachability::default(),
@@ -118,20 +118,20 @@ impl CompletionBounds {
         state: u32,
         at: StateId,
         core: &mut GrammarState,
-    ) -> Result<Completion, Error> {
+    ) -> Result<CompletionLength, Error> {
         let (mut exactly, mut at_least) = (usize::MAX, usize::MAX);
         for configuration in core.configurations(state) {
             match self.completion(configuration, Some(at), core)? {
-                Completion::Unknown => return Ok(Completion::Unknown),
-                Completion::Never => {}
-                Completion::Exactly(bytes) => exactly = exactly.min(bytes),
-                Completion::AtLeast(bytes) => at_least = at_least.min(bytes),
+                CompletionLength::Unknown => return Ok(CompletionLength::Unknown),
+                CompletionLength::Never => {}
+                CompletionLength::Exactly(bytes) => exactly = exactly.min(bytes),
+                CompletionLength::AtLeast(bytes) => at_least = at_least.min(bytes),
             }
         }
         Ok(match (exactly, at_least) {
-            (usize::MAX, usize::MAX) => Completion::Never,
-            _ if exactly <= at_least => Completion::Exactly(exactly),
-            _ => Completion::AtLeast(at_least),
+            (usize::MAX, usize::MAX) => CompletionLength::Never,
+            _ if exactly <= at_least => CompletionLength::Exactly(exactly),
+            _ => CompletionLength::AtLeast(at_least),
         })
     }
 
@@ -141,9 +141,9 @@ impl CompletionBounds {
         configuration: Configuration,
         at: Option<StateId>,
         core: &mut GrammarState,
-    ) -> Result<Completion, Error> {
+    ) -> Result<CompletionLength, Error> {
         if self.given_up {
-            return Ok(Completion::Unknown);
+            return Ok(CompletionLength::Unknown);
         }
         if self.epoch != core.gss.epoch() {
             self.top_states.clear();
@@ -160,12 +160,12 @@ impl CompletionBounds {
         let bytes = self.configuration_bytes(configuration, at, core);
         core.gss.meter.end_separate(call);
         match bytes {
-            Ok(NEVER) if self.never_is_certain(core) => Ok(Completion::Never),
-            Ok(NEVER) => Ok(Completion::Unknown),
+            Ok(NEVER) if self.never_is_certain(core) => Ok(CompletionLength::Never),
+            Ok(NEVER) => Ok(CompletionLength::Unknown),
             Ok(bytes) if bytes < NEVER - 1 && self.is_exact() => {
-                Ok(Completion::Exactly(bytes as usize))
+                Ok(CompletionLength::Exactly(bytes as usize))
             }
-            Ok(bytes) => Ok(Completion::AtLeast(bytes as usize)),
+            Ok(bytes) => Ok(CompletionLength::AtLeast(bytes as usize)),
             Err(error) => {
                 // The interrupted computation is incomplete, and its partial results would look
                 // like "never".
@@ -179,7 +179,7 @@ impl CompletionBounds {
                 }
                 self.given_up = true;
                 self.terminal_reachability = TerminalReachability::new(None, core);
-                Ok(Completion::Unknown)
+                Ok(CompletionLength::Unknown)
             }
         }
     }
@@ -187,19 +187,21 @@ impl CompletionBounds {
     /// Returns `true` if all continuations were examined one by one.
     fn is_exact(&self) -> bool {
         let single_contexts = !self.lr1_states.has_conflicts && !self.branched;
-        self.is_always_exact || (self.precision != Look::Loose && single_contexts)
+        self.is_always_exact || (self.precision != Precision::Coarse && single_contexts)
     }
 
     /// Returns `true` if the other terminals allowed at a position matter.
     fn lexemes_compete(&self, core: &GrammarState) -> bool {
-        self.precision != Look::Loose && core.lexing != Lexing::Any && core.needs_viability_checks
+        self.precision != Precision::Coarse
+            && core.lexing != Lexing::Any
+            && core.needs_viability_checks
     }
 
     /// Returns `true` if more competition can only remove lexemes, so that "never" is certain. This
     /// fails where a lexeme becomes another terminal, because the terminal it was read as precedes
     /// others.
     fn never_is_certain(&self, core: &GrammarState) -> bool {
-        self.precision == Look::Loose || core.replaced.is_empty() || self.is_exact()
+        self.precision == Precision::Coarse || core.replaced.is_empty() || self.is_exact()
     }
 
     fn configuration_bytes(
@@ -282,7 +284,7 @@ impl CompletionBounds {
         if self.lexemes_compete(core) {
             context = core.context_on(stacks, false)?;
         }
-        if self.precision == Look::Loose && between.line != LinePosition::LineEnded {
+        if self.precision == Precision::Coarse && between.line != LinePosition::LineEnded {
             between.negative_threads = NOTHING;
         }
         let edges = core.gss.tops(stacks);

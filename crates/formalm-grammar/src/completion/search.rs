@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use formalm_automata::{Completion, Error, Look, Resource};
+use formalm_automata::{CompletionLength, Error, Precision, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::completion::stack_shortest_path::NEVER;
@@ -51,7 +51,7 @@ impl GrammarState {
     /// precise bounds may cost far more than a short search.
     fn decide_viability(&mut self, configuration: Configuration) -> Result<bool, Error> {
         let max_configurations = self.limits.search;
-        for precision in [None, Some(Look::Close)] {
+        for precision in [None, Some(Precision::Fine)] {
             let near = |core: &mut GrammarState| {
                 core.search_with_precision(
                     precision,
@@ -63,7 +63,7 @@ impl GrammarState {
                 return Ok(viable);
             }
         }
-        self.search_with_precision(Some(Look::Closest), configuration, max_configurations)
+        self.search_with_precision(Some(Precision::Finest), configuration, max_configurations)
     }
 
     /// Runs a search with a share of the allowed steps. Returns `None` if that is not enough.
@@ -82,14 +82,14 @@ impl GrammarState {
 
     fn search_with_precision(
         &mut self,
-        precision: Option<Look>,
+        precision: Option<Precision>,
         configuration: Configuration,
         max_configurations: u64,
     ) -> Result<bool, Error> {
         self.bound_precision = precision;
         let viable = match self.completion(configuration)? {
-            Completion::Never => false,
-            Completion::Exactly(_) => true,
+            CompletionLength::Never => false,
+            CompletionLength::Exactly(_) => true,
             _ => return self.search_for_completion(configuration, max_configurations),
         };
         self.record_viable(configuration, viable);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, Look, Machine, StateId};
+use formalm_automata::{Automaton, Error, Machine, Precision, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lexeme_exits::{BetweenLexemes, LexemeExit, LexemeExits, LexemePosition, LinePosition};
@@ -20,7 +20,7 @@ pub(super) struct SpellingStart {
     pub(super) between: BetweenLexemes,
     /// The terminal of interest, if lexemes do not compete.
     pub(super) terminal: Option<u32>,
-    pub(super) precision: Look,
+    pub(super) precision: Precision,
 }
 
 /// The terminals that can be spelled from a position between lexemes.
@@ -139,7 +139,7 @@ impl TerminalReachability {
                     }
                 }
                 for &(terminal, mut after) in &next.ends {
-                    if from.precision == Look::Loose && !core.ends_line(terminal) {
+                    if from.precision == Precision::Coarse && !core.ends_line(terminal) {
                         after.negative_threads = NOTHING;
                     }
                     let (skipped, read) = core.skip_or_shift(terminal, from.between.line);

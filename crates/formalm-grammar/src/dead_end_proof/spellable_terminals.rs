@@ -170,9 +170,9 @@ impl GrammarState {
                         continue;
                     }
                     if at + 1 == text.len() {
-                        return Ok(Some(one.left));
+                        return Ok(Some(one.negative_threads));
                     }
-                    next.push(self.lexer_states.intern(context, one.left));
+                    next.push(self.lexer_states.intern(context, one.negative_threads));
                 }
             }
             next.sort_unstable();
@@ -457,9 +457,11 @@ impl GrammarState {
             // What a line end leaves forbids nothing that can be spelled.
             let line =
                 self.indentation.as_ref().filter(|indentation| indentation.newline == one.terminal);
-            let line = line
-                .is_some_and(|indentation| self.is_subset(one.left, indentation.line_end_threads));
-            ended |= is_target && (line || self.dies_with_separator(one.left, separator)?);
+            let line = line.is_some_and(|indentation| {
+                self.is_subset(one.negative_threads, indentation.line_end_threads)
+            });
+            ended |=
+                is_target && (line || self.dies_with_separator(one.negative_threads, separator)?);
         }
         let alive = outcome.continued != NOTHING || outcome.endings != NOTHING;
         let next = self.lexer_states.pair(outcome.continued);

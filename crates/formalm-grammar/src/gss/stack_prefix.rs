@@ -3,7 +3,7 @@
 //! A prefix of a parser state adds its visible indentation. Many parser states share one prefix, and
 //! with it the terminals that may follow, so masks are computed per prefix.
 
-use formalm_automata::{BEYOND, Error};
+use formalm_automata::{Error, NEEDS_DEEPER_STACK};
 
 use super::{BOTTOM, Gss, NodeFlags};
 use crate::grammar_state::GrammarState;
@@ -104,7 +104,7 @@ impl Gss {
     /// Fails if a node stands for what was cut off.
     #[inline]
     pub(super) fn require_visible(&self, node: u32) -> Result<(), Error> {
-        if self.is_cut_off(node) { Err(BEYOND) } else { Ok(()) }
+        if self.is_cut_off(node) { Err(NEEDS_DEEPER_STACK) } else { Ok(()) }
     }
 }
 

@@ -4,7 +4,7 @@
 //! own. At its end, the open levels determine which indent and dedent terminals follow. They are
 //! shifted at once, so the stacks see an ordinary sequence of terminals.
 
-use formalm_automata::{BEYOND, Error};
+use formalm_automata::{Error, NEEDS_DEEPER_STACK};
 use rustc_hash::FxHashMap;
 
 use crate::grammar::Grammar;
@@ -314,7 +314,7 @@ impl GrammarState {
             stacks = self.gss.shift(stacks, newline)?;
         }
         let top = |levels: &[u32]| match levels.last() {
-            Some(&OUT_OF_SIGHT) => Err(BEYOND),
+            Some(&OUT_OF_SIGHT) => Err(NEEDS_DEEPER_STACK),
             top => Ok(top.map_or((0, 0), |&top| widths(top))),
         };
         let (first_wide, first_narrow) = top(&levels)?;

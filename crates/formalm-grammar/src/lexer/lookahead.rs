@@ -1,6 +1,6 @@
 //! Terminal lookahead: threads that check the input after a lexeme.
 
-use formalm_automata::{EDGE, Error, Machine, StateId};
+use formalm_automata::{Error, LEXEME_END, Machine, StateId};
 
 use super::{Lexer, LexerThread, StepResults, ThreadKind, VIOLATED};
 use crate::indentation::NO_COLUMN;
@@ -8,7 +8,7 @@ use crate::indentation::NO_COLUMN;
 /// Maps a byte after a lexeme to the automaton's alphabet, which reserves one byte as the lexeme
 /// edge.
 pub(crate) fn as_lookahead_byte(byte: u8) -> u8 {
-    if byte == EDGE { EDGE - 1 } else { byte }
+    if byte == LEXEME_END { LEXEME_END - 1 } else { byte }
 }
 
 impl Lexer {
@@ -45,8 +45,8 @@ impl Lexer {
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(false) };
         let mut universal_states = automaton.is_accepting(state);
         for &byte in automaton.class_starts() {
-            universal_states =
-                universal_states && (byte == EDGE || automaton.step(state, byte)? == Some(state));
+            universal_states = universal_states
+                && (byte == LEXEME_END || automaton.step(state, byte)? == Some(state));
         }
         self.universal_states.insert((terminal, state.number()), universal_states);
         Ok(universal_states)

@@ -21,7 +21,7 @@ pub(crate) mod terminal_automata;
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, EDGE, Error, Machine, StateId};
+use formalm_automata::{ByteSet, Error, LEXEME_END, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, NO_COLUMN};
@@ -337,7 +337,7 @@ impl Lexer {
                 results.column = Some(results.column.unwrap_or(NO_COLUMN).min(column));
             }
         } else if let Some(automaton) = &self.automata[terminal as usize]
-            && let Some(rest) = automaton.step(state, EDGE)?
+            && let Some(rest) = automaton.step(state, LEXEME_END)?
         {
             match self.is_universal(terminal, rest)? {
                 true => results.matches.push(terminal),
@@ -390,7 +390,7 @@ impl Lexer {
     pub(crate) fn step_thread(&mut self, thread: u32, byte: u8) -> Result<Option<u32>, Error> {
         let LexerThread { terminal, state, column, .. } = self.threads[thread as usize];
         let Some(automaton) = &self.automata[terminal as usize] else { return Ok(None) };
-        if byte == EDGE && self.has_lookahead[terminal as usize] {
+        if byte == LEXEME_END && self.has_lookahead[terminal as usize] {
             return Ok(None);
         }
         let next = automaton.step(state, byte)?;
@@ -406,7 +406,7 @@ impl Lexer {
         };
         let mut bytes = automaton.live_bytes(state)?;
         if self.has_lookahead[terminal as usize] {
-            bytes.remove(EDGE);
+            bytes.remove(LEXEME_END);
         }
         Ok(bytes)
     }

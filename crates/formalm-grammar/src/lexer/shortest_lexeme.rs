@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{EDGE, Error, Machine, Resource, StateId};
+use formalm_automata::{Error, LEXEME_END, Machine, Resource, StateId};
 use rustc_hash::FxHashSet;
 
 use super::{Lexer, LexerThread, ThreadKind};
@@ -51,7 +51,7 @@ impl Lexer {
             return self.shortest_text_with_lookahead(automaton, state);
         }
         if !automaton.is_accepting(state) {
-            return automaton.shortest(state);
+            return automaton.shortest_completion(state);
         }
         let mut successors: Vec<(u8, StateId)> = Vec::new();
         for &byte in automaton.class_starts() {
@@ -65,7 +65,7 @@ impl Lexer {
         }
         let mut best: Option<Vec<u8>> = None;
         for (byte, next) in successors {
-            let rest = automaton.shortest(next)?;
+            let rest = automaton.shortest_completion(next)?;
             if best.as_ref().is_none_or(|best| rest.len() + 1 < best.len()) {
                 best = Some([&[byte][..], &rest].concat());
             }
@@ -85,13 +85,13 @@ impl Lexer {
         let mut at = 0;
         while at < visited.len() {
             let (here, text) = visited[at].clone();
-            for &byte in self.representatives.iter().filter(|&&byte| byte != EDGE) {
+            for &byte in self.representatives.iter().filter(|&&byte| byte != LEXEME_END) {
                 let Some(next) = automaton.step(here, byte)? else { continue };
                 if !seen.insert(next.number()) {
                     continue;
                 }
                 let longer = [&text[..], &[byte]].concat();
-                if automaton.step(next, EDGE)?.is_some() {
+                if automaton.step(next, LEXEME_END)?.is_some() {
                     return Ok(longer);
                 }
                 check(Resource::States, visited.len() as u64, MAX_SEARCH_STATES)?;

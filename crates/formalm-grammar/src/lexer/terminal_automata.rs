@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Automaton, ByteSet, EDGE, Error, Limits as TerminalLimits, Machine, StateId, Word, words,
+    Automaton, AutomatonLimits as TerminalLimits, ByteSet, Error, LEXEME_END, LiteralAutomaton,
+    Machine, StateId, literal_automata,
 };
 
 use crate::grammar::{Grammar, Lexing};
@@ -13,7 +14,7 @@ use crate::indentation::parser_state::IndentationState;
 #[derive(Debug)]
 pub(crate) enum TerminalAutomaton {
     /// A keyword, or another terminal with equally simple strings.
-    Word(Word),
+    Word(LiteralAutomaton),
     /// Any other terminal.
     Automaton(Box<Automaton>),
 }
@@ -35,7 +36,7 @@ impl TerminalAutomaton {
             TerminalAutomaton::Automaton(one) => one,
         };
         for &byte in automaton.class_starts() {
-            if !(has_lookahead && byte == EDGE) && automaton.step(state, byte)?.is_some() {
+            if !(has_lookahead && byte == LEXEME_END) && automaton.step(state, byte)?.is_some() {
                 return Ok(true);
             }
         }
@@ -82,10 +83,10 @@ impl Machine for TerminalAutomaton {
         }
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         match self {
-            TerminalAutomaton::Word(one) => one.shortest(state),
-            TerminalAutomaton::Automaton(one) => one.shortest(state),
+            TerminalAutomaton::Word(one) => one.shortest_completion(state),
+            TerminalAutomaton::Automaton(one) => one.shortest_completion(state),
         }
     }
 
@@ -107,7 +108,7 @@ pub(crate) fn build_terminal_automata(
 ) -> Result<(TerminalAutomata, Vec<bool>), Error> {
     let mut automata = Vec::with_capacity(grammar.terminals.len());
     let mut nullable = Vec::with_capacity(grammar.terminals.len());
-    let literals = words(grammar.terminals.iter().map(|one| &one.language));
+    let literals = literal_automata(grammar.terminals.iter().map(|one| &one.language));
     for (one, word) in grammar.terminals.iter().zip(literals) {
         if let Some(one) = &one.embedded {
             nullable.push(one.machine.is_accepting(one.machine.start())?);
@@ -126,7 +127,7 @@ pub(crate) fn build_terminal_automata(
         };
         let has_lookahead = one.language.is_lexeme();
         let empty = match &automaton {
-            Some(one) if has_lookahead => one.step(one.start(), EDGE)?.is_some(),
+            Some(one) if has_lookahead => one.step(one.start(), LEXEME_END)?.is_some(),
             Some(one) => one.is_accepting(one.start()),
             None => false,
         };

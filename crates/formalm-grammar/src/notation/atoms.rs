@@ -1,7 +1,7 @@
 //! Atoms: strings, patterns and character classes, each read as one symbol.
 
-use formalm_automata::syntax::{self, Dialect, Flags, Pattern};
-use formalm_automata::{CharSet, Error, Expression, Span};
+use formalm_automata::syntax::{self, Pattern, PatternDialect, PatternFlags};
+use formalm_automata::{CharSet, Error, Expression, SourceSpan};
 
 use crate::notation::lark::terminal_length::{escaped_len, unescape_pattern};
 use crate::notation::scanner::Scanner;
@@ -9,7 +9,7 @@ use crate::notation::scanner::Scanner;
 /// A string, pattern or character class.
 #[derive(Clone, Debug)]
 pub(super) struct Atom {
-    pub(super) node: syntax::Node,
+    pub(super) node: syntax::PatternNode,
     /// Its source form, also used in messages.
     pub(super) source_text: String,
     /// Atoms with equal identities are one terminal: equal strings, and patterns that are equal
@@ -24,18 +24,18 @@ pub(super) struct Atom {
     /// Length of the string or pattern in characters, and of the pattern with a string escaped.
     pub(super) len: u64,
     pub(super) escaped_len: u64,
-    pub(super) span: Span,
+    pub(super) span: SourceSpan,
 }
 
 impl Atom {
     /// Builds the atom of a string, optionally ignoring case.
-    pub(super) fn text(text: &str, flags: Flags, span: Span) -> Result<Atom, Error> {
+    pub(super) fn text(text: &str, flags: PatternFlags, span: SourceSpan) -> Result<Atom, Error> {
         let ignore_case = flags.ignore_case;
         let node = if ignore_case {
-            syntax::parse(&escaped(text), Dialect::Python, flags)?.root
+            syntax::parse(&escaped(text), PatternDialect::Python, flags)?.root
         } else {
-            let single = |one| syntax::Node::Class(CharSet::single(one));
-            syntax::Node::Concat(text.chars().map(single).collect())
+            let single = |one| syntax::PatternNode::Class(CharSet::single(one));
+            syntax::PatternNode::Concat(text.chars().map(single).collect())
         };
         let source_text = format!("{text:?}{}", if ignore_case { "i" } else { "" });
         Ok(Atom {
@@ -57,12 +57,12 @@ impl Atom {
         scanner: &Scanner,
         pattern: &str,
         start: usize,
-        flags: Flags,
+        flags: PatternFlags,
         letters: &str,
     ) -> Result<Atom, Error> {
         let span = scanner.span(start);
         let parsed =
-            syntax::parse(pattern, Dialect::Python, flags).map_err(|error| match error {
+            syntax::parse(pattern, PatternDialect::Python, flags).map_err(|error| match error {
                 Error::Language { message, span, hint } => {
                     let at = start + span.map_or(0, |span| span.start);
                     let end = start + span.map_or(1, |span| span.end);
@@ -70,7 +70,7 @@ impl Atom {
                     let refused = scanner.refuse(at, &message, hint);
                     match refused {
                         Error::Language { message, hint, .. } => {
-                            Error::at(message, Span { start: at, end }, hint.as_deref())
+                            Error::at(message, SourceSpan { start: at, end }, hint.as_deref())
                         }
                         other => other,
                     }
@@ -112,10 +112,10 @@ impl Atom {
     }
 
     /// Builds the atom of one character from a set.
-    pub(super) fn class(set: CharSet, source_text: String, span: Span) -> Atom {
+    pub(super) fn class(set: CharSet, source_text: String, span: SourceSpan) -> Atom {
         let len = source_text.chars().count() as u64;
         Atom {
-            node: syntax::Node::Class(set),
+            node: syntax::PatternNode::Class(set),
             identity: source_text.clone(),
             source_text,
             is_string: false,
@@ -162,13 +162,13 @@ fn escaped(text: &str) -> String {
 }
 
 /// Returns the language of a terminal's pattern, without captures.
-pub(super) fn pattern_expression(root: syntax::Node) -> Expression {
-    Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
+pub(super) fn pattern_expression(root: syntax::PatternNode) -> Expression {
+    Expression::pattern(Pattern { root, groups: Vec::new(), dialect: PatternDialect::Python })
 }
 
 /// As [`pattern_expression`], for a pattern with lookahead.
-pub(super) fn lookahead_expression(root: syntax::Node) -> Expression {
-    Expression::lexeme(Pattern { root, groups: Vec::new(), dialect: Dialect::Python })
+pub(super) fn lookahead_expression(root: syntax::PatternNode) -> Expression {
+    Expression::lexeme(Pattern { root, groups: Vec::new(), dialect: PatternDialect::Python })
 }
 
 /// Renders a character set; equal sets are rendered equally.

@@ -1,6 +1,6 @@
 //! GBNF, the grammar notation of llama.cpp.
 
-use formalm_automata::syntax::Flags;
+use formalm_automata::syntax::PatternFlags;
 use formalm_automata::{CharSet, Error};
 
 use crate::notation::atoms::Atom;
@@ -159,7 +159,7 @@ impl GbnfReader {
                 }
                 Some('"') => {
                     self.scanner.at += 1;
-                    return Atom::text(&text, Flags::default(), self.scanner.span(start));
+                    return Atom::text(&text, PatternFlags::default(), self.scanner.span(start));
                 }
                 _ => text.push(self.character()?),
             }

@@ -4,7 +4,7 @@
 //! lexeme is not stored, so a look-behind that could see past the lexeme's start is refused;
 //! ignoring it would silently change its meaning.
 
-use formalm_automata::syntax::Node;
+use formalm_automata::syntax::PatternNode;
 
 /// The lookaround of a pattern beyond its lexeme.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,42 +23,42 @@ impl Lookaround {
 }
 
 /// Returns the lookaround of a pattern beyond its lexeme.
-pub(super) fn lookaround_of(node: &Node) -> Lookaround {
+pub(super) fn lookaround_of(node: &PatternNode) -> Lookaround {
     lookaround_within(node, 0, 0)
 }
 
 /// Returns `true` if some quantifier is lazy.
-pub(super) fn is_lazy(node: &Node) -> bool {
+pub(super) fn is_lazy(node: &PatternNode) -> bool {
     match node {
-        Node::Repeat { node, lazy, .. } => *lazy || is_lazy(node),
-        Node::Concat(list) | Node::Alternation(list) => list.iter().any(is_lazy),
-        Node::Group { node, .. } => is_lazy(node),
+        PatternNode::Repeat { node, lazy, .. } => *lazy || is_lazy(node),
+        PatternNode::Concat(list) | PatternNode::Alternation(list) => list.iter().any(is_lazy),
+        PatternNode::Group { node, .. } => is_lazy(node),
         _ => false,
     }
 }
 
 /// Returns `true` if a pattern always prefers its longest match; `false` may also mean that this is
 /// unknown.
-pub(super) fn prefers_longest(node: &Node) -> bool {
+pub(super) fn prefers_longest(node: &PatternNode) -> bool {
     match node {
-        Node::Class(_) => true,
-        Node::Group { node, .. } => prefers_longest(node),
-        Node::Repeat { node, lazy, .. } => !lazy && matches!(**node, Node::Class(_)),
-        Node::Concat(list) => list.split_last().is_some_and(|(last, list)| {
-            prefers_longest(last) && list.iter().all(|one| matches!(one, Node::Class(_)))
+        PatternNode::Class(_) => true,
+        PatternNode::Group { node, .. } => prefers_longest(node),
+        PatternNode::Repeat { node, lazy, .. } => !lazy && matches!(**node, PatternNode::Class(_)),
+        PatternNode::Concat(list) => list.split_last().is_some_and(|(last, list)| {
+            prefers_longest(last) && list.iter().all(|one| matches!(one, PatternNode::Class(_)))
         }),
         _ => false,
     }
 }
 
 /// Returns the minimum and maximum number of characters; `None` is unbounded.
-pub(super) fn char_width(node: &Node) -> (u64, Option<u64>) {
+pub(super) fn char_width(node: &PatternNode) -> (u64, Option<u64>) {
     match node {
-        Node::Class(_) => (1, Some(1)),
-        Node::Concat(list) => list.iter().map(char_width).fold((0, Some(0)), |sum, one| {
+        PatternNode::Class(_) => (1, Some(1)),
+        PatternNode::Concat(list) => list.iter().map(char_width).fold((0, Some(0)), |sum, one| {
             (sum.0 + one.0, sum.1.zip(one.1).map(|(left, right)| left.saturating_add(right)))
         }),
-        Node::Alternation(list) => {
+        PatternNode::Alternation(list) => {
             let widths: Vec<_> = list.iter().map(char_width).collect();
             let most = widths.iter().map(|one| one.1).collect::<Option<Vec<u64>>>();
             (
@@ -66,7 +66,7 @@ pub(super) fn char_width(node: &Node) -> (u64, Option<u64>) {
                 most.map(|most| most.into_iter().max().unwrap_or(0)),
             )
         }
-        Node::Repeat { node, min, max, .. } => {
+        PatternNode::Repeat { node, min, max, .. } => {
             let (least, most) = char_width(node);
             let most = match (most, max) {
                 (Some(0), _) => Some(0),
@@ -75,18 +75,18 @@ pub(super) fn char_width(node: &Node) -> (u64, Option<u64>) {
             };
             (least.saturating_mul(u64::from(*min)), most)
         }
-        Node::Group { node, .. } | Node::Atomic(node) => char_width(node),
+        PatternNode::Group { node, .. } | PatternNode::Atomic(node) => char_width(node),
         _ => (0, Some(0)),
     }
 }
 
 /// Computes the lookaround of a node with at least `before` and `after` characters of the lexeme
 /// around it.
-fn lookaround_within(node: &Node, before: u64, after: u64) -> Lookaround {
+fn lookaround_within(node: &PatternNode, before: u64, after: u64) -> Lookaround {
     let nothing = Lookaround::default();
     match node {
-        Node::Empty | Node::Class(_) => nothing,
-        Node::Concat(list) => {
+        PatternNode::Empty | PatternNode::Class(_) => nothing,
+        PatternNode::Concat(list) => {
             let widths: Vec<u64> = list.iter().map(|one| char_width(one).0).collect();
             let total: u64 = widths.iter().sum();
             let mut read = 0;
@@ -97,32 +97,32 @@ fn lookaround_within(node: &Node, before: u64, after: u64) -> Lookaround {
                 found.and(here)
             })
         }
-        Node::Alternation(list) => {
+        PatternNode::Alternation(list) => {
             list.iter().fold(nothing, |found, one| found.and(lookaround_within(one, before, after)))
         }
-        Node::Repeat { node, .. } | Node::Group { node, .. } | Node::Atomic(node) => {
-            lookaround_within(node, before, after)
-        }
-        Node::Look { ahead: true, node, .. } => {
+        PatternNode::Repeat { node, .. }
+        | PatternNode::Group { node, .. }
+        | PatternNode::Atomic(node) => lookaround_within(node, before, after),
+        PatternNode::Look { ahead: true, node, .. } => {
             let most = char_width(node).1;
             let ahead = most.is_none_or(|most| most > after);
             // A look-behind inside it has the lexeme so far before it.
             Lookaround { ahead, ..Lookaround::default() }.and(lookaround_within(node, before, 0))
         }
-        Node::Look { node, .. } => {
+        PatternNode::Look { node, .. } => {
             let inside = char_width(node).1.is_some_and(|most| most <= before);
             let why = "its look-behind can see beyond the beginning of the lexeme";
             let before = (!inside).then_some(why);
             Lookaround { before, ..nothing }.and(lookaround_within(node, 0, after))
         }
-        Node::WordBoundary { .. } => {
+        PatternNode::WordBoundary { .. } => {
             let why = "its word boundary can stand at the beginning of the lexeme";
             Lookaround { ahead: after == 0, before: (before == 0).then_some(why) }
         }
-        Node::TextStart => {
+        PatternNode::TextStart => {
             let why = "its anchor asks for the beginning of the text";
             Lookaround { before: Some(why), ..nothing }
         }
-        Node::TextEnd => Lookaround { ahead: true, ..nothing },
+        PatternNode::TextEnd => Lookaround { ahead: true, ..nothing },
     }
 }

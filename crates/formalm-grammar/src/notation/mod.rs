@@ -19,7 +19,7 @@ mod syntax_tree;
 mod terminal_order;
 mod wrong_syntax_hint;
 
-use formalm_automata::{Error, Expression, Span};
+use formalm_automata::{Error, Expression, SourceSpan};
 
 use crate::grammar::{Grammar, Lexing};
 use crate::trees::tree_shape::{Shaped, Shown};
@@ -95,18 +95,18 @@ fn read_source(text: &str, syntax: Syntax) -> Result<GrammarSource, Error> {
 #[derive(Clone, Debug)]
 enum SyntaxTree {
     Atom(Atom),
-    Name(String, Vec<SyntaxTree>, Span),
+    Name(String, Vec<SyntaxTree>, SourceSpan),
     Sequence(Vec<SyntaxTree>),
     Choice(Vec<SyntaxTree>),
     Repeat(Box<SyntaxTree>, u32, Option<u32>),
     /// An optional part that leaves a placeholder in trees if absent.
     Optional(Box<SyntaxTree>),
     /// The first language without the second; both are regular.
-    Difference(Box<SyntaxTree>, Box<SyntaxTree>, Span),
+    Difference(Box<SyntaxTree>, Box<SyntaxTree>, SourceSpan),
     /// The intersection of regular languages.
-    Intersection(Vec<SyntaxTree>, Span),
+    Intersection(Vec<SyntaxTree>, SourceSpan),
     /// The complement of a regular language.
-    Complement(Box<SyntaxTree>, Span),
+    Complement(Box<SyntaxTree>, SourceSpan),
 }
 
 /// The definition of a rule or, in Lark, of a template.
@@ -115,7 +115,7 @@ struct RuleSource {
     name: String,
     parameters: Vec<String>,
     body: SyntaxTree,
-    span: Span,
+    span: SourceSpan,
     shown: Shown,
     attributes: DefinitionAttributes,
 }
@@ -126,7 +126,7 @@ struct TerminalSource {
     name: String,
     priority: i64,
     body: SyntaxTree,
-    span: Span,
+    span: SourceSpan,
     attributes: DefinitionAttributes,
     /// Its name in `common`, if it was imported.
     imported: Option<&'static str>,
@@ -137,9 +137,9 @@ struct TerminalSource {
 struct GrammarSource {
     rules: Vec<RuleSource>,
     terminals: Vec<TerminalSource>,
-    ignored: Vec<(SyntaxTree, Span)>,
-    whole: Vec<(SyntaxTree, Span)>,
-    declared: Vec<(String, Span)>,
+    ignored: Vec<(SyntaxTree, SourceSpan)>,
+    whole: Vec<(SyntaxTree, SourceSpan)>,
+    declared: Vec<(String, SourceSpan)>,
     inlined: Vec<Inlined>,
     /// Special tokens by name, each once.
     special: Vec<(String, Expression)>,

@@ -64,7 +64,7 @@ fn reachable_rules(rules: &[Rule], from: usize) -> Vec<bool> {
 enum RuleVisit {
     Unseen,
     Open,
-    Known(Option<(syntax::Node, usize)>),
+    Known(Option<(syntax::PatternNode, usize)>),
 }
 
 struct RegularRuleMerger<'a> {
@@ -76,12 +76,12 @@ struct RegularRuleMerger<'a> {
 
 impl RegularRuleMerger<'_> {
     /// Returns a node as a pattern with its size, if it is regular and small.
-    fn regular(&mut self, node: &Node, depth: usize) -> Option<(syntax::Node, usize)> {
+    fn regular(&mut self, node: &Node, depth: usize) -> Option<(syntax::PatternNode, usize)> {
         if depth == 0 {
             return None;
         }
         let found = match node {
-            Node::Empty => Some((syntax::Node::Empty, 1)),
+            Node::Empty => Some((syntax::PatternNode::Empty, 1)),
             Node::Terminal(at) => {
                 let terminal = &self.old.terminals[*at];
                 let pattern = terminal.language.as_pattern()?;
@@ -90,22 +90,22 @@ impl RegularRuleMerger<'_> {
             Node::Rule(at) => return self.rule(*at, depth),
             Node::Sequence(list) => {
                 let (list, size) = self.all(list, depth)?;
-                Some((syntax::Node::Concat(list), size))
+                Some((syntax::PatternNode::Concat(list), size))
             }
             Node::Choice(list) => {
                 let (list, size) = self.all(list, depth)?;
-                Some((syntax::Node::Alternation(list), size))
+                Some((syntax::PatternNode::Alternation(list), size))
             }
             Node::Repeat(one, min, max) => {
                 let (one, size) = self.regular(one, depth - 1)?;
                 let (node, lazy) = (Box::new(one), false);
-                Some((syntax::Node::Repeat { node, min: *min, max: *max, lazy }, size + 1))
+                Some((syntax::PatternNode::Repeat { node, min: *min, max: *max, lazy }, size + 1))
             }
         };
         found.filter(|&(_, size)| size <= MAX_PATTERN_NODES)
     }
 
-    fn all(&mut self, list: &[Node], depth: usize) -> Option<(Vec<syntax::Node>, usize)> {
+    fn all(&mut self, list: &[Node], depth: usize) -> Option<(Vec<syntax::PatternNode>, usize)> {
         let mut size = 1;
         let mut nodes = Vec::with_capacity(list.len());
         for one in list {
@@ -119,7 +119,7 @@ impl RegularRuleMerger<'_> {
         Some((nodes, size))
     }
 
-    fn rule(&mut self, at: usize, depth: usize) -> Option<(syntax::Node, usize)> {
+    fn rule(&mut self, at: usize, depth: usize) -> Option<(syntax::PatternNode, usize)> {
         match &self.rules[at] {
             RuleVisit::Known(found) => found.clone(),
             RuleVisit::Open => None,
@@ -191,7 +191,7 @@ impl RegularRuleMerger<'_> {
         }
     }
 
-    fn terminal(&mut self, node: &Node, pattern: syntax::Node, name: &str) -> Node {
+    fn terminal(&mut self, node: &Node, pattern: syntax::PatternNode, name: &str) -> Node {
         if let Some(&at) = self.known.get(node) {
             return Node::Terminal(at);
         }
@@ -207,15 +207,15 @@ impl RegularRuleMerger<'_> {
     }
 }
 
-fn size(node: &syntax::Node) -> usize {
+fn size(node: &syntax::PatternNode) -> usize {
     match node {
-        syntax::Node::Concat(list) | syntax::Node::Alternation(list) => {
+        syntax::PatternNode::Concat(list) | syntax::PatternNode::Alternation(list) => {
             1 + list.iter().map(size).sum::<usize>()
         }
-        syntax::Node::Repeat { node, .. }
-        | syntax::Node::Group { node, .. }
-        | syntax::Node::Look { node, .. } => 1 + size(node),
-        syntax::Node::Atomic(node) => 1 + size(node),
+        syntax::PatternNode::Repeat { node, .. }
+        | syntax::PatternNode::Group { node, .. }
+        | syntax::PatternNode::Look { node, .. } => 1 + size(node),
+        syntax::PatternNode::Atomic(node) => 1 + size(node),
         _ => 1,
     }
 }

@@ -1,6 +1,6 @@
 //! A character scanner with line numbers for errors, shared by all notations.
 
-use formalm_automata::{Error, Resource, Span};
+use formalm_automata::{Error, Resource, SourceSpan};
 
 use crate::limits::check;
 
@@ -20,7 +20,7 @@ pub(super) fn line(characters: impl Iterator<Item = char>, at: usize) -> usize {
 }
 
 /// Builds an error with its line number.
-pub(super) fn refusal(text: &str, span: Span, message: &str, hint: Option<&str>) -> Error {
+pub(super) fn refusal(text: &str, span: SourceSpan, message: &str, hint: Option<&str>) -> Error {
     let line = line(text.chars(), span.start);
     Error::at(format!("line {line}: {message}"), span, hint)
 }
@@ -78,8 +78,8 @@ impl Scanner {
         self.characters[start..end].iter().collect()
     }
 
-    pub(super) fn span(&self, start: usize) -> Span {
-        Span { start, end: self.at.max(start + 1).min(self.characters.len().max(start)) }
+    pub(super) fn span(&self, start: usize) -> SourceSpan {
+        SourceSpan { start, end: self.at.max(start + 1).min(self.characters.len().max(start)) }
     }
 
     pub(super) fn refuse(&self, start: usize, message: &str, hint: Option<&str>) -> Error {

@@ -261,7 +261,7 @@ impl GrammarAutomaton {
             };
             let (terminal, state, byte) = query;
             let Some(machine) = self.asked(terminal) else { return Err(Error::Interrupted) };
-            let answer = machine.step_told(state, byte)?;
+            let answer = machine.step_with_acceptance(state, byte)?;
             let answers = &mut self.lock().core.sublanguages.answers;
             answers.answers.insert((terminal, state.number(), byte), answer);
         }
@@ -341,7 +341,7 @@ impl GrammarAutomaton {
             configurations.iter().map(|one| core.sublanguages.at(one.lexeme)).collect()
         };
         external.into_iter().any(|(terminal, state)| {
-            self.asked(terminal).is_none_or(|machine| machine.is_whole(state))
+            self.asked(terminal).is_none_or(|machine| machine.is_char_boundary(state))
         })
     }
 }

@@ -173,13 +173,13 @@ impl Sublanguages {
         let Some(scratch) = &mut self.visited.scratch else {
             return Ok(Some(MachineState { machine, state, is_scratch: false }));
         };
-        let own = scratch.machines.entry(terminal).or_insert_with(|| machine.ahead_of_any());
+        let own = scratch.machines.entry(terminal).or_insert_with(|| machine.dyn_scratch_copy());
         Ok(Some(match own {
             None => MachineState { machine, state, is_scratch: false },
             Some(own) => {
                 let state = match state.number().checked_sub(SCRATCH) {
                     Some(number) => StateId::from_number(number),
-                    None => own.enter(state)?,
+                    None => own.import_state(state)?,
                 };
                 MachineState { machine: Arc::clone(own), state, is_scratch: true }
             }
@@ -201,7 +201,7 @@ impl Sublanguages {
         state: StateId,
     ) -> Result<Option<Vec<u8>>, Error> {
         let Some(machine_state) = self.machine_state(terminal, state)? else { return Ok(None) };
-        machine_state.machine.some_member(machine_state.state).map(Some)
+        machine_state.machine.any_completion(machine_state.state).map(Some)
     }
 
     /// Returns the scratch position that corresponds to a state.
@@ -248,12 +248,12 @@ pub(crate) fn shortest_nonempty_len(machine: &dyn Machine) -> Result<Option<u32>
         return Ok(Some(1));
     }
     if !machine.is_accepting(start)? {
-        return Ok(Some(machine.shortest(start)?.len() as u32));
+        return Ok(Some(machine.shortest_completion(start)?.len() as u32));
     }
     let mut min_bytes = None;
     for byte in 0..=255 {
         if let Some(next) = machine.step(start, byte)? {
-            let bytes = machine.shortest(next)?.len() as u32 + 1;
+            let bytes = machine.shortest_completion(next)?.len() as u32 + 1;
             min_bytes = Some(min_bytes.map_or(bytes, |min_bytes: u32| min_bytes.min(bytes)));
         }
     }
@@ -390,12 +390,12 @@ impl GrammarState {
                 };
                 let (machine, at) = (machine_state.machine, machine_state.state);
                 let min_bytes = match self.needs_viability_checks {
-                    true => match machine.least_bytes(at) {
+                    true => match machine.min_bytes(at) {
                         // A weaker bound suffices.
-                        Err(Error::Limit { .. }) => machine.owed_bytes(at)?,
+                        Err(Error::Limit { .. }) => machine.min_bytes_hint(at)?,
                         other => other?,
                     },
-                    false => machine.shortest(at)?.len(),
+                    false => machine.shortest_completion(at)?.len(),
                 };
                 self.sublanguages.facts(state).min_bytes.insert(key, min_bytes as u32);
                 min_bytes as u32
@@ -429,7 +429,7 @@ impl GrammarState {
         let member = match self.sublanguages.facts(at).shortest_rests.get(&key) {
             Some(facts) => facts.to_vec(),
             None => {
-                let member = machine_state.machine.shortest(machine_state.state)?;
+                let member = machine_state.machine.shortest_completion(machine_state.state)?;
                 self.sublanguages.facts(at).shortest_rests.insert(key, member.as_slice().into());
                 member
             }
@@ -448,7 +448,7 @@ impl GrammarState {
             // An external parser rejects byte by byte.
             return Ok(true);
         }
-        let machine = machine.ahead_of_any().unwrap_or(machine);
+        let machine = machine.dyn_scratch_copy().unwrap_or(machine);
         let mut seen = FxHashSet::from_iter([(machine.start().number(), negative_threads)]);
         let mut open = vec![(machine.start(), negative_threads)];
         while let Some((state, negative_threads)) = open.pop() {

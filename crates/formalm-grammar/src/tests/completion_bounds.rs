@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Automaton, Beside, Completion, Error, Expression, Filtered, Limits as RegularLimits, Look,
-    Machine,
+    Automaton, AutomatonLimits as RegularLimits, CompletionLength, Error, Expression, Intersection,
+    Machine, Precision, ProductCache,
 };
 
 use super::sublanguages::embed_sublanguages;
@@ -40,9 +40,9 @@ fn machine(grammar: &Grammar) -> Option<Arc<GrammarAutomaton>> {
 fn common(machine: &GrammarAutomaton, regular: &Automaton) -> Vec<Vec<u8>> {
     let mut all = texts(b"abcd", MAX_MEMBER_BYTES);
     all.retain(|text| {
-        let completion_bounds = machine.is_member(text).unwrap();
-        let read = || machine.is_completed(machine.start(), text).unwrap();
-        regular.is_completed(regular.start(), text).unwrap()
+        let completion_bounds = machine.membership(text).unwrap();
+        let read = || machine.accepts_from(machine.start(), text).unwrap();
+        regular.accepts_from(regular.start(), text).unwrap()
             && completion_bounds.unwrap_or_else(read)
     });
     all
@@ -59,26 +59,26 @@ fn check(seed: u64, grammar: &Grammar, random: &mut SeededRng) -> usize {
     let Some(machine) = machine(grammar) else { return 0 };
     let regular = regular(random);
     let members = common(&machine, &regular);
-    let mut beside = Beside { regular: Arc::clone(&regular), known: None };
+    let mut beside = ProductCache { regular: Arc::clone(&regular), known: None };
     let mut known = 0;
     for text in texts(b"abcd", MAX_PREFIX_BYTES) {
         let Ok(Ok(at)) = machine.walk(machine.start(), &text) else { continue };
         let Ok(other) = regular.walk(regular.start(), &text).unwrap() else { continue };
         let nearest = nearest(&members, &text);
-        for bound_precision in [Look::Loose, Look::Close, Look::Closest] {
+        for bound_precision in [Precision::Coarse, Precision::Fine, Precision::Finest] {
             let shown = || format!("seed {seed}: {text:?} {bound_precision:?} {grammar:#?}");
             let completion =
-                machine.completion_beside(at, &mut beside, other, bound_precision).unwrap();
+                machine.intersection_completion(at, &mut beside, other, bound_precision).unwrap();
             match completion {
-                Completion::Unknown => continue,
-                Completion::Never => assert_eq!(nearest, None, "{}", shown()),
-                Completion::AtLeast(bytes) => {
+                CompletionLength::Unknown => continue,
+                CompletionLength::Never => assert_eq!(nearest, None, "{}", shown()),
+                CompletionLength::AtLeast(bytes) => {
                     assert!(nearest.is_none_or(|nearest| bytes <= nearest), "{}", shown());
                 }
-                Completion::Exactly(bytes) if text.len() + bytes <= MAX_MEMBER_BYTES => {
+                CompletionLength::Exactly(bytes) if text.len() + bytes <= MAX_MEMBER_BYTES => {
                     assert_eq!(nearest, Some(bytes), "{}", shown());
                 }
-                Completion::Exactly(_) => assert_eq!(nearest, None, "{}", shown()),
+                CompletionLength::Exactly(_) => assert_eq!(nearest, None, "{}", shown()),
             }
             known += 1;
         }
@@ -128,7 +128,7 @@ fn intersections_with_regular_languages_have_no_dead_ends() {
             let Some(machine) = machine(&grammar) else { continue };
             let regular = regular(&mut random);
             let members = common(&machine, &regular);
-            let intersection = Filtered::of(Arc::clone(&machine), regular, 100_000);
+            let intersection = Intersection::of(Arc::clone(&machine), regular, 100_000);
             if intersection.is_err() && lexing != Lexing::Any {
                 undecided += 1;
                 continue;
@@ -149,11 +149,11 @@ fn intersections_with_regular_languages_have_no_dead_ends() {
                     assert_eq!(nearest, None, "{}", shown());
                     continue;
                 };
-                let Ok(rest) = intersection.shortest(at) else {
+                let Ok(rest) = intersection.shortest_completion(at) else {
                     assert!(lexing != Lexing::Any, "{}", shown());
                     continue;
                 };
-                assert!(intersection.is_completed(at, &rest).unwrap(), "{}", shown());
+                assert!(intersection.accepts_from(at, &rest).unwrap(), "{}", shown());
                 if text.len() + rest.len() <= MAX_MEMBER_BYTES {
                     assert_eq!(nearest, Some(rest.len()), "{}", shown());
                 } else {
@@ -177,9 +177,9 @@ fn bounds_decide_cases_that_no_search_can() {
     let nested = Arc::new(GrammarAutomaton::new(&nested, Limits::default()).unwrap());
     let open = terminal(r"x|\([(x]*").language;
     let open = Arc::new(Automaton::new(&open, RegularLimits::default()).unwrap());
-    let intersection = Filtered::of(nested, open, 1_000).unwrap().unwrap();
+    let intersection = Intersection::of(nested, open, 1_000).unwrap().unwrap();
     assert_eq!(intersection.walk(intersection.start(), b"(").unwrap(), Err(0));
-    assert_eq!(intersection.shortest(intersection.start()).unwrap(), b"x");
+    assert_eq!(intersection.shortest_completion(intersection.start()).unwrap(), b"x");
     let far = Grammar { lexing: Lexing::Longest, ..letter_grammar(&[("S", "a{60000}")]) };
     let far = GrammarAutomaton::new(&far, Limits::default()).unwrap();
     assert!(far.walk(far.start(), b"aaa").unwrap().is_ok());
@@ -195,13 +195,14 @@ fn bounds_beyond_u32_saturate() {
     let machine = GrammarAutomaton::new(&letter_grammar(&rules), Limits::default()).unwrap();
     let all = terminal("[a-c]*").language;
     let regular = Arc::new(Automaton::new(&all, RegularLimits::default()).unwrap());
-    let mut beside = Beside { regular: Arc::clone(&regular), known: None };
+    let mut beside = ProductCache { regular: Arc::clone(&regular), known: None };
     for text in [&b""[..], b"a", b"ab", b"abc", b"abca"] {
         let at = machine.walk(machine.start(), text).unwrap().unwrap();
         let other = regular.walk(regular.start(), text).unwrap().unwrap();
-        for bound_precision in [Look::Loose, Look::Close] {
-            let told = machine.completion_beside(at, &mut beside, other, bound_precision).unwrap();
-            assert_eq!(told, Completion::AtLeast(u32::MAX as usize - 1), "{text:?}");
+        for bound_precision in [Precision::Coarse, Precision::Fine] {
+            let told =
+                machine.intersection_completion(at, &mut beside, other, bound_precision).unwrap();
+            assert_eq!(told, CompletionLength::AtLeast(u32::MAX as usize - 1), "{text:?}");
         }
     }
 }

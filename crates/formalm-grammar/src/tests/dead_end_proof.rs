@@ -1,6 +1,6 @@
 //! Verdicts of the dead-end proof equal those of the search without it.
 
-use formalm_automata::{Error, Expression, Look, Machine};
+use formalm_automata::{Error, Expression, Machine, Precision};
 
 use super::sublanguages::embed_sublanguages;
 use super::{SeededRng, cases, grammar, grammar_with_separators, letter_grammar, terminal, texts};
@@ -26,7 +26,7 @@ fn proven_and_searched(grammar: &Grammar) -> Option<[GrammarAutomaton; 2]> {
     {
         let core = &mut searched.lock().core;
         core.dead_end_proof = DeadEndProof::default();
-        core.bound_precision = Some(Look::Close);
+        core.bound_precision = Some(Precision::Fine);
         // Cached conclusions of the proof.
         core.lexer_states = LexerStates::default();
         core.completion_bounds = [None, None, None];
@@ -107,7 +107,8 @@ fn random_block_grammar(random: &mut SeededRng) -> Grammar {
     let lexing = [Lexing::Longest, Lexing::First][random.below(2)];
     let mut grammar = grammar(random, lexing, &WORDS, &[]);
     let mut add = |name: &str, pattern: Option<&str>| {
-        let language = pattern.map_or(Expression::texts(Vec::new()), |one| terminal(one).language);
+        let language =
+            pattern.map_or(Expression::literals(Vec::new()), |one| terminal(one).language);
         grammar.terminals.push(Terminal { name: name.to_owned(), language, ..terminal("a") });
         grammar.terminals.len() - 1
     };

@@ -37,7 +37,7 @@ impl Machine for OpaqueMachine {
         false
     }
 
-    fn shortest(&self, _: StateId) -> Result<Vec<u8>, Error> {
+    fn shortest_completion(&self, _: StateId) -> Result<Vec<u8>, Error> {
         panic!("nobody may ask for a member")
     }
 
@@ -53,7 +53,7 @@ fn walk_with_parsers(machine: &GrammarAutomaton, text: &[u8]) -> Result<Option<W
         let mut answers = Vec::new();
         for one in separated.within() {
             let asked = machine.asked(one.terminal).unwrap();
-            answers.push(asked.step_told(one.state, byte)?);
+            answers.push(asked.step_with_acceptance(one.state, byte)?);
         }
         match machine.ways_after(&separated, byte, &answers)? {
             Some(next) => separated = next,

@@ -1,4 +1,4 @@
-use formalm_automata::syntax::{Dialect, Flags, parse};
+use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
 use formalm_automata::{Error, Expression, Machine, Resource, steps_taken};
 
 mod batched_reading;
@@ -32,7 +32,7 @@ fn is_whole() -> bool {
 }
 
 fn terminal(pattern: &str) -> Terminal {
-    let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
+    let parsed = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
     Terminal {
         name: pattern.to_owned(),
         language: Expression::pattern(parsed),
@@ -164,8 +164,8 @@ fn check_any_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize
             for byte in 0..=255 {
                 assert_eq!(live.contains(byte), machine.step(state, byte).unwrap().is_some());
             }
-            let rest = machine.shortest(state).unwrap();
-            for rest in [rest, machine.some_member(state).unwrap()] {
+            let rest = machine.shortest_completion(state).unwrap();
+            for rest in [rest, machine.any_completion(state).unwrap()] {
                 let whole = [&text[..], &rest].concat();
                 assert!(reference.accepts(&whole), "seed {seed}: {shown:?} {rest:?}");
             }
@@ -202,7 +202,7 @@ fn check_longest_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: u
     {
         Ok(machine) => machine,
         Err(Error::Limit { .. }) => return 1,
-        Err(Error::Interrupted | Error::Deadline { .. } | Error::Raised(_)) => {
+        Err(Error::Interrupted | Error::Deadline { .. } | Error::Callback(_)) => {
             panic!("seed {seed}: nobody was asked")
         }
         Err(Error::Language { message, .. }) => {
@@ -220,7 +220,7 @@ fn check_longest_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: u
         let shown = String::from_utf8_lossy(text).into_owned();
         // If lexemes do not compete, `is_member` does not answer and walking does.
         let walked = || verdict(&machine, text).unwrap().1;
-        let completion_bounds = machine.is_member(text).unwrap().unwrap_or_else(walked);
+        let completion_bounds = machine.membership(text).unwrap().unwrap_or_else(walked);
         assert_eq!(
             completion_bounds,
             members.contains(&text),
@@ -242,8 +242,8 @@ fn check_longest_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: u
             continue;
         }
         let Ok(state) = machine.walk(machine.start(), text).unwrap() else { unreachable!() };
-        let Ok(rest) = machine.shortest(state) else { return 1 };
-        let some = machine.some_member(state).unwrap();
+        let Ok(rest) = machine.shortest_completion(state) else { return 1 };
+        let some = machine.any_completion(state).unwrap();
         assert!(reference.accepts(&[&text[..], &some].concat()), "seed {seed}: {shown:?} {some:?}");
         let whole = [&text[..], &rest].concat();
         assert!(reference.accepts(&whole), "seed {seed}: {shown:?} {rest:?} of {grammar:#?}");
@@ -335,7 +335,7 @@ fn machine(rules: &[(&str, &str)]) -> GrammarAutomaton {
 }
 
 fn reads(machine: &GrammarAutomaton, text: &[u8]) -> bool {
-    machine.is_completed(machine.start(), text).unwrap()
+    machine.accepts_from(machine.start(), text).unwrap()
 }
 
 #[test]
@@ -378,7 +378,7 @@ fn nested_input_does_not_overflow_the_thread_stack() {
         let Ok(open) = nested.walk(nested.start(), &b"a".repeat(100_000)).unwrap() else {
             return false;
         };
-        let rest = nested.shortest(open).unwrap();
+        let rest = nested.shortest_completion(open).unwrap();
         rest == b"b".repeat(100_000)
     });
     assert!(nested.unwrap().join().unwrap());

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Limits, Machine};
+use formalm_automata::{Automaton, AutomatonLimits, Machine};
 use rustc_hash::FxHashMap;
 
 use crate::grammar::{Grammar, Lexing, Node, Terminal};
@@ -235,7 +235,9 @@ impl<'a> SlowReference<'a> {
         let machine = |one: &Terminal| -> Option<Arc<dyn Machine>> {
             match &one.embedded {
                 Some(embedded) => Some(Arc::clone(&embedded.machine)),
-                None => Some(Arc::new(Automaton::new(&one.language, Limits::default()).ok()?)),
+                None => {
+                    Some(Arc::new(Automaton::new(&one.language, AutomatonLimits::default()).ok()?))
+                }
             }
         };
         let terminals: Vec<_> = grammar.terminals.iter().map(machine).collect();
@@ -248,7 +250,7 @@ impl<'a> SlowReference<'a> {
 
     fn matches(&self, terminal: usize, text: &[u8]) -> bool {
         let Some(automaton) = &self.terminals[terminal] else { return false };
-        automaton.is_completed(automaton.start(), text).expect("within limits")
+        automaton.accepts_from(automaton.start(), text).expect("within limits")
     }
 
     fn begins(&self, terminal: usize, text: &[u8]) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Expression, Limits as TerminalLimits};
+use formalm_automata::{Automaton, AutomatonLimits as TerminalLimits, Expression};
 
 use super::{
     PATTERNS, SeededRng, cases, check_any_lexing, check_longest_lexing, grammar, is_whole,
@@ -25,7 +25,7 @@ pub(super) fn embed_sublanguages(random: &mut SeededRng, grammar: &mut Grammar) 
             _ => Arc::new(Automaton::new(&terminal.language, TerminalLimits::default()).unwrap()),
         };
         terminal.embedded = Some(Embedded { machine, is_text: true });
-        terminal.language = Expression::texts(Vec::new());
+        terminal.language = Expression::literals(Vec::new());
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::explicit::Poll;
+use formalm_automata::materialized::InterruptCheck;
 use formalm_automata::{ByteSet, Error, Machine, Resource, StateId};
 use rustc_hash::FxHashSet;
 
@@ -52,7 +52,7 @@ impl<'a> LexemeSeparation<'a> {
     ///
     /// [`Error::Language`] with two terminals that may be confused; [`Error::Limit`],
     /// [`Error::Interrupted`].
-    pub(super) fn check(&self, poll: &mut Poll<'_>) -> Result<(), Error> {
+    pub(super) fn check(&self, poll: &mut InterruptCheck<'_>) -> Result<(), Error> {
         let count = self.automata.len();
         for &terminal in &self.grammar.ignored {
             if !self.grammar.rules_of(terminal).is_empty() {
@@ -119,7 +119,7 @@ impl<'a> LexemeSeparation<'a> {
         &self,
         one: usize,
         other: usize,
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<Option<LexemeClash>, Error> {
         let (Some(left), Some(right)) = (&self.automata[one], &self.automata[other]) else {
             return Ok(None);

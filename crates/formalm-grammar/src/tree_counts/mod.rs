@@ -9,8 +9,12 @@
 mod lexeme_separation;
 mod tree_equations;
 
-use formalm_automata::explicit::{Graph, Measured, Poll, Tally, Unit};
-use formalm_automata::{Automaton, Error, Expression, Limits as TerminalLimits, exact_only};
+use formalm_automata::materialized::{
+    InterruptCheck, LengthCounts, LengthUnit, MaterializedDfa, UnitTransitions,
+};
+use formalm_automata::{
+    Automaton, AutomatonLimits as TerminalLimits, Error, Expression, require_exact,
+};
 use num_bigint::BigUint;
 use num_traits::Zero;
 
@@ -37,7 +41,7 @@ pub struct Lengths {
     /// The maximum length.
     pub most: usize,
     /// The unit of a length.
-    pub unit: Unit,
+    pub unit: LengthUnit,
     /// Maximum steps of work: products of two numbers.
     pub steps: u64,
 }
@@ -53,7 +57,7 @@ pub struct Lengths {
 pub fn tree_counts(
     shaped: &Shaped,
     lengths: Lengths,
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Vec<Option<BigUint>>, Error> {
     let grammar = &shaped.grammar;
     grammar.check()?;
@@ -73,17 +77,24 @@ pub fn tree_counts(
         let own = match (automaton, &grammar.terminals[at].embedded) {
             (_, Some(embedded)) => {
                 let hint = "matches(text) tells of one text";
-                exact_only(&*embedded.machine, "numbers of trees", hint)?;
+                require_exact(&*embedded.machine, "numbers of trees", hint)?;
                 let bytes = match lengths.unit {
-                    Unit::Labels => lengths.most,
-                    Unit::Characters => lengths.most.saturating_mul(4),
+                    LengthUnit::Labels => lengths.most,
+                    LengthUnit::Characters => lengths.most.saturating_mul(4),
                 };
-                let graph = Graph::of_at_most(&*embedded.machine, bytes, MAX_GRAPH_STATES, poll)?;
+                let graph = MaterializedDfa::with_max_len(
+                    &*embedded.machine,
+                    bytes,
+                    MAX_GRAPH_STATES,
+                    poll,
+                )?;
                 count_by_length(&graph, lengths, poll)?
             }
-            (Some(automaton), None) => {
-                count_by_length(&Graph::of(&**automaton, MAX_GRAPH_STATES, poll)?, lengths, poll)?
-            }
+            (Some(automaton), None) => count_by_length(
+                &MaterializedDfa::of(&**automaton, MAX_GRAPH_STATES, poll)?,
+                lengths,
+                poll,
+            )?,
             (None, None) => vec![BigUint::zero(); lengths.most + 1],
         };
         lexemes.push(with_ignored_prefix(own, ignored.as_deref()));
@@ -133,22 +144,22 @@ fn refuse_context_dependence(grammar: &Grammar) -> Result<(), Error> {
 fn ignored_counts(
     grammar: &Grammar,
     lengths: Lengths,
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Vec<BigUint>, Error> {
     let all = grammar.ignored.iter().map(|&at| grammar.terminals[at].language.clone());
     let ignored = Expression::union(all.collect())?.repeat(0, None)?;
     let automaton = Automaton::new(&ignored, TerminalLimits::default())?;
-    count_by_length(&Graph::of(&automaton, MAX_GRAPH_STATES, poll)?, lengths, poll)
+    count_by_length(&MaterializedDfa::of(&automaton, MAX_GRAPH_STATES, poll)?, lengths, poll)
 }
 
 /// Returns the numbers of members of a graph, by length.
 fn count_by_length(
-    graph: &Graph,
+    graph: &MaterializedDfa,
     lengths: Lengths,
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Vec<BigUint>, Error> {
-    let measured = Measured::new(graph, lengths.unit, poll)?;
-    let mut tally = Tally::default();
+    let measured = UnitTransitions::new(graph, lengths.unit, poll)?;
+    let mut tally = LengthCounts::default();
     while tally.counts().len() <= lengths.most && !tally.is_complete() {
         tally.extend(graph, &measured, MAX_COUNT_BYTES, poll)?;
     }

@@ -1,6 +1,6 @@
 //! Productions in the form the Earley chart reads, with their FIRST and FOLLOW sets.
 
-use formalm_automata::explicit::Poll;
+use formalm_automata::materialized::InterruptCheck;
 use formalm_automata::{ByteSet, Error, Resource};
 
 use crate::limits::check;
@@ -18,11 +18,11 @@ const MAX_SET_WORDS: usize = 1 << 24;
 pub(crate) struct StepBudget<'a, 'p> {
     spent: u64,
     allowed: u64,
-    poll: &'a mut Poll<'p>,
+    poll: &'a mut InterruptCheck<'p>,
 }
 
 impl<'a, 'p> StepBudget<'a, 'p> {
-    pub(crate) fn new(allowed: u64, poll: &'a mut Poll<'p>) -> StepBudget<'a, 'p> {
+    pub(crate) fn new(allowed: u64, poll: &'a mut InterruptCheck<'p>) -> StepBudget<'a, 'p> {
         StepBudget { spent: 0, allowed, poll }
     }
 

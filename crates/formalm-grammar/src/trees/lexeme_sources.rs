@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, EDGE, Error, Machine, StateId};
+use formalm_automata::{ByteSet, Error, LEXEME_END, Machine, StateId};
 use rustc_hash::FxHashMap;
 
 use super::earley_productions::StepBudget;
@@ -146,7 +146,7 @@ impl<'a> AllLexemes<'a> {
         from: usize,
         steps: &mut StepBudget<'_, '_>,
     ) -> Result<bool, Error> {
-        let Some(mut state) = automaton.step(state, EDGE)? else { return Ok(false) };
+        let Some(mut state) = automaton.step(state, LEXEME_END)? else { return Ok(false) };
         for &byte in &self.text[from..] {
             steps.spend(1)?;
             match automaton.step(state, as_lookahead_byte(byte))? {

@@ -17,7 +17,7 @@ mod parse_forest;
 mod tree_builder;
 pub(crate) mod tree_shape;
 
-use formalm_automata::explicit::Poll;
+use formalm_automata::materialized::InterruptCheck;
 use formalm_automata::{Error, Machine};
 use num_bigint::BigUint;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Trees {
         let all = 0..self.shaped.grammar.terminals.len() as u32;
         all.map(|terminal| {
             if let Some(machine) = &self.embedded[terminal as usize] {
-                return machine.shortest(machine.start()).map(Some);
+                return machine.shortest_completion(machine.start()).map(Some);
             }
             let start = lexer.start(std::iter::once(terminal));
             let thread = lexer.lists.get(start).first().copied();
@@ -159,7 +159,7 @@ impl Trees {
         text: &[u8],
         whole: bool,
         steps: u64,
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<Option<Parse>, Error> {
         let mut steps = StepBudget::new(steps, poll);
         let chart = if self.shaped.grammar.lexing == Lexing::Any {

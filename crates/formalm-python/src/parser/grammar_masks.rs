@@ -6,7 +6,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use formalm_automata::{Error, KeyId, Keys, Machine, Purpose, StateId};
+use formalm_automata::{ClassVisitor, Error, Machine, MaskClassId, MaskClasses, StateId};
 use formalm_grammar::{GrammarAutomaton, Ways, Within};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
@@ -31,27 +31,27 @@ impl GrammarParserMasks {
     }
 }
 
-impl Keys for GrammarParserMasks {
+impl MaskClasses for GrammarParserMasks {
     type Machine = GrammarAutomaton;
 
     fn machine(&self) -> &Arc<GrammarAutomaton> {
         &self.machine
     }
 
-    fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        Ok(KeyId::from_number(state.number()))
+    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+        Ok(MaskClassId::from_number(state.number()))
     }
 
-    fn known_key(&self, state: StateId) -> Option<KeyId> {
-        Some(KeyId::from_number(state.number()))
+    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
+        Some(MaskClassId::from_number(state.number()))
     }
 
-    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
+    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
         // Parsers are called all the time; the grammar's own work is short.
         let mask = |state| {
             Python::attach(|_| GrammarWalk::new(&self.machine).mask(&self.vocabulary, state))
         };
-        purpose.read(&OpaqueAutomaton { machine: &*self.machine, mask })
+        purpose.visit(&OpaqueAutomaton { machine: &*self.machine, mask })
     }
 
     fn memory_bytes(&self) -> usize {
@@ -127,7 +127,7 @@ impl<'a> GrammarWalk<'a> {
         let mut answers = Vec::with_capacity(configurations.within().len());
         for one in configurations.within() {
             answers.push(match self.machine(one) {
-                Some(machine) => machine.step_told(one.state, byte)?,
+                Some(machine) => machine.step_with_acceptance(one.state, byte)?,
                 None => None,
             });
         }
@@ -159,7 +159,7 @@ impl<'a> GrammarWalk<'a> {
             return Ok(());
         }
         let Some(machine) = self.grammar.asked(one.terminal) else { return Ok(()) };
-        if let Some((aside, state)) = machine.aside(one.state)? {
+        if let Some((aside, state)) = machine.scratch_copy_at(one.state)? {
             self.machines.push(aside);
             (one.machine, one.state) = (self.machines.len() as u32, state);
         }
@@ -173,6 +173,8 @@ impl<'a> GrammarWalk<'a> {
     fn may_end(&self, configurations: &Ways) -> bool {
         let mut begun = configurations.within().iter().filter(|one| one.is_begun);
         configurations.is_elsewhere()
-            || begun.any(|one| self.machine(one).is_some_and(|machine| machine.is_whole(one.state)))
+            || begun.any(|one| {
+                self.machine(one).is_some_and(|machine| machine.is_char_boundary(one.state))
+            })
     }
 }

@@ -6,7 +6,10 @@
 use std::fmt;
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{Aside, ByteSet, Error, Lock, Machine, StateId, exact_only, part};
+use formalm_automata::{
+    ByteSet, Error, ForkSafeMutex, Machine, ScratchPosition, StateId, into_dyn_machine,
+    require_exact,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -18,7 +21,7 @@ pub(crate) struct ParserMachine {
     pub(super) calls: ParserCalls,
     /// Parsers that compare by value, each with its state.
     known: Option<Py<PyDict>>,
-    states: Lock<StateTable>,
+    states: ForkSafeMutex<StateTable>,
     /// The arguments to make it again.
     start: Py<PyAny>,
     state_limit: u64,
@@ -62,7 +65,8 @@ impl ParserMachine {
             None
         };
         let start = start.unbind();
-        let states = Lock::new(StateTable::new(start.clone_ref(py), accepting, state_limit));
+        let states =
+            ForkSafeMutex::new(StateTable::new(start.clone_ref(py), accepting, state_limit));
         Ok(ParserMachine { calls, known, states, start, state_limit })
     }
 
@@ -341,11 +345,11 @@ impl Machine for ParserMachine {
         false
     }
 
-    fn is_whole(&self, state: StateId) -> bool {
+    fn is_char_boundary(&self, state: StateId) -> bool {
         !self.states().ends_inside_character(state.number())
     }
 
-    fn aside(&self, state: StateId) -> Result<Option<Aside>, Error> {
+    fn scratch_copy_at(&self, state: StateId) -> Result<Option<ScratchPosition>, Error> {
         Python::attach(|py| {
             let (base, tail) = self.tail(state.number());
             let parser = self.parser(py, base)?;
@@ -363,9 +367,9 @@ impl Machine for ParserMachine {
         })
     }
 
-    fn shortest(&self, _: StateId) -> Result<Vec<u8>, Error> {
+    fn shortest_completion(&self, _: StateId) -> Result<Vec<u8>, Error> {
         let hint = "is_viable(text) tells what the parser does not refuse";
-        exact_only(self, "a shortest member", hint).map(|()| Vec::new())
+        require_exact(self, "a shortest member", hint).map(|()| Vec::new())
     }
 
     fn memory_bytes(&self) -> usize {
@@ -376,7 +380,7 @@ impl Machine for ParserMachine {
         self.states.is_abandoned()
     }
 
-    fn renewed(&self) -> Result<Option<ParserMachine>, Error> {
+    fn fresh_copy(&self) -> Result<Option<ParserMachine>, Error> {
         Python::attach(|py| {
             // Nothing is ever appended to the parser of the first state.
             let (calls, compares) = (self.calls.clone_ref(py), self.compares());
@@ -384,8 +388,8 @@ impl Machine for ParserMachine {
         })
     }
 
-    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
-        part(self.renewed())
+    fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        into_dyn_machine(self.fresh_copy())
     }
 
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {

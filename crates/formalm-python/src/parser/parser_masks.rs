@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use formalm_automata::{Error, KeyId, Keys, Machine, Purpose, StateId};
+use formalm_automata::{ClassVisitor, Error, Machine, MaskClassId, MaskClasses, StateId};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -120,7 +120,7 @@ impl ParserMasks {
     }
 }
 
-impl Keys for ParserMasks {
+impl MaskClasses for ParserMasks {
     type Machine = ParserMachine;
 
     fn machine(&self) -> &Arc<ParserMachine> {
@@ -131,12 +131,12 @@ impl Keys for ParserMasks {
         self.groups.is_abandoned() || self.machine.is_abandoned()
     }
 
-    fn key(&self, state: StateId) -> Result<KeyId, Error> {
-        Ok(KeyId::from_number(state.number()))
+    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
+        Ok(MaskClassId::from_number(state.number()))
     }
 
-    fn known_key(&self, state: StateId) -> Option<KeyId> {
-        Some(KeyId::from_number(state.number()))
+    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
+        Some(MaskClassId::from_number(state.number()))
     }
 
     fn read_token(
@@ -161,9 +161,9 @@ impl Keys for ParserMasks {
         Ok(read)
     }
 
-    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
+    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
         let mask = |state: StateId| Python::attach(|py| self.mask(py, state.number()));
-        purpose.read(&OpaqueAutomaton { machine: &*self.machine, mask })
+        purpose.visit(&OpaqueAutomaton { machine: &*self.machine, mask })
     }
 
     fn memory_bytes(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Raised};
+use formalm_automata::{CallbackError, Error};
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -41,7 +41,7 @@ impl NextInput {
 
 /// Wraps an exception that ends the work it was raised in.
 pub(super) fn fatal(error: PyErr) -> Error {
-    Error::Raised(Raised { what: Arc::new(error), is_limit: false })
+    Error::Callback(CallbackError { what: Arc::new(error), is_limit: false })
 }
 
 /// Wraps an exception of a call as a `ParserError`; interrupts and exits stay as they are.
@@ -76,7 +76,7 @@ pub(super) fn limit(py: Python<'_>, what: &str, needed: u64, allowed: u64, hint:
         Ok(PyErr::from_value(class.call1((what, needed, allowed, hint))?))
     };
     let error = made().unwrap_or_else(|error| error);
-    Error::Raised(Raised { what: Arc::new(error), is_limit: true })
+    Error::Callback(CallbackError { what: Arc::new(error), is_limit: true })
 }
 
 fn type_name(value: &Bound<'_, PyAny>) -> String {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{Error, Lock};
+use formalm_automata::{Error, ForkSafeMutex};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
@@ -91,7 +91,7 @@ pub(super) struct TokenGroups {
     numbers: Py<PyDict>,
     /// Bitmask of each group, as bytes; shared by all constraints of a vocabulary.
     shared: Py<PyDict>,
-    found: Lock<GroupTables>,
+    found: ForkSafeMutex<GroupTables>,
 }
 
 #[derive(Debug, Default)]
@@ -105,7 +105,7 @@ impl TokenGroups {
         TokenGroups {
             numbers: PyDict::new(py).unbind(),
             shared,
-            found: Lock::new(GroupTables::default()),
+            found: ForkSafeMutex::new(GroupTables::default()),
         }
     }
 

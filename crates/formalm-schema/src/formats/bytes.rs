@@ -1,6 +1,6 @@
 //! Texts of so many bytes.
 
-use formalm_automata::Recognizer;
+use formalm_automata::CharRecognizer;
 
 /// Reads texts of at least and at most so many bytes of UTF-8. A state is the number of bytes read.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl ByteCount {
     }
 }
 
-impl Recognizer for ByteCount {
+impl CharRecognizer for ByteCount {
     fn start(&self) -> u32 {
         0
     }
@@ -37,7 +37,7 @@ impl Recognizer for ByteCount {
         self.behind(state, character.len_utf8())
     }
 
-    fn some_within(&self, state: u32, first: char, _: char) -> bool {
+    fn accepts_some_in_range(&self, state: u32, first: char, _: char) -> bool {
         self.behind(state, first.len_utf8()).is_some()
     }
 
@@ -45,24 +45,24 @@ impl Recognizer for ByteCount {
         state >= self.min
     }
 
-    fn span(&self, _: u32, _: u8) -> (u8, u8) {
+    fn ascii_span(&self, _: u32, _: u8) -> (u8, u8) {
         (0, 0x7F)
     }
 
-    fn after_any(&self, state: u32, first: char, last: char) -> Option<u32> {
+    fn step_range(&self, state: u32, first: char, last: char) -> Option<u32> {
         let length = first.len_utf8();
         if length != last.len_utf8() { None } else { self.behind(state, length) }
     }
 
-    fn least(&self, state: u32) -> u32 {
+    fn min_chars(&self, state: u32) -> u32 {
         self.min.saturating_sub(state).div_ceil(4)
     }
 
-    fn missing(&self, state: u32) -> u32 {
+    fn estimated_missing_chars(&self, state: u32) -> u32 {
         self.min.saturating_sub(state)
     }
 
-    fn counts_bytes(&self) -> bool {
+    fn depends_on_length_only(&self) -> bool {
         true
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use formalm_automata::deadline::suspended;
-use formalm_automata::{Error, Machine, Recognizer, StateId};
+use formalm_automata::deadline::without_deadline;
+use formalm_automata::{CharRecognizer, Error, Machine, StateId};
 
 use crate::machine::SchemaAutomaton;
 
@@ -32,7 +32,7 @@ impl Inner {
         let mut state = StateId::from_number(state);
         for &byte in bytes {
             // A deadline that ends a step looks like a refusal here; its own limits bound it.
-            state = self.known(suspended(|| self.machine.step(state, byte)))??;
+            state = self.known(without_deadline(|| self.machine.step(state, byte)))??;
         }
         Some(state.number())
     }
@@ -53,7 +53,7 @@ impl Inner {
     }
 }
 
-impl Recognizer for Inner {
+impl CharRecognizer for Inner {
     fn start(&self) -> u32 {
         Machine::start(&*self.machine).number()
     }
@@ -62,7 +62,7 @@ impl Recognizer for Inner {
         self.read(state, character.encode_utf8(&mut [0; 4]).as_bytes())
     }
 
-    fn some_within(&self, state: u32, first: char, last: char) -> bool {
+    fn accepts_some_in_range(&self, state: u32, first: char, last: char) -> bool {
         let (low, high) = (first.to_string(), last.to_string());
         if low.len() == high.len() {
             return self.some_between(state, low.as_bytes(), high.as_bytes());
@@ -72,20 +72,20 @@ impl Recognizer for Inner {
         let all = bounds.into_iter().chain([('\u{10000}', char::MAX)]);
         all.map(|(least, most)| (least.max(first), most.min(last)))
             .filter(|(least, most)| least <= most)
-            .any(|(least, most)| self.some_within(state, least, most))
+            .any(|(least, most)| self.accepts_some_in_range(state, least, most))
     }
 
     fn is_accepting(&self, state: u32) -> bool {
         self.machine.is_accepting(StateId::from_number(state))
     }
 
-    fn least(&self, state: u32) -> u32 {
-        self.missing(state).div_ceil(4)
+    fn min_chars(&self, state: u32) -> u32 {
+        self.estimated_missing_chars(state).div_ceil(4)
     }
 
-    fn missing(&self, state: u32) -> u32 {
+    fn estimated_missing_chars(&self, state: u32) -> u32 {
         let state = StateId::from_number(state);
-        let least = self.known(suspended(|| self.machine.least_bytes(state)));
+        let least = self.known(without_deadline(|| self.machine.min_bytes(state)));
         least.map_or(0, |least| u32::try_from(least).unwrap_or(u32::MAX))
     }
 
@@ -93,12 +93,12 @@ impl Recognizer for Inner {
         u32::from(self.machine.is_abandoned())
     }
 
-    fn copy(&self) -> Option<Arc<dyn Recognizer>> {
+    fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
         // Its states are as many as texts, so that no machine that has it is kept for others.
         Some(Arc::new(self.clone()))
     }
 
-    fn gave_up(&self) -> bool {
+    fn hit_limit(&self) -> bool {
         self.gave_up.swap(false, Ordering::Relaxed)
     }
 }

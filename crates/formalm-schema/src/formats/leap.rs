@@ -1,6 +1,6 @@
 //! Times with a leap second: those that are 23:59:60 in UTC, whatever their offset.
 
-use formalm_automata::Recognizer;
+use formalm_automata::CharRecognizer;
 
 /// Minutes of a day.
 const DAY: u32 = 24 * 60;
@@ -76,7 +76,7 @@ impl Place {
     }
 }
 
-impl Recognizer for LeapSeconds {
+impl CharRecognizer for LeapSeconds {
     fn start(&self) -> u32 {
         0
     }
@@ -85,7 +85,7 @@ impl Recognizer for LeapSeconds {
         Place::of(state).after(character).map(Place::state)
     }
 
-    fn some_within(&self, _: u32, _: char, _: char) -> bool {
+    fn accepts_some_in_range(&self, _: u32, _: char, _: char) -> bool {
         false
     }
 
@@ -93,11 +93,11 @@ impl Recognizer for LeapSeconds {
         Place::of(state).read == END
     }
 
-    fn letters(&self) -> u128 {
+    fn ascii_letters(&self) -> u128 {
         b"0123456789:.+-Zz".iter().fold(0, |set, &byte| set | 1 << byte)
     }
 
-    fn least(&self, state: u32) -> u32 {
+    fn min_chars(&self, state: u32) -> u32 {
         let place = Place::of(state);
         match place.read {
             read @ SIGN..=END => END - read,
@@ -115,7 +115,7 @@ impl Recognizer for LeapSeconds {
 #[cfg(test)]
 mod tests {
     use super::LeapSeconds;
-    use formalm_automata::Recognizer;
+    use formalm_automata::CharRecognizer;
 
     /// All times and offsets, by arithmetic on whole days.
     #[test]
@@ -145,15 +145,15 @@ mod tests {
         for text in ["23:59:60Z", "23:59:60.5z", "00:59:60.12+01:00", "12:00:60-11:59"] {
             let mut state = leap.start();
             for (read, c) in text.chars().enumerate() {
-                let least = leap.least(state) as usize;
+                let least = leap.min_chars(state) as usize;
                 assert!(least <= text.len() - read && (least > 0), "{text} at {read}");
-                assert!(leap.letters() & 1 << c as u32 != 0);
+                assert!(leap.ascii_letters() & 1 << c as u32 != 0);
                 state = leap.step(state, c).expect("a leap second");
             }
-            assert!(leap.is_accepting(state) && leap.least(state) == 0);
+            assert!(leap.is_accepting(state) && leap.min_chars(state) == 0);
         }
         let behind = |text: &str| text.chars().try_fold(leap.start(), |at, c| leap.step(at, c));
-        assert_eq!(behind("23:59").map(|at| leap.least(at)), Some(4));
-        assert_eq!(behind("22").map(|at| leap.least(at)), Some(12));
+        assert_eq!(behind("23:59").map(|at| leap.min_chars(at)), Some(4));
+        assert_eq!(behind("22").map(|at| leap.min_chars(at)), Some(12));
     }
 }

@@ -1,6 +1,6 @@
 //! Times with an offset that lie on one side of a bound, compared in UTC.
 
-use formalm_automata::Recognizer;
+use formalm_automata::CharRecognizer;
 
 use super::idna::Places;
 
@@ -208,7 +208,7 @@ impl Moments {
     }
 }
 
-impl Recognizer for Moments {
+impl CharRecognizer for Moments {
     fn start(&self) -> u32 {
         self.places.intern(self.first.clone())
     }
@@ -222,7 +222,7 @@ impl Recognizer for Moments {
         Some(self.places.intern(next))
     }
 
-    fn some_within(&self, _: u32, _: char, _: char) -> bool {
+    fn accepts_some_in_range(&self, _: u32, _: char, _: char) -> bool {
         false
     }
 
@@ -230,11 +230,11 @@ impl Recognizer for Moments {
         self.places.get(state).read == END
     }
 
-    fn letters(&self) -> u128 {
+    fn ascii_letters(&self) -> u128 {
         b"0123456789:.+-ZzTt ".iter().fold(0, |set, &byte| set | 1 << byte)
     }
 
-    fn least(&self, state: u32) -> u32 {
+    fn min_chars(&self, state: u32) -> u32 {
         let read = self.places.get(state).read;
         let left = match read {
             SIGN..=END => END - read,
@@ -248,7 +248,7 @@ impl Recognizer for Moments {
 #[cfg(test)]
 mod tests {
     use super::{Bound, FAR, Moments};
-    use formalm_automata::Recognizer;
+    use formalm_automata::CharRecognizer;
 
     fn read(moments: &Moments, text: &str) -> Option<u32> {
         text.chars().try_fold(moments.start(), |state, c| moments.step(state, c))

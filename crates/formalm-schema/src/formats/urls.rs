@@ -8,9 +8,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use formalm_automata::deadline::suspended;
+use formalm_automata::deadline::without_deadline;
 use formalm_automata::{
-    Automaton, Error, Expression, Limits, Lock, Machine, Recognizer, Resemblance, StateId,
+    Automaton, AutomatonLimits, CharRecognizer, Error, Expression, ForkSafeMutex, Machine,
+    RepresentativeState, StateId,
 };
 use rustc_hash::FxHashMap;
 
@@ -59,7 +60,7 @@ pub(crate) struct Urls {
     is_multiple: bool,
     places: Places<Place>,
     /// Bytes that the pattern misses, by its states.
-    least: Arc<Lock<FxHashMap<StateId, u32>>>,
+    least: Arc<ForkSafeMutex<FxHashMap<StateId, u32>>>,
     /// Whether the pattern met a limit.
     gave_up: Arc<AtomicBool>,
 }
@@ -67,7 +68,9 @@ pub(crate) struct Urls {
 impl Urls {
     /// The URLs that match a pattern; `None` if there are none.
     pub(crate) fn of(pattern: &Expression, is_multiple: bool) -> Result<Option<Urls>, Error> {
-        let Some(pattern) = Automaton::of(pattern, Limits::default())? else { return Ok(None) };
+        let Some(pattern) = Automaton::of(pattern, AutomatonLimits::default())? else {
+            return Ok(None);
+        };
         Ok(Some(Urls {
             pattern: Arc::new(pattern),
             domains: Arc::new(Domains::new()?),
@@ -89,7 +92,7 @@ impl Urls {
     /// refusal here; the pattern has states without end of it.
     fn matched(&self, state: StateId, c: char) -> Option<StateId> {
         let byte = u8::try_from(c).ok().filter(u8::is_ascii)?;
-        self.known(suspended(|| self.pattern.step(state, byte)))?
+        self.known(without_deadline(|| self.pattern.step(state, byte)))?
     }
 
     /// The part after one more character; `None` where a host ends that is none.
@@ -154,7 +157,7 @@ impl Urls {
         if let Some(&least) = self.least.lock().get(&state) {
             return least;
         }
-        let least = self.known(suspended(|| self.pattern.least_bytes(state)));
+        let least = self.known(without_deadline(|| self.pattern.min_bytes(state)));
         let least = least.map_or(0, |least| u32::try_from(least).unwrap_or(u32::MAX));
         self.least.lock().insert(state, least);
         least
@@ -166,7 +169,7 @@ impl Urls {
     }
 }
 
-impl Recognizer for Urls {
+impl CharRecognizer for Urls {
     fn start(&self) -> u32 {
         self.places.intern((Machine::start(&*self.pattern), Part::Scheme(String::new())))
     }
@@ -176,7 +179,7 @@ impl Recognizer for Urls {
         Some(self.places.intern(next))
     }
 
-    fn some_within(&self, _: u32, _: char, _: char) -> bool {
+    fn accepts_some_in_range(&self, _: u32, _: char, _: char) -> bool {
         false
     }
 
@@ -184,7 +187,7 @@ impl Recognizer for Urls {
         self.is_member(&self.places.get(state))
     }
 
-    fn span(&self, state: u32, character: u8) -> (u8, u8) {
+    fn ascii_span(&self, state: u32, character: u8) -> (u8, u8) {
         let place = self.places.get(state);
         if matches!(&place.1, Part::Host(Host::Name(domain)) if !domain.is_free()) {
             return (character, character);
@@ -196,7 +199,7 @@ impl Recognizer for Urls {
         (low.unwrap_or(character), high.unwrap_or(character))
     }
 
-    fn like(&self, state: u32) -> Option<Resemblance<u32>> {
+    fn representative(&self, state: u32) -> Option<RepresentativeState<u32>> {
         let (matched, part) = self.places.get(state);
         // Schemes may be of any length.
         let far = match part {
@@ -223,11 +226,18 @@ impl Recognizer for Urls {
             _ => (state, part, 0, u32::MAX),
         };
         let name = format!("{} {part:?}", matched.number());
-        Some(Resemblance { state, name, first: 0, anywhere, most, far })
+        Some(RepresentativeState {
+            state,
+            name,
+            excluded_first: 0,
+            excluded_anywhere: anywhere,
+            max_chars: most,
+            max_completion_chars: far,
+        })
     }
 
-    fn goes_on(&self, state: u32, least: u32, most: u32) -> Option<bool> {
-        if self.needs(state) > most {
+    fn has_member_of_length(&self, state: u32, least: u32, most: u32) -> Option<bool> {
+        if self.search_min_chars(state) > most {
             return Some(false);
         }
         let (matched, part) = self.places.get(state);
@@ -241,29 +251,29 @@ impl Recognizer for Urls {
         (most >= ends.max(least)).then_some(true)
     }
 
-    fn letters(&self) -> u128 {
+    fn ascii_letters(&self) -> u128 {
         !0 << b' ' & !(1 << 0x7F)
     }
 
-    fn least(&self, state: u32) -> u32 {
+    fn min_chars(&self, state: u32) -> u32 {
         let place = self.places.get(state);
         self.pattern_misses(place.0).max(u32::from(!self.is_member(&place)))
     }
 
-    fn needs(&self, state: u32) -> u32 {
+    fn search_min_chars(&self, state: u32) -> u32 {
         let missing = match &self.places.get(state).1 {
             // Unless this is a user, which ends with one character and a host of one.
             Part::Host(Host::Name(domain)) => self.domains.missing(domain).min(2),
             _ => 0,
         };
-        self.least(state).max(missing)
+        self.min_chars(state).max(missing)
     }
 
     fn losses(&self) -> u32 {
         self.places.losses() + u32::from(self.pattern.is_abandoned())
     }
 
-    fn copy(&self) -> Option<Arc<dyn Recognizer>> {
+    fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
         // Encoded labels are as many as texts.
         Some(Arc::new(Urls {
             pattern: Arc::clone(&self.pattern),
@@ -275,14 +285,14 @@ impl Recognizer for Urls {
         }))
     }
 
-    fn gave_up(&self) -> bool {
+    fn hit_limit(&self) -> bool {
         self.gave_up.swap(false, Ordering::Relaxed) | self.domains.gave_up()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use formalm_automata::syntax::{Dialect, Flags, parse};
+    use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
 
     use super::*;
 
@@ -292,7 +302,7 @@ mod tests {
         let user = "(?:[a-z.%-]*(?::[a-z.%-]*)?@)?";
         let rest = "(?::[0-9]{1,2})?(?:/[a-z@-]*)?";
         let source = format!("wss?://{user}{HOST}{rest}|file://(?:{HOST})?/[a-z]*|git:[a-z]+");
-        let pattern = parse(&source, Dialect::Ecma, Flags::default()).unwrap();
+        let pattern = parse(&source, PatternDialect::Ecma, PatternFlags::default()).unwrap();
         Urls::of(&Expression::pattern(pattern), false).unwrap().unwrap()
     }
 
@@ -370,18 +380,18 @@ mod tests {
         for beginning in BEGINNINGS {
             let state = read(&urls, urls.start(), beginning).unwrap();
             for character in 0..0x80_u8 {
-                let (low, high) = urls.span(state, character);
+                let (low, high) = urls.ascii_span(state, character);
                 assert!((low..=high).contains(&character));
                 let after = urls.step(state, character.into());
                 let is_same = (low..=high).all(|one| urls.step(state, one.into()) == after);
                 assert!(is_same, "{beginning:?} {low} {high}");
             }
-            let like = urls.like(state).unwrap();
+            let like = urls.representative(state).unwrap();
             for one in pieces {
                 for other in pieces {
                     for last in pieces {
                         let text = [one, other, last].concat();
-                        if text.bytes().any(|byte| like.anywhere >> byte & 1 != 0) {
+                        if text.bytes().any(|byte| like.excluded_anywhere >> byte & 1 != 0) {
                             continue;
                         }
                         let goes = |from: u32| read(&urls, from, &text).is_some();
@@ -408,14 +418,14 @@ mod tests {
         let urls = urls();
         for beginning in BEGINNINGS {
             let state = read(&urls, urls.start(), beginning).unwrap();
-            let needs = urls.needs(state);
+            let needs = urls.search_min_chars(state);
             for (least, most) in [(0, 0), (0, 1), (1, 1), (0, 2)] {
                 let tried = goes_on(&urls, state, least, most);
                 assert!(!tried || needs <= most, "{beginning:?} misses {needs}");
-                let found = urls.goes_on(state, least, most);
+                let found = urls.has_member_of_length(state, least, most);
                 assert!(found.is_none_or(|found| found == tried), "{beginning:?} {least} {most}");
             }
-            let found = urls.goes_on(state, 100, 100);
+            let found = urls.has_member_of_length(state, 100, 100);
             assert_eq!(found, Some(true), "{beginning:?}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Error, Resource, SetOnce, Span};
+use formalm_automata::{Error, Resource, SetOnce, SourceSpan};
 use serde_json::Value as Json;
 
 use crate::json::deep_parser::{self, max_nesting};
@@ -77,7 +77,7 @@ fn parse_with_serde(text: &str) -> Result<Json, Error> {
 /// Returns the error of an invalid document, at a character position.
 fn invalid_json(start: usize, why: &str) -> Error {
     let message = format!("the schema is no JSON that can be read{why}");
-    Error::Language { message, span: Some(Span { start, end: start + 1 }), hint: None }
+    Error::Language { message, span: Some(SourceSpan { start, end: start + 1 }), hint: None }
 }
 
 impl From<Json> for Document {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    ByteSet, Chunks, Doubts, Error, Lock, Machine, SetOnce, StateId, Survey, part,
+    AppendVec, ByteSet, Error, ForkCheck, ForkSafeMutex, Machine, RecheckPredicate, SetOnce,
+    StateId, into_dyn_machine,
 };
 use rustc_hash::FxHashMap;
 
@@ -61,11 +62,11 @@ pub struct SchemaAutomaton {
     source: SchemaSource,
     options: Options,
     limits: Limits,
-    pub(crate) tables: Arc<Lock<Box<LazyTables>>>,
+    pub(crate) tables: Arc<ForkSafeMutex<Box<LazyTables>>>,
     /// The private tables of an automaton that looks ahead.
     pub(crate) private_tables: Option<PrivateTables>,
-    survey: Survey,
-    pub(crate) flags: Chunks,
+    survey: ForkCheck,
+    pub(crate) flags: AppendVec,
     pub(crate) start: StateId,
     notes: Arc<[Note]>,
     all_notes: SetOnce<Vec<Note>>,
@@ -160,7 +161,7 @@ impl SchemaAutomaton {
         let frame = Frame::Value { obligation, whitespace: 0, parent: DONE };
         let start = tables.states.intern(ReaderPosition { frame, record: NO_RECORD });
         let start = StateId::from_number(start);
-        let (tables, flags) = (Arc::new(Lock::new(tables)), Chunks::default());
+        let (tables, flags) = (Arc::new(ForkSafeMutex::new(tables)), AppendVec::default());
         let all_notes = SetOnce::new();
         let notes: Arc<[Note]> = notes.into();
         let (notes_of, private_tables) = (Arc::clone(&notes), None);
@@ -170,7 +171,7 @@ impl SchemaAutomaton {
             limits,
             tables,
             private_tables,
-            survey: Survey::new(),
+            survey: ForkCheck::new(),
             flags,
             start,
             notes: notes_of,
@@ -269,7 +270,7 @@ impl Machine for SchemaAutomaton {
         self.lock().live_bytes(state.number())
     }
 
-    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+    fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
         Ok(self.lock().byte_classes(state.number())?.to_vec())
     }
 
@@ -277,7 +278,7 @@ impl Machine for SchemaAutomaton {
         false
     }
 
-    fn ahead(&self) -> Option<SchemaAutomaton> {
+    fn scratch_copy(&self) -> Option<SchemaAutomaton> {
         if self.private_tables.is_some() {
             return None;
         }
@@ -289,8 +290,8 @@ impl Machine for SchemaAutomaton {
             limits: self.limits,
             tables: Arc::clone(&self.tables),
             private_tables: Some(own),
-            survey: Survey::new(),
-            flags: Chunks::default(),
+            survey: ForkCheck::new(),
+            flags: AppendVec::default(),
             start,
             notes: Arc::clone(&self.notes),
             all_notes: SetOnce::new(),
@@ -298,54 +299,54 @@ impl Machine for SchemaAutomaton {
         })
     }
 
-    fn ahead_of_any(&self) -> Option<Arc<dyn Machine>> {
-        Some(Arc::new(self.ahead()?))
+    fn dyn_scratch_copy(&self) -> Option<Arc<dyn Machine>> {
+        Some(Arc::new(self.scratch_copy()?))
     }
 
-    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
         let Some(own) = &self.private_tables else { return Ok(state) };
         // This lock does not swap the tables, so those of the other automaton are in place.
         let tables = self.tables.lock();
         Ok(own.enter(&tables, state))
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         self.lock().shortest(state.number())
     }
 
-    fn shortest_soon(&self, state: StateId) -> Result<Vec<u8>, Error> {
+    fn quick_shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         self.lock().shortest_soon(state.number())
     }
 
-    fn owed_bytes(&self, state: StateId) -> Result<usize, Error> {
+    fn min_bytes_hint(&self, state: StateId) -> Result<usize, Error> {
         Ok(self.lock().open_frames(state.number()))
     }
 
-    fn completes_as(&self, state: StateId) -> Result<StateId, Error> {
+    fn completion_class(&self, state: StateId) -> Result<StateId, Error> {
         self.lock().completes_as(state.number()).map(StateId::from_number)
     }
 
     /// Returns `true` for tokens that begin a property name after another one; the two may become
     /// equal.
-    fn is_unsure(&self, token: &[u8]) -> bool {
+    fn token_needs_recheck(&self, token: &[u8]) -> bool {
         let comma = token.iter().position(|&byte| byte == b',');
         comma.is_some_and(|at| token[at..].contains(&b'"'))
     }
 
-    fn forgetful(&self, state: StateId) -> Result<StateId, Error> {
+    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
         Ok(StateId::from_number(self.lock().abstract_state(state.number())))
     }
 
-    fn doubts(
+    fn needs_recheck(
         &self,
         state: Option<StateId>,
         forgetful: StateId,
         text: &[u8],
-    ) -> Result<Option<Doubts>, Error> {
+    ) -> Result<Option<RecheckPredicate>, Error> {
         Ok(self.lock().recheck_predicate(state.map(StateId::number), forgetful.number(), text))
     }
 
-    fn is_completed(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
+    fn accepts_from(&self, state: StateId, text: &[u8]) -> Result<bool, Error> {
         self.lock().is_completed(state.number(), text)
     }
 
@@ -355,19 +356,19 @@ impl Machine for SchemaAutomaton {
     }
 
     fn is_abandoned(&self) -> bool {
-        self.survey.finds_abandoned(|| {
+        self.survey.is_abandoned(|| {
             self.tables.is_abandoned()
                 || self.private_tables.as_ref().is_some_and(|own| own.is_abandoned())
                 || self.lock().core.all_texts().any(|one| one.is_abandoned())
         })
     }
 
-    fn renewed(&self) -> Result<Option<SchemaAutomaton>, Error> {
+    fn fresh_copy(&self) -> Result<Option<SchemaAutomaton>, Error> {
         Ok(SchemaAutomaton::of_source(self.source.clone(), self.options, self.limits)?.0)
     }
 
-    fn renewed_part(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
-        part(self.renewed())
+    fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {
+        into_dyn_machine(self.fresh_copy())
     }
 
     fn walk(&self, state: StateId, text: &[u8]) -> Result<Result<StateId, usize>, Error> {

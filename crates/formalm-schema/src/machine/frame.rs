@@ -1,7 +1,7 @@
 //! The states of the reader: a linked list of frames, one for each open JSON value.
 
 use formalm_automata::StateId;
-use formalm_automata::spelling::Escape;
+use formalm_automata::json_escapes::EscapeState;
 use num_bigint::BigInt;
 
 use crate::core::TextId;
@@ -134,7 +134,7 @@ pub(crate) enum Frame {
         next_names: NextNamesId,
         text: RecordId,
         candidates: NameCandidates,
-        escape: Escape,
+        escape: EscapeState,
     },
     /// `from` is the offset in the recorded input at which the current item starts.
     Array {
@@ -149,7 +149,7 @@ pub(crate) enum Frame {
         language: TextId,
         state: StateId,
         queries: QueriesId,
-        escape: Escape,
+        escape: EscapeState,
         parent: FrameId,
     },
     Number {

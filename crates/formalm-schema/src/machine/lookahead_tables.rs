@@ -8,7 +8,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{ByteSet, Lock, StateId};
+use formalm_automata::{ByteSet, ForkSafeMutex, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::machine::frame::{Frame, ReaderPosition};
@@ -52,11 +52,11 @@ impl Default for VisitedTables {
 /// The private tables of a look-ahead. While it holds the lock, these are the tables of the
 /// automaton that it looks ahead of.
 #[derive(Debug)]
-pub(crate) struct PrivateTables(Lock<VisitedTables>);
+pub(crate) struct PrivateTables(ForkSafeMutex<VisitedTables>);
 
 impl Default for PrivateTables {
     fn default() -> PrivateTables {
-        PrivateTables(Lock::new(VisitedTables::default()))
+        PrivateTables(ForkSafeMutex::new(VisitedTables::default()))
     }
 }
 

@@ -30,7 +30,7 @@ mod numbers;
 mod proptests;
 mod reader;
 
-use formalm_automata::{ByteSet, Error, Resource, Viability};
+use formalm_automata::{ByteSet, Error, RegularMaskClasses, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, TextId};
@@ -86,7 +86,7 @@ pub(crate) struct LazyTables {
     distinguishes_names: bool,
     /// Length of the longest token, in bytes.
     max_token_len: usize,
-    lengths: FxHashMap<TextId, Option<Box<Viability>>>,
+    lengths: FxHashMap<TextId, Option<Box<RegularMaskClasses>>>,
     /// Empty tables of the last look-ahead, reused by the next.
     spare_tables: (Table<ReaderPosition>, StringStates),
 }

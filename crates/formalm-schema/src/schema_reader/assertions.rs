@@ -1,7 +1,7 @@
 //! The rules of one schema object, keyword by keyword, and the assertion keywords (`type`, `enum`,
 //! bounds, lengths, `pattern`, counts, `format`).
 
-use formalm_automata::syntax::{Dialect, Flags, Pattern};
+use formalm_automata::syntax::{Pattern, PatternDialect, PatternFlags};
 use formalm_automata::{Error, Expression, Resource};
 use referencing::Draft;
 
@@ -265,7 +265,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 rules.push(Rule::StringLanguage(self.schema.texts(Vec::new())));
             } else {
                 let root = pattern_search::any_chars(cut(min), max.map(cut));
-                let dialect = Dialect::Ecma;
+                let dialect = PatternDialect::Ecma;
                 let length = Pattern { root, groups: Vec::new(), dialect };
                 let key = format!("l{min},{max:?}");
                 let id = self.schema.intern_regex(key, || Expression::pattern(length));
@@ -304,14 +304,14 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         let (Some(source), Some(dialect)) = (source, dialect) else {
             return Err(fault_at(&[name], format!("{name} must have a pattern and a dialect")));
         };
-        let Some(known) = Dialect::named(dialect) else {
+        let Some(known) = PatternDialect::from_name(dialect) else {
             return Err(fault_at(&[name, "dialect"], format!("there is no dialect {dialect:?}")));
         };
         let Some(how) = MatchMethod::from_name(method) else {
             let message = format!("method must be search, match or fullmatch, got {method:?}");
             return Err(fault_at(&[name, "method"], message));
         };
-        let mut flags = Flags::default();
+        let mut flags = PatternFlags::default();
         for letter in letters.chars() {
             *match letter {
                 'i' => &mut flags.ignore_case,

@@ -5,7 +5,7 @@
 //! alternatives are removed instead of compiled, since most patterns have them there. What is left
 //! mostly needs no look-around.
 
-use formalm_automata::syntax::{Dialect, Flags, Node, Pattern, parse};
+use formalm_automata::syntax::{Pattern, PatternDialect, PatternFlags, PatternNode, parse};
 use formalm_automata::{CharSet, Error, Expression};
 
 /// The language of a pattern.
@@ -43,11 +43,11 @@ impl MatchMethod {
 /// Returns the strings in which a JSON Schema pattern is found: ECMA-262, or Python syntax if that
 /// fails. Fails with the first error if both do.
 pub(crate) fn search_language(source: &str) -> Result<PatternLanguage, Error> {
-    let (pattern, foreign) = match parse(source, Dialect::Ecma, Flags::default()) {
+    let (pattern, foreign) = match parse(source, PatternDialect::Ecma, PatternFlags::default()) {
         Ok(pattern) => (pattern, false),
         Err(error) => {
-            let flags = Flags { ascii: true, ..Flags::default() };
-            (parse(source, Dialect::Python, flags).map_err(|_| error)?, true)
+            let flags = PatternFlags { ascii: true, ..PatternFlags::default() };
+            (parse(source, PatternDialect::Python, flags).map_err(|_| error)?, true)
         }
     };
     Ok(PatternLanguage { is_other_dialect: foreign, ..searched(pattern) })
@@ -56,14 +56,16 @@ pub(crate) fn search_language(source: &str) -> Result<PatternLanguage, Error> {
 /// Returns the strings that a pattern matches, in a given dialect. Fails if the pattern is invalid.
 pub(crate) fn match_language(
     source: &str,
-    dialect: Dialect,
-    flags: Flags,
+    dialect: PatternDialect,
+    flags: PatternFlags,
     method: MatchMethod,
 ) -> Result<PatternLanguage, Error> {
     let mut pattern = parse(source, dialect, flags)?;
     match method {
         MatchMethod::Search => {}
-        MatchMethod::Match => pattern.root = Node::Concat(vec![Node::TextStart, pattern.root]),
+        MatchMethod::Match => {
+            pattern.root = PatternNode::Concat(vec![PatternNode::TextStart, pattern.root])
+        }
         MatchMethod::FullMatch => {
             let texts = Some(Expression::pattern(pattern));
             return Ok(PatternLanguage {
@@ -85,14 +87,14 @@ fn searched(pattern: Pattern) -> PatternLanguage {
 }
 
 /// Returns the pattern `.*` over all characters.
-pub(crate) fn any_string() -> Node {
+pub(crate) fn any_string() -> PatternNode {
     any_chars(0, None)
 }
 
 /// Returns the pattern `.{min,max}` over all characters.
-pub(crate) fn any_chars(min: u32, max: Option<u32>) -> Node {
-    let node = Box::new(Node::Class(CharSet::all()));
-    Node::Repeat { node, min, max, lazy: false }
+pub(crate) fn any_chars(min: u32, max: Option<u32>) -> PatternNode {
+    let node = Box::new(PatternNode::Class(CharSet::all()));
+    PatternNode::Repeat { node, min, max, lazy: false }
 }
 
 /// Returns the pattern of whole strings in which `pattern` is found.
@@ -105,68 +107,76 @@ fn whole_string_pattern(pattern: Pattern) -> Pattern {
 }
 
 /// Returns `true` if the node certainly matches every string.
-fn accepts_any(node: &Node) -> bool {
-    let may_be_empty = |node: &Node| matches!(node, Node::Empty | Node::Repeat { min: 0, .. });
+fn accepts_any(node: &PatternNode) -> bool {
+    let may_be_empty = |node: &PatternNode| {
+        matches!(node, PatternNode::Empty | PatternNode::Repeat { min: 0, .. })
+    };
     match node {
-        Node::Concat(list) => list.contains(&any_string()) && list.iter().all(may_be_empty),
-        Node::Alternation(list) => list.iter().any(accepts_any),
-        Node::Group { node, .. } => accepts_any(node),
+        PatternNode::Concat(list) => list.contains(&any_string()) && list.iter().all(may_be_empty),
+        PatternNode::Alternation(list) => list.iter().any(accepts_any),
+        PatternNode::Group { node, .. } => accepts_any(node),
         _ => false,
     }
 }
 
 /// Returns `true` if every string certainly is a prefix of one that the node matches.
-fn is_extensible(node: &Node) -> bool {
+fn is_extensible(node: &PatternNode) -> bool {
     match node {
-        Node::Concat(list) => {
+        PatternNode::Concat(list) => {
             let around = list.first() == Some(&any_string()) && list.last() == Some(&any_string());
             around && list.iter().all(certainly_matches)
         }
-        Node::Alternation(list) => list.iter().any(is_extensible),
-        Node::Group { node, .. } => is_extensible(node),
+        PatternNode::Alternation(list) => list.iter().any(is_extensible),
+        PatternNode::Group { node, .. } => is_extensible(node),
         _ => false,
     }
 }
 
 /// Returns `true` if the node certainly matches some string in every context.
-fn certainly_matches(node: &Node) -> bool {
+fn certainly_matches(node: &PatternNode) -> bool {
     match node {
-        Node::Empty => true,
-        Node::Class(set) => *set != CharSet::default(),
-        Node::Concat(list) | Node::Alternation(list) => list.iter().all(certainly_matches),
-        Node::Repeat { node, .. } | Node::Group { node, .. } => certainly_matches(node),
+        PatternNode::Empty => true,
+        PatternNode::Class(set) => *set != CharSet::default(),
+        PatternNode::Concat(list) | PatternNode::Alternation(list) => {
+            list.iter().all(certainly_matches)
+        }
+        PatternNode::Repeat { node, .. } | PatternNode::Group { node, .. } => {
+            certainly_matches(node)
+        }
         _ => false,
     }
 }
 
 /// Returns `true` if the node, or one of its alternatives, begins or ends with an anchor.
-fn has_anchors(node: &Node) -> bool {
+fn has_anchors(node: &PatternNode) -> bool {
     match node {
-        Node::TextStart | Node::TextEnd => true,
-        Node::Concat(list) => [list.first(), list.last()].into_iter().flatten().any(has_anchors),
-        Node::Alternation(list) => list.iter().any(has_anchors),
-        Node::Group { node, .. } => has_anchors(node),
+        PatternNode::TextStart | PatternNode::TextEnd => true,
+        PatternNode::Concat(list) => {
+            [list.first(), list.last()].into_iter().flatten().any(has_anchors)
+        }
+        PatternNode::Alternation(list) => list.iter().any(has_anchors),
+        PatternNode::Group { node, .. } => has_anchors(node),
         _ => false,
     }
 }
 
 /// Surrounds the node with `.*` on each side that has no anchor.
-fn pad_unanchored(node: Node) -> Node {
+fn pad_unanchored(node: PatternNode) -> PatternNode {
     let mut list = match node {
-        Node::Alternation(list) if list.iter().any(has_anchors) => {
-            return Node::Alternation(list.into_iter().map(pad_unanchored).collect());
+        PatternNode::Alternation(list) if list.iter().any(has_anchors) => {
+            return PatternNode::Alternation(list.into_iter().map(pad_unanchored).collect());
         }
-        Node::Group { index, node } if has_anchors(&node) => {
-            return Node::Group { index, node: Box::new(pad_unanchored(*node)) };
+        PatternNode::Group { index, node } if has_anchors(&node) => {
+            return PatternNode::Group { index, node: Box::new(pad_unanchored(*node)) };
         }
-        Node::Concat(list) => list,
+        PatternNode::Concat(list) => list,
         one => vec![one],
     };
-    let from_start = matches!(list.first(), Some(Node::TextStart));
+    let from_start = matches!(list.first(), Some(PatternNode::TextStart));
     if from_start {
         list.remove(0);
     }
-    let to_end = matches!(list.last(), Some(Node::TextEnd));
+    let to_end = matches!(list.last(), Some(PatternNode::TextEnd));
     if to_end {
         list.pop();
     }
@@ -176,5 +186,5 @@ fn pad_unanchored(node: Node) -> Node {
     if !to_end {
         list.push(any_string());
     }
-    Node::Concat(list)
+    PatternNode::Concat(list)
 }

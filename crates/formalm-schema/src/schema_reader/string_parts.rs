@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::syntax::{Dialect, Flags, parse};
+use formalm_automata::syntax::{PatternDialect, PatternFlags, parse};
 use formalm_automata::{Error, Expression};
 use serde_json::Value as Json;
 
@@ -110,13 +110,16 @@ fn part_language(
 /// Returns the strings that a pattern matches as a whole.
 fn pattern_language(source: &Json) -> Result<Expression, SchemaFault> {
     let Some(source) = source.as_str() else { return Err(part_fault("a pattern is a text")) };
-    let read = parse(source, Dialect::Ecma, Flags::default()).map_err(|error| match error {
-        Error::Language { message, hint, .. } => {
-            let message = format!("{message} in the pattern {source:?}");
-            SchemaFault::Part { parts: vec![KEYWORD_NAME.to_owned()], message, hint }
-        }
-        other => SchemaFault::Other(other),
-    })?;
+    let read =
+        parse(source, PatternDialect::Ecma, PatternFlags::default()).map_err(
+            |error| match error {
+                Error::Language { message, hint, .. } => {
+                    let message = format!("{message} in the pattern {source:?}");
+                    SchemaFault::Part { parts: vec![KEYWORD_NAME.to_owned()], message, hint }
+                }
+                other => SchemaFault::Other(other),
+            },
+        )?;
     Ok(Expression::pattern(read))
 }
 
@@ -131,7 +134,7 @@ fn byte_count_language(value: &Json) -> Result<Expression, SchemaFault> {
         _ => return Err(part_fault("bytes are a list of one count or two")),
     };
     match ByteCount::new(min as u32, max.map(|max| max as u32)) {
-        Some(count) => Ok(Expression::recognized(Arc::new(count))),
+        Some(count) => Ok(Expression::custom(Arc::new(count))),
         None => Ok(Expression::union(Vec::new())?),
     }
 }
@@ -150,7 +153,7 @@ fn moment_language(value: &Json) -> Result<Expression, SchemaFault> {
     });
     let bound = bound.ok_or_else(|| part_fault("a moment is a bound in UTC"))?;
     match Moments::new(bound) {
-        Some(moments) => Ok(Expression::recognized(Arc::new(moments))),
+        Some(moments) => Ok(Expression::custom(Arc::new(moments))),
         None => Ok(Expression::union(Vec::new())?),
     }
 }
@@ -162,7 +165,7 @@ fn url_language(value: &Json) -> Result<Expression, SchemaFault> {
         return Err(part_fault("a url is a pattern, and whether there are several hosts"));
     };
     match Urls::of(&pattern_language(pattern)?, *is_multiple)? {
-        Some(urls) => Ok(Expression::recognized(Arc::new(urls))),
+        Some(urls) => Ok(Expression::custom(Arc::new(urls))),
         None => Ok(Expression::union(Vec::new())?),
     }
 }
@@ -183,7 +186,7 @@ fn document_language(
     let machine = SchemaAutomaton::of(&document, &[], options, Limits::default())?;
     let Some(machine) = machine else { return Ok(Expression::union(Vec::new())?) };
     notes.extend(machine.notes().iter().cloned());
-    Ok(Expression::recognized(Arc::new(Inner::new(machine))))
+    Ok(Expression::custom(Arc::new(Inner::new(machine))))
 }
 
 /// Returns the nesting of schemas of embedded documents.

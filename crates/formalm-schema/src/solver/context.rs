@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use formalm_automata::deadline::DeadlineTicks;
 use formalm_automata::fork::PerProcess;
-use formalm_automata::syntax::{Dialect, Pattern};
+use formalm_automata::syntax::{Pattern, PatternDialect};
 use formalm_automata::{
-    Automaton, Error, Expression, Limits as TextLimits, Machine, Resource, StateId,
+    Automaton, AutomatonLimits as TextLimits, Error, Expression, Machine, Resource, StateId,
 };
 
 use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
@@ -197,7 +197,7 @@ impl Core {
     /// Adds an automaton with its formula.
     fn add_language(&mut self, machine: Arc<Automaton>, id: F) -> TextId {
         let text = TextId(self.automata.len() as u32);
-        let is_unbounded = machine.is_unbounded();
+        let is_unbounded = machine.has_many_states();
         self.automata.push(machine);
         self.language_formulas.push(id);
         if is_unbounded {
@@ -232,7 +232,7 @@ impl Core {
         // With the same number of states, the copy is up to date.
         let copy = match spare.filter(|copy| copy.state_count() == machine.state_count()) {
             Some(copy) => Some(copy),
-            None => machine.copy().map(Arc::new),
+            None => machine.independent_copy().map(Arc::new),
         };
         if let Some(copy) = copy {
             let kept = std::mem::replace(machine, copy);
@@ -269,7 +269,7 @@ impl Core {
             Form::And(list) => Expression::intersection(all(list)?)?,
             Form::Or(list) => Expression::union(all(list)?)?,
             Form::One(list) => exactly_one(&all(list)?)?,
-            _ => Expression::texts(Vec::new()),
+            _ => Expression::literals(Vec::new()),
         };
         known.insert(id, expression.clone());
         Ok(expression)
@@ -436,7 +436,7 @@ pub(crate) fn any_string_automaton() -> Result<Arc<Automaton>, Error> {
 /// Returns the expression of all strings.
 pub(crate) fn any_string() -> Expression {
     let root = pattern_search::any_string();
-    Expression::pattern(Pattern { root, groups: Vec::new(), dialect: Dialect::Ecma })
+    Expression::pattern(Pattern { root, groups: Vec::new(), dialect: PatternDialect::Ecma })
 }
 
 /// Returns the strings in exactly one of some languages.
@@ -465,5 +465,5 @@ fn at_least_one_and_two(list: &[Expression]) -> Result<(Expression, Expression),
         let some = Expression::union(vec![left.0, right.0])?;
         return Ok((some, Expression::union(vec![left.1, right.1, both])?));
     };
-    Ok((one.clone(), Expression::texts(Vec::new())))
+    Ok((one.clone(), Expression::literals(Vec::new())))
 }

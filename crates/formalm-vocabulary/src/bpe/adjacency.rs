@@ -26,7 +26,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Lock;
+use formalm_automata::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
 use super::merge_rules::{MergeRule, MergeRules};
@@ -53,7 +53,7 @@ pub(crate) struct Adjacency {
     pub(super) before: AdjacencySide,
     /// Cache: per token that is early or stands next to an early one, the tokens that may not
     /// follow or precede it.
-    pub(super) patches: Lock<EarlyTokenPatches>,
+    pub(super) patches: ForkSafeMutex<EarlyTokenPatches>,
 }
 
 /// The last merge that makes a token.
@@ -77,7 +77,7 @@ impl Adjacency {
             rules: MergeRules::default(),
             after: AdjacencySide::default(),
             before: AdjacencySide::default(),
-            patches: Lock::default(),
+            patches: ForkSafeMutex::default(),
         };
         for (token, derivation) in derivations {
             adjacency.reachable[*token as usize] = true;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use formalm_automata::Lock;
+use formalm_automata::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
 use super::class_exit_targets::{CoarseCharClass, ExitTargets};
@@ -36,7 +36,7 @@ pub(super) struct TransitionTables {
 
 /// A FIFO cache with a byte budget.
 #[derive(Debug)]
-pub(super) struct ByteBudgetCache<K, V: ?Sized>(Lock<CacheEntries<K, V>>);
+pub(super) struct ByteBudgetCache<K, V: ?Sized>(ForkSafeMutex<CacheEntries<K, V>>);
 
 #[derive(Debug)]
 struct CacheEntries<K, V: ?Sized> {
@@ -48,7 +48,7 @@ struct CacheEntries<K, V: ?Sized> {
 impl<K, V: ?Sized> Default for ByteBudgetCache<K, V> {
     fn default() -> ByteBudgetCache<K, V> {
         let (known, order) = (FxHashMap::default(), VecDeque::new());
-        ByteBudgetCache(Lock::new(CacheEntries { known, order, bytes: 0 }))
+        ByteBudgetCache(ForkSafeMutex::new(CacheEntries { known, order, bytes: 0 }))
     }
 }
 

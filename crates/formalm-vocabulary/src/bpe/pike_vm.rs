@@ -5,7 +5,7 @@
 //! which match is preferred, so the list alone decides a match one character at a time.
 
 use formalm_automata::CharSet;
-use formalm_automata::syntax::Node;
+use formalm_automata::syntax::PatternNode;
 
 use crate::Error;
 
@@ -52,7 +52,7 @@ impl PikeProgram {
     ///
     /// The pattern matches the empty string, or has an assertion other than a lookahead of one
     /// character.
-    pub(crate) fn new(node: &Node) -> Result<PikeProgram, Error> {
+    pub(crate) fn new(node: &PatternNode) -> Result<PikeProgram, Error> {
         let mut program = PikeProgram {
             instructions: Vec::new(),
             sets: Vec::new(),
@@ -95,36 +95,36 @@ impl PikeProgram {
     }
 
     /// Compiles `node` so that it continues at `next`. Returns its entry.
-    fn compile(&mut self, node: &Node, next: u16) -> Result<u16, Error> {
+    fn compile(&mut self, node: &PatternNode, next: u16) -> Result<u16, Error> {
         match node {
-            Node::Empty => Ok(next),
-            Node::Class(set) => {
+            PatternNode::Empty => Ok(next),
+            PatternNode::Class(set) => {
                 let set = self.intern_set(set);
                 self.push(PikeInstruction::Class(set, next))
             }
-            Node::Concat(nodes) => {
+            PatternNode::Concat(nodes) => {
                 nodes.iter().rev().try_fold(next, |next, node| self.compile(node, next))
             }
-            Node::Alternation(nodes) => {
+            PatternNode::Alternation(nodes) => {
                 let branches: Result<Vec<u16>, Error> =
                     nodes.iter().map(|node| self.compile(node, next)).collect();
                 let branches = branches?;
                 self.push(PikeInstruction::Split(branches))
             }
-            Node::Group { node, .. } => self.compile(node, next),
-            Node::Repeat { node, min, max, lazy } => {
+            PatternNode::Group { node, .. } => self.compile(node, next),
+            PatternNode::Repeat { node, min, max, lazy } => {
                 self.repeat(node, (*min, *max), *lazy, (next, next))
             }
-            Node::Atomic(inner) => self.atomic(inner, next),
-            Node::Look { ahead: true, negative, node } => match plain(node) {
-                Node::Class(set) => {
+            PatternNode::Atomic(inner) => self.atomic(inner, next),
+            PatternNode::Look { ahead: true, negative, node } => match plain(node) {
+                PatternNode::Class(set) => {
                     let set = self.intern_set(set);
                     self.push(PikeInstruction::Ahead(set, *negative, next))
                 }
                 _ => Err(refused("it looks ahead further than one character")),
             },
-            Node::Look { ahead: false, .. } => Err(refused("it looks behind")),
-            Node::TextStart | Node::TextEnd | Node::WordBoundary { .. } => {
+            PatternNode::Look { ahead: false, .. } => Err(refused("it looks behind")),
+            PatternNode::TextStart | PatternNode::TextEnd | PatternNode::WordBoundary { .. } => {
                 Err(refused("it has an anchor"))
             }
         }
@@ -134,7 +134,7 @@ impl PikeProgram {
     /// `full` if it could not.
     fn repeat(
         &mut self,
-        node: &Node,
+        node: &PatternNode,
         (min, max): (u32, Option<u32>),
         lazy: bool,
         (stop, full): (u16, u16),
@@ -163,14 +163,14 @@ impl PikeProgram {
     /// Compiles an atomic or possessive group. A possessive repetition of single characters stops
     /// only before a character that it does not match, or at the end; anything longer would need
     /// more lookahead than one character and is rejected.
-    fn atomic(&mut self, node: &Node, next: u16) -> Result<u16, Error> {
+    fn atomic(&mut self, node: &PatternNode, next: u16) -> Result<u16, Error> {
         match plain(node) {
-            Node::Class(_) => self.compile(node, next),
-            Node::Repeat { node, min, max, lazy: false } => match plain(node) {
-                Node::Class(set) => {
+            PatternNode::Class(_) => self.compile(node, next),
+            PatternNode::Repeat { node, min, max, lazy: false } => match plain(node) {
+                PatternNode::Class(set) => {
                     let index = self.intern_set(set);
                     let stop = self.push(PikeInstruction::Ahead(index, true, next))?;
-                    self.repeat(&Node::Class(set.clone()), (*min, *max), false, (stop, next))
+                    self.repeat(&PatternNode::Class(set.clone()), (*min, *max), false, (stop, next))
                 }
                 _ => Err(refused("it is possessive about more than single characters")),
             },
@@ -234,20 +234,20 @@ impl PikeProgram {
 }
 
 /// Strips groups from a node.
-fn plain(node: &Node) -> &Node {
+fn plain(node: &PatternNode) -> &PatternNode {
     match node {
-        Node::Group { node, .. } => plain(node),
+        PatternNode::Group { node, .. } => plain(node),
         _ => node,
     }
 }
 
-fn is_nullable(node: &Node) -> bool {
+fn is_nullable(node: &PatternNode) -> bool {
     match node {
-        Node::Class(_) => false,
-        Node::Concat(nodes) => nodes.iter().all(is_nullable),
-        Node::Alternation(nodes) => nodes.iter().any(is_nullable),
-        Node::Repeat { node, min, .. } => *min == 0 || is_nullable(node),
-        Node::Group { node, .. } | Node::Atomic(node) => is_nullable(node),
+        PatternNode::Class(_) => false,
+        PatternNode::Concat(nodes) => nodes.iter().all(is_nullable),
+        PatternNode::Alternation(nodes) => nodes.iter().any(is_nullable),
+        PatternNode::Repeat { node, min, .. } => *min == 0 || is_nullable(node),
+        PatternNode::Group { node, .. } | PatternNode::Atomic(node) => is_nullable(node),
         _ => true,
     }
 }

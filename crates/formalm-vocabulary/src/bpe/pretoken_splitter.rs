@@ -9,7 +9,7 @@
 //! one annotation of every text: the tokenizer's. Split steps are applied one after the other, each
 //! inside the pre-tokens of the one before.
 
-use formalm_automata::{CharSet, Partition, Reading};
+use formalm_automata::{CharPartition, CharSet, Utf8Step};
 use rustc_hash::FxHashMap;
 
 use super::pretokenizer_dfa::build_dfa;
@@ -51,7 +51,7 @@ pub type SplitterState = u32;
 /// The automaton.
 #[derive(Debug)]
 pub struct Splitter {
-    partition: Partition,
+    partition: CharPartition,
     /// Width of the row in the bit layout of a [`SplitterState`]. From high to low: the DFA state,
     /// the row inside a character plus one, whether the character's bytes are byte tokens, and the
     /// boundary before it.
@@ -83,7 +83,7 @@ impl Splitter {
         never: &CharSet,
     ) -> Result<Splitter, Error> {
         let sets = split_steps.iter().flat_map(|split_step| split_step.program.sets());
-        let partition = Partition::new(sets.chain([symbols, never]))
+        let partition = CharPartition::new(sets.chain([symbols, never]))
             .ok_or_else(|| Error::new("the pre-tokenizer tells too many characters apart"))?;
         for split_step in &mut split_steps {
             split_step.use_classes(partition.representatives());
@@ -96,7 +96,7 @@ impl Splitter {
         Ok(Splitter::over(partition, states.table, flags))
     }
 
-    fn over(partition: Partition, table: Vec<u32>, flags: [Vec<bool>; 3]) -> Splitter {
+    fn over(partition: CharPartition, table: Vec<u32>, flags: [Vec<bool>; 3]) -> Splitter {
         let row_bits = (partition.row_count() + 1).next_power_of_two().trailing_zeros();
         let [ends, added, symbols] = flags;
         let (live_classes, completable) = (Vec::new(), Vec::new());
@@ -127,7 +127,7 @@ impl Splitter {
         table: Vec<u32>,
         flags: [Vec<bool>; 3],
     ) -> Option<Splitter> {
-        let partition = Partition::from_numbers(partition)?;
+        let partition = CharPartition::from_numbers(partition)?;
         let (states, classes) = (flags[0].len(), partition.len());
         let fits = (1..=2 * MAX_STATES).contains(&states)
             && states * partition.row_count() <= MAX_INSIDE_ROWS
@@ -148,14 +148,14 @@ impl Splitter {
         for row in 0..rows {
             for byte in 0x80..0xc0 {
                 match self.partition.next(row as u16, byte) {
-                    Reading::Complete(class) => {
+                    Utf8Step::Complete(class) => {
                         within[row][usize::from(class) / 64] |= 1 << (class % 64);
                     }
-                    Reading::Inside(next) => {
+                    Utf8Step::Inside(next) => {
                         let next = within[usize::from(next)].clone();
                         within[row].iter_mut().zip(next).for_each(|(has, more)| *has |= more);
                     }
-                    Reading::Dead => {}
+                    Utf8Step::Dead => {}
                 }
             }
         }
@@ -210,9 +210,9 @@ impl Splitter {
             row => self.partition.next((row - 1) as u16, byte),
         };
         match reading {
-            Reading::Dead => u32::MAX,
-            Reading::Inside(row) => u32::from(row),
-            Reading::Complete(class) => 1 << 16 | u32::from(class),
+            Utf8Step::Dead => u32::MAX,
+            Utf8Step::Inside(row) => u32::from(row),
+            Utf8Step::Complete(class) => 1 << 16 | u32::from(class),
         }
     }
 
@@ -255,8 +255,8 @@ impl Splitter {
             row => (self.partition.next((row - 1) as u16, byte), splitter_state & BOUNDARY_BITS),
         };
         match reading {
-            Reading::Dead => None,
-            Reading::Inside(row) => {
+            Utf8Step::Dead => None,
+            Utf8Step::Inside(row) => {
                 let on = self.live_classes[(state * 3 + boundary) as usize] as usize;
                 let at = on * self.partition.row_count() + usize::from(row);
                 if !self.completable[at][usize::from(alone != 0)] {
@@ -265,7 +265,7 @@ impl Splitter {
                 let row = u32::from(row) + 1;
                 Some((state << self.row_bits | row) << LOW_BITS | alone | boundary)
             }
-            Reading::Complete(class) => {
+            Utf8Step::Complete(class) => {
                 if alone != 0 && self.symbols[usize::from(class)] {
                     return None;
                 }

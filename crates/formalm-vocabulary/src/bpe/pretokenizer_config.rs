@@ -4,7 +4,7 @@
 //! reproduce exactly, is rejected by name.
 
 use formalm_automata::CharSet;
-use formalm_automata::syntax::{Dialect, Flags, Node, parse};
+use formalm_automata::syntax::{PatternDialect, PatternFlags, PatternNode, parse};
 use serde_json::Value;
 
 use super::pike_vm::PikeProgram;
@@ -17,7 +17,7 @@ const BYTE_LEVEL: &str =
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
 /// The regex dialect of `tokenizer.json` files.
-const ONIGURUMA: Dialect = Dialect::Oniguruma;
+const ONIGURUMA: PatternDialect = PatternDialect::Oniguruma;
 
 /// The split steps of a pre-tokenizer, and whether it maps text to byte-level characters.
 pub(crate) struct SplitSteps {
@@ -94,7 +94,7 @@ impl SplitSteps {
 
     /// Builds the split of tiktoken: its pre-tokens are the matches of a pattern.
     pub(crate) fn of_pattern(pattern: &str) -> Result<SplitSteps, Error> {
-        let node = read(pattern, Dialect::Fancy).map_err(|error| error.at("pattern"))?;
+        let node = read(pattern, PatternDialect::Fancy).map_err(|error| error.at("pattern"))?;
         let list = vec![split_step(&node, SplitBehavior::Lossy, false)?];
         Ok(SplitSteps { list, byte_level: true })
     }
@@ -115,7 +115,7 @@ impl SplitSteps {
             return Ok(());
         }
         texts.sort_unstable_by_key(|text| std::cmp::Reverse(text.len()));
-        let node = Node::Alternation(texts.into_iter().map(literal).collect());
+        let node = PatternNode::Alternation(texts.into_iter().map(literal).collect());
         self.list.insert(0, split_step(&node, SplitBehavior::Isolated, false)?);
         Ok(())
     }
@@ -124,7 +124,7 @@ impl SplitSteps {
     pub(crate) fn at_least_one(self) -> Result<Vec<SplitStep>, Error> {
         match self.list.is_empty() {
             true => {
-                let nothing = Node::Class(CharSet::empty());
+                let nothing = PatternNode::Class(CharSet::empty());
                 Ok(vec![split_step(&nothing, SplitBehavior::Isolated, false)?])
             }
             false => Ok(self.list),
@@ -143,18 +143,22 @@ fn behavior(step: &Value) -> Result<SplitBehavior, Error> {
     }
 }
 
-fn read(pattern: &str, dialect: Dialect) -> Result<Node, Error> {
-    match parse(pattern, dialect, Flags::default()) {
+fn read(pattern: &str, dialect: PatternDialect) -> Result<PatternNode, Error> {
+    match parse(pattern, dialect, PatternFlags::default()) {
         Ok(pattern) => Ok(pattern.root),
         Err(error) => Err(refused(&format!("its pattern cannot be followed: {error}"))),
     }
 }
 
-fn literal(text: &str) -> Node {
-    Node::Concat(text.chars().map(|c| Node::Class(CharSet::single(c))).collect())
+fn literal(text: &str) -> PatternNode {
+    PatternNode::Concat(text.chars().map(|c| PatternNode::Class(CharSet::single(c))).collect())
 }
 
-fn split_step(node: &Node, behavior: SplitBehavior, invert: bool) -> Result<SplitStep, Error> {
+fn split_step(
+    node: &PatternNode,
+    behavior: SplitBehavior,
+    invert: bool,
+) -> Result<SplitStep, Error> {
     Ok(SplitStep::new(PikeProgram::new(node)?, behavior, invert))
 }
 

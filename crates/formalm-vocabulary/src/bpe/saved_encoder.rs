@@ -10,7 +10,7 @@
 //! vocabulary. A checksum is no proof of good intent, so the payload is checked: no number may
 //! point outside its table, and no token may be part of itself.
 
-use formalm_automata::{Lock, SetOnce};
+use formalm_automata::{ForkSafeMutex, SetOnce};
 use rustc_hash::FxHashMap;
 
 use super::adjacency::{Adjacency, NONE};
@@ -179,7 +179,7 @@ fn read_adjacency(
         .map(|at| (left[at], right[at], MergeRule { rank: ranks[at], token: at as u32 }))
         .collect();
     let rules = MergeRules::new(joined);
-    let patches = Lock::default();
+    let patches = ForkSafeMutex::default();
     Ok(Adjacency {
         left,
         right,

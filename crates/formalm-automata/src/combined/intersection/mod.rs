@@ -21,28 +21,28 @@ use rustc_hash::FxHashMap;
 
 use nonemptiness_search::{EFFORTS, PLAIN_EFFORT, SearchEffort};
 
-use super::scratch_machine::{Lookahead, SCRATCH_BYTES};
+use super::scratch_machine::{SCRATCH_BYTES, ScratchCache};
 use super::state_interner::{StateInterner, class_of, live_bytes_by_step, shortest_by_distance};
 use crate::automaton::{Automaton, StateId};
 use crate::byte_set::ByteSet;
 use crate::error::Error;
-use crate::machine::{Beside, Completion, Look, Machine, alike};
-use crate::runtime::Lock;
+use crate::machine::{CompletionLength, Machine, Precision, ProductCache, group_by_successor};
+use crate::runtime::ForkSafeMutex;
 
 type StatePair = (StateId, StateId);
 
 /// A machine restricted to the members that a regular language has too.
 #[derive(Debug)]
-pub struct Filtered<M> {
+pub struct Intersection<M> {
     /// Maximum number of states.
     state_limit: u64,
     machine: Arc<M>,
     regular: Arc<Automaton>,
-    states: Arc<Lock<StateInterner>>,
-    searches: Lock<Arc<NonemptinessSearch<M>>>,
+    states: Arc<ForkSafeMutex<StateInterner>>,
+    searches: ForkSafeMutex<Arc<NonemptinessSearch<M>>>,
     /// The states of the original of a scratch machine.
-    origin: Option<Arc<Lock<StateInterner>>>,
-    scratch: Lookahead<Filtered<M>>,
+    origin: Option<Arc<ForkSafeMutex<StateInterner>>>,
+    scratch: ScratchCache<Intersection<M>>,
 }
 
 /// The searches for common members, with their results.
@@ -52,12 +52,12 @@ struct NonemptinessSearch<M> {
     machine: Arc<M>,
     is_ahead: bool,
     regular: Arc<Automaton>,
-    cache: Lock<SearchCache>,
+    cache: ForkSafeMutex<SearchCache>,
 }
 
 #[derive(Debug)]
 struct SearchCache {
-    product: Beside,
+    product: ProductCache,
     /// Pairs that a search decided: `true` if they have a common member.
     nonempty: FxHashMap<StatePair, bool>,
     /// Bytes to the nearest common member; `None` if there is none.
@@ -66,7 +66,7 @@ struct SearchCache {
     regular_min_bytes: FxHashMap<StateId, usize>,
 }
 
-impl<M: Machine> Filtered<M> {
+impl<M: Machine> Intersection<M> {
     /// Builds the intersection, or returns `None` if it is empty.
     ///
     /// # Errors
@@ -76,12 +76,12 @@ impl<M: Machine> Filtered<M> {
         machine: Arc<M>,
         regular: Arc<Automaton>,
         state_limit: u64,
-    ) -> Result<Option<Filtered<M>>, Error> {
+    ) -> Result<Option<Intersection<M>>, Error> {
         let searches = NonemptinessSearch::of(&machine, &regular);
-        let states = Arc::new(Lock::new(StateInterner::new(state_limit)));
-        let searches = Lock::new(Arc::new(searches));
-        let (of, ahead) = (None, Lookahead::default());
-        let filtered = Filtered {
+        let states = Arc::new(ForkSafeMutex::new(StateInterner::new(state_limit)));
+        let searches = ForkSafeMutex::new(Arc::new(searches));
+        let (of, ahead) = (None, ScratchCache::default());
+        let filtered = Intersection {
             state_limit,
             machine,
             regular,
@@ -148,18 +148,18 @@ fn pair(states: &StateInterner, state: StateId) -> StatePair {
 
 impl<M: Machine> NonemptinessSearch<M> {
     fn of(machine: &Arc<M>, regular: &Arc<Automaton>) -> NonemptinessSearch<M> {
-        let ahead = machine.ahead().map(Arc::new);
+        let ahead = machine.scratch_copy().map(Arc::new);
         let is_ahead = ahead.is_some();
         let machine = ahead.unwrap_or_else(|| Arc::clone(machine));
         let regular = Arc::clone(regular);
         let cache = SearchCache {
-            product: Beside { regular: Arc::clone(&regular), known: None },
+            product: ProductCache { regular: Arc::clone(&regular), known: None },
             nonempty: FxHashMap::default(),
             distance: FxHashMap::default(),
             machine_min_bytes: FxHashMap::default(),
             regular_min_bytes: FxHashMap::default(),
         };
-        NonemptinessSearch { machine, is_ahead, regular, cache: Lock::new(cache) }
+        NonemptinessSearch { machine, is_ahead, regular, cache: ForkSafeMutex::new(cache) }
     }
 
     fn is_abandoned(&self) -> bool {
@@ -173,7 +173,7 @@ impl<M: Machine> NonemptinessSearch<M> {
     /// Imports a pair of `machine`.
     fn import_pair(&self, machine: &Arc<M>, (left, right): StatePair) -> Result<StatePair, Error> {
         let is_same = Arc::ptr_eq(&self.machine, machine);
-        Ok((if is_same { left } else { self.machine.enter(left)? }, right))
+        Ok((if is_same { left } else { self.machine.import_state(left)? }, right))
     }
 
     fn advance(&self, (left, right): StatePair, byte: u8) -> Result<Option<StatePair>, Error> {
@@ -198,20 +198,20 @@ impl<M: Machine> NonemptinessSearch<M> {
     fn completion_without_search(
         &self,
         (left, right): StatePair,
-        precision: Look,
+        precision: Precision,
         cache: &mut SearchCache,
-    ) -> Result<Completion, Error> {
+    ) -> Result<CompletionLength, Error> {
         if cache.nonempty.get(&(left, right)) == Some(&false) {
-            return Ok(Completion::Never);
+            return Ok(CompletionLength::Never);
         }
         let reported = self.completion_from_machine((left, right), precision, cache)?;
         let least = match reported {
-            Completion::Never | Completion::Exactly(_) => return Ok(reported),
-            Completion::AtLeast(bytes) => bytes,
-            Completion::Unknown => match cache.regular_min_bytes.get(&right) {
+            CompletionLength::Never | CompletionLength::Exactly(_) => return Ok(reported),
+            CompletionLength::AtLeast(bytes) => bytes,
+            CompletionLength::Unknown => match cache.regular_min_bytes.get(&right) {
                 Some(&known) => known,
                 None => {
-                    let bytes = self.regular.shortest(right)?.len();
+                    let bytes = self.regular.shortest_completion(right)?.len();
                     cache.regular_min_bytes.insert(right, bytes);
                     bytes
                 }
@@ -219,29 +219,29 @@ impl<M: Machine> NonemptinessSearch<M> {
         };
         let own = match cache.machine_min_bytes.get(&left) {
             Some(&known) => known,
-            None => self.machine.least_bytes(left)?,
+            None => self.machine.min_bytes(left)?,
         };
         cache.machine_min_bytes.insert(left, own);
-        Ok(Completion::AtLeast(least.max(own)))
+        Ok(CompletionLength::AtLeast(least.max(own)))
     }
 
     /// Asks the machine about common members.
     fn completion_from_machine(
         &self,
         (left, right): StatePair,
-        precision: Look,
+        precision: Precision,
         cache: &mut SearchCache,
-    ) -> Result<Completion, Error> {
+    ) -> Result<CompletionLength, Error> {
         // Where a higher precision exceeds its limits, a lower one may still decide.
-        for one in [Look::Closest, Look::Close, Look::Loose] {
+        for one in [Precision::Finest, Precision::Fine, Precision::Coarse] {
             if one <= precision {
-                match self.machine.completion_beside(left, &mut cache.product, right, one)? {
-                    Completion::Unknown => {}
+                match self.machine.intersection_completion(left, &mut cache.product, right, one)? {
+                    CompletionLength::Unknown => {}
                     reported => return Ok(reported),
                 }
             }
         }
-        Ok(Completion::Unknown)
+        Ok(CompletionLength::Unknown)
     }
 
     /// Decides a question by asking the machine, then by searches of increasing precision.
@@ -253,13 +253,14 @@ impl<M: Machine> NonemptinessSearch<M> {
         search: impl Fn(SearchEffort, &mut SearchCache) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // A machine that reports nothing is searched once, and a step counts only what it costs.
-        let silent = self.completion_from_machine(pair, Look::Loose, cache)? == Completion::Unknown;
+        let silent = self.completion_from_machine(pair, Precision::Coarse, cache)?
+            == CompletionLength::Unknown;
         let efforts: &[SearchEffort] = if silent { &[PLAIN_EFFORT] } else { &EFFORTS };
         for (at, &effort) in efforts.iter().enumerate() {
             match self.completion_without_search(pair, effort.precision, cache)? {
-                Completion::Never => return Ok(answer(None)),
-                Completion::Exactly(bytes) => return Ok(answer(Some(bytes))),
-                Completion::Unknown | Completion::AtLeast(_) => {}
+                CompletionLength::Never => return Ok(answer(None)),
+                CompletionLength::Exactly(bytes) => return Ok(answer(Some(bytes))),
+                CompletionLength::Unknown | CompletionLength::AtLeast(_) => {}
             }
             match search(effort, cache) {
                 Err(Error::Limit { .. }) if at + 1 < efforts.len() => {}
@@ -294,7 +295,7 @@ impl<M: Machine> NonemptinessSearch<M> {
     }
 }
 
-impl<M: Machine> Machine for Filtered<M> {
+impl<M: Machine> Machine for Intersection<M> {
     fn start(&self) -> StateId {
         StateId::from_number(0)
     }
@@ -328,15 +329,15 @@ impl<M: Machine> Machine for Filtered<M> {
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         if let Some(ahead) = self.scratch.of(self) {
-            return ahead.machine.live_bytes(ahead.enter(state)?);
+            return ahead.machine.live_bytes(ahead.import_state(state)?);
         }
         live_bytes_by_step(|byte| self.step(state, byte))
     }
 
-    fn ways(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
+    fn byte_classes(&self, state: StateId) -> Result<Vec<ByteSet>, Error> {
         let (left, right) = self.pair(state);
-        let (left, right) = (self.machine.ways(left)?, self.regular.ways(right)?);
-        alike(|byte| Ok(class_of(&left, byte).zip(class_of(&right, byte))))
+        let (left, right) = (self.machine.byte_classes(left)?, self.regular.byte_classes(right)?);
+        group_by_successor(|byte| Ok(class_of(&left, byte).zip(class_of(&right, byte))))
     }
 
     fn is_finite(&self) -> bool {
@@ -347,7 +348,7 @@ impl<M: Machine> Machine for Filtered<M> {
         self.machine.is_exact()
     }
 
-    fn ahead(&self) -> Option<Filtered<M>> {
+    fn scratch_copy(&self) -> Option<Intersection<M>> {
         if self.origin.is_some() {
             return None;
         }
@@ -357,46 +358,46 @@ impl<M: Machine> Machine for Filtered<M> {
         let start = searches.import_pair(&self.machine, (left, right)).ok()?;
         let mut states = StateInterner::new(self.state_limit);
         states.intern(vec![(start.0.number(), start.1)]).ok()?;
-        Some(Filtered {
+        Some(Intersection {
             state_limit: self.state_limit,
             machine: Arc::clone(&searches.machine),
             regular: Arc::clone(&self.regular),
-            states: Arc::new(Lock::new(states)),
-            searches: Lock::new(searches),
+            states: Arc::new(ForkSafeMutex::new(states)),
+            searches: ForkSafeMutex::new(searches),
             origin: Some(Arc::clone(&self.states)),
-            scratch: Lookahead::default(),
+            scratch: ScratchCache::default(),
         })
     }
 
-    fn enter(&self, state: StateId) -> Result<StateId, Error> {
+    fn import_state(&self, state: StateId) -> Result<StateId, Error> {
         let Some(of) = &self.origin else { return Ok(state) };
         let (left, right) = pair(&of.lock(), state);
-        let left = self.machine.enter(left)?;
+        let left = self.machine.import_state(left)?;
         self.lock().intern(vec![(left.number(), right)]).map(StateId::from_number)
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
         if let Some(ahead) = self.scratch.of(self) {
-            return ahead.machine.shortest(ahead.enter(state)?);
+            return ahead.machine.shortest_completion(ahead.import_state(state)?);
         }
         let needs = |state: StateId| self.distance(self.pair(state));
         shortest_by_distance(state, needs, |state, byte| self.step(state, byte))
     }
 
-    fn least_bytes(&self, state: StateId) -> Result<usize, Error> {
+    fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
         self.distance(self.pair(state))
     }
 
-    fn is_member(&self, text: &[u8]) -> Result<Option<bool>, Error> {
+    fn membership(&self, text: &[u8]) -> Result<Option<bool>, Error> {
         let end = self.regular.walk(self.regular.start(), text)?;
         if !end.is_ok_and(|state| self.regular.is_accepting(state)) {
             return Ok(Some(false));
         }
-        let known = self.machine.is_member(text)?;
+        let known = self.machine.membership(text)?;
         if known.is_some() {
             return Ok(known);
         }
-        self.machine.is_completed(self.machine.start(), text).map(Some)
+        self.machine.accepts_from(self.machine.start(), text).map(Some)
     }
 
     fn memory_bytes(&self) -> usize {
@@ -417,11 +418,11 @@ impl<M: Machine> Machine for Filtered<M> {
             || self.regular.is_abandoned()
     }
 
-    fn renewed(&self) -> Result<Option<Filtered<M>>, Error> {
+    fn fresh_copy(&self) -> Result<Option<Intersection<M>>, Error> {
         let states = self.state_limit;
-        match (self.machine.renewed()?, self.regular.renewed()?) {
+        match (self.machine.fresh_copy()?, self.regular.fresh_copy()?) {
             (Some(machine), Some(regular)) => {
-                Filtered::of(Arc::new(machine), Arc::new(regular), states)
+                Intersection::of(Arc::new(machine), Arc::new(regular), states)
             }
             _ => Ok(None),
         }

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{NonemptinessSearch, SearchCache, StatePair};
 use crate::error::{Error, Resource};
-use crate::machine::{Completion, Look, Machine};
+use crate::machine::{CompletionLength, Machine, Precision};
 use crate::runtime::deadline::DeadlineTicks;
 use crate::runtime::steps_taken;
 
@@ -16,7 +16,7 @@ use crate::runtime::steps_taken;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchEffort {
     /// The precision at which the machine bounds completions.
-    pub(super) precision: Look,
+    pub(super) precision: Precision,
     /// Maximum number of pairs visited.
     max_pairs: usize,
     /// Number of bytes of a lower bound that count as one pair: finding such long members takes
@@ -26,13 +26,13 @@ pub(super) struct SearchEffort {
 
 /// Efforts tried in turn until one decides. The limits are chosen, not measured.
 pub(super) const EFFORTS: [SearchEffort; 3] = [
-    SearchEffort { precision: Look::Loose, max_pairs: 5_000, bytes_per_pair: 16 },
-    SearchEffort { precision: Look::Close, max_pairs: 20_000, bytes_per_pair: 16 },
-    SearchEffort { precision: Look::Closest, max_pairs: 50_000, bytes_per_pair: 16 },
+    SearchEffort { precision: Precision::Coarse, max_pairs: 5_000, bytes_per_pair: 16 },
+    SearchEffort { precision: Precision::Fine, max_pairs: 20_000, bytes_per_pair: 16 },
+    SearchEffort { precision: Precision::Finest, max_pairs: 50_000, bytes_per_pair: 16 },
 ];
 /// The effort for machines that report nothing. Chosen, not measured.
 pub(super) const PLAIN_EFFORT: SearchEffort =
-    SearchEffort { precision: Look::Loose, max_pairs: 50_000, bytes_per_pair: 1 };
+    SearchEffort { precision: Precision::Coarse, max_pairs: 50_000, bytes_per_pair: 1 };
 
 /// Maximum number of machine steps of one search: one or two seconds. Chosen, not measured.
 const MAX_MACHINE_STEPS: u64 = 10_000_000;
@@ -67,8 +67,10 @@ impl<M: Machine> NonemptinessSearch<M> {
                 let known = self.completion_without_search(next, effort.precision, cache)?;
                 let is_alive = cache.nonempty.get(&next) == Some(&true);
                 let needs = match known {
-                    Completion::Never => continue,
-                    Completion::AtLeast(bytes) if !is_alive && !self.is_member(next)? => bytes,
+                    CompletionLength::Never => continue,
+                    CompletionLength::AtLeast(bytes) if !is_alive && !self.is_member(next)? => {
+                        bytes
+                    }
                     _ => {
                         record_nonempty(&visited, cache);
                         return Ok(true);
@@ -91,9 +93,9 @@ impl<M: Machine> NonemptinessSearch<M> {
         cache: &mut SearchCache,
     ) -> Result<usize, Error> {
         Ok(match self.completion_without_search(pair, effort.precision, cache)? {
-            Completion::Never => usize::MAX,
-            Completion::AtLeast(bytes) | Completion::Exactly(bytes) => bytes,
-            Completion::Unknown => 0,
+            CompletionLength::Never => usize::MAX,
+            CompletionLength::AtLeast(bytes) | CompletionLength::Exactly(bytes) => bytes,
+            CompletionLength::Unknown => 0,
         })
     }
 

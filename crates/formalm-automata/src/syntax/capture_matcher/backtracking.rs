@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 
 use super::program::{LoopInfo, MatchOp, MatchProgram, SubmatchKind};
 use crate::error::{Error, Resource};
-use crate::syntax::Dialect;
+use crate::syntax::PatternDialect;
 use crate::terms::derivative::{BudgetExhausted, StepMeter};
 
 /// Maximum memory of one search, in bytes. Chosen, not measured.
@@ -172,7 +172,7 @@ impl<'a> BacktrackSearch<'a> {
     /// Tries `first`, and later `other`, unless both are known to fail.
     fn choose(&mut self, op: usize, first: usize, other: usize, loops: &[usize]) -> Option<usize> {
         let mut key = self.loops_state(op, loops).map(|state| (op as u32, self.at, state));
-        if self.program.dialect == Dialect::Rust {
+        if self.program.dialect == PatternDialect::Rust {
             // That engine simulates an automaton. Of two paths in one state at one position only
             // the first is followed. The second may be an iteration that read nothing, while the
             // first is still being tried.
@@ -235,7 +235,7 @@ impl<'a> BacktrackSearch<'a> {
 
     fn again(&mut self, number: usize, one: &LoopInfo) -> Option<usize> {
         let is_empty = one.watched && self.registers[self.began(number)] == self.at;
-        if is_empty && self.program.dialect == Dialect::Ecma {
+        if is_empty && self.program.dialect == PatternDialect::Ecma {
             return None;
         }
         let count = self.registers[self.count(number)];

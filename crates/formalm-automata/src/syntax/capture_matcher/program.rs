@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::charset::CharSet;
-use crate::syntax::Dialect;
-use crate::syntax::ast::{Node, Pattern};
+use crate::syntax::PatternDialect;
+use crate::syntax::ast::{Pattern, PatternNode};
 use crate::syntax::match_width::width;
 
 /// An instruction; the next one follows it unless stated otherwise.
@@ -90,7 +90,7 @@ pub(crate) struct MatchProgram {
     pub(super) ops: Vec<MatchOp>,
     pub(super) loops: Vec<LoopInfo>,
     pub(super) groups: usize,
-    pub(super) dialect: Dialect,
+    pub(super) dialect: PatternDialect,
 }
 
 impl MatchProgram {
@@ -108,47 +108,49 @@ impl MatchProgram {
     }
 
     /// Appends `node`, which reads from right to left if `back`, inside the active `loops`.
-    fn add(&mut self, node: &Node, back: bool, loops: &Arc<[usize]>) {
+    fn add(&mut self, node: &PatternNode, back: bool, loops: &Arc<[usize]>) {
         match node {
-            Node::Empty => {}
-            Node::Class(class) => self.ops.push(MatchOp::Read { class: class.clone(), back }),
-            Node::Concat(parts) if back => {
+            PatternNode::Empty => {}
+            PatternNode::Class(class) => {
+                self.ops.push(MatchOp::Read { class: class.clone(), back })
+            }
+            PatternNode::Concat(parts) if back => {
                 parts.iter().rev().for_each(|part| self.add(part, back, loops));
             }
-            Node::Concat(parts) => parts.iter().for_each(|part| self.add(part, back, loops)),
-            Node::Alternation(parts) => self.add_alternation(parts, back, loops),
-            Node::Repeat { node, min, max, lazy } => {
+            PatternNode::Concat(parts) => parts.iter().for_each(|part| self.add(part, back, loops)),
+            PatternNode::Alternation(parts) => self.add_alternation(parts, back, loops),
+            PatternNode::Repeat { node, min, max, lazy } => {
                 if *max != Some(0) {
                     self.add_loop(node, (*min, *max, *lazy), back, loops);
                 }
             }
-            Node::Group { index, node } => {
+            PatternNode::Group { index, node } => {
                 let slot = 2 * (*index as usize - 1);
                 self.ops.push(MatchOp::Save(slot + usize::from(back)));
                 self.add(node, back, loops);
                 self.ops.push(MatchOp::Save(slot + usize::from(!back)));
             }
-            Node::Atomic(node) => self.add_submatch(SubmatchKind::Atomic, node, back, 0),
-            Node::Look { ahead, negative, node } => {
+            PatternNode::Atomic(node) => self.add_submatch(SubmatchKind::Atomic, node, back, 0),
+            PatternNode::Look { ahead, negative, node } => {
                 let kind = if *negative { SubmatchKind::NegativeLook } else { SubmatchKind::Look };
                 match self.dialect {
                     // Fixed width: Python goes back and reads forward.
-                    Dialect::Python | Dialect::Python314 if !*ahead => {
+                    PatternDialect::Python | PatternDialect::Python314 if !*ahead => {
                         self.add_submatch(kind, node, false, width(node).0)
                     }
                     _ => self.add_submatch(kind, node, !*ahead, 0),
                 }
             }
-            Node::TextStart => self.ops.push(MatchOp::Start),
-            Node::TextEnd => self.ops.push(MatchOp::End),
-            Node::WordBoundary { negative, word, empty_fails } => {
+            PatternNode::TextStart => self.ops.push(MatchOp::Start),
+            PatternNode::TextEnd => self.ops.push(MatchOp::End),
+            PatternNode::WordBoundary { negative, word, empty_fails } => {
                 let (negative, empty_fails) = (*negative, *empty_fails);
                 self.ops.push(MatchOp::Boundary { negative, word: word.clone(), empty_fails });
             }
         }
     }
 
-    fn add_alternation(&mut self, parts: &[Node], back: bool, loops: &Arc<[usize]>) {
+    fn add_alternation(&mut self, parts: &[PatternNode], back: bool, loops: &Arc<[usize]>) {
         let Some((last, others)) = parts.split_last() else {
             return self.ops.push(MatchOp::Read { class: CharSet::empty(), back });
         };
@@ -168,7 +170,7 @@ impl MatchProgram {
 
     fn add_loop(
         &mut self,
-        node: &Node,
+        node: &PatternNode,
         (min, max, lazy): (u32, Option<u32>, bool),
         back: bool,
         loops: &Arc<[usize]>,
@@ -176,18 +178,18 @@ impl MatchProgram {
         let number = self.loops.len();
         let inside: Arc<[usize]> = loops.iter().copied().chain([number]).collect();
         let forgotten = match self.dialect {
-            Dialect::Python
-            | Dialect::Python314
-            | Dialect::Oniguruma
-            | Dialect::Fancy
-            | Dialect::Rust => 0..0,
-            Dialect::Ecma => groups_of(node),
+            PatternDialect::Python
+            | PatternDialect::Python314
+            | PatternDialect::Oniguruma
+            | PatternDialect::Fancy
+            | PatternDialect::Rust => 0..0,
+            PatternDialect::Ecma => groups_of(node),
         };
         // The regex crate distinguishes states, not iterations, see `BacktrackSearch::choose`.
-        let watched = self.dialect != Dialect::Rust && width(node).0 == 0;
+        let watched = self.dialect != PatternDialect::Rust && width(node).0 == 0;
         let loops = Arc::clone(&inside);
         let head = self.ops.len() + 1;
-        let shared = self.dialect == Dialect::Rust && max.is_none();
+        let shared = self.dialect == PatternDialect::Rust && max.is_none();
         // The regex crate reads `x*` as `(x+)?` where `x` may be empty.
         let merged = shared && min == 0 && width(node).0 > 0;
         let exit = 0;
@@ -210,7 +212,7 @@ impl MatchProgram {
     }
 
     /// Appends a submatch, after going back `width` characters.
-    fn add_submatch(&mut self, kind: SubmatchKind, node: &Node, back: bool, width: u64) {
+    fn add_submatch(&mut self, kind: SubmatchKind, node: &PatternNode, back: bool, width: u64) {
         let open = self.ops.len();
         self.ops.push(MatchOp::Jump(0));
         if width > 0 {
@@ -224,25 +226,27 @@ impl MatchProgram {
 }
 
 /// Returns the groups inside a node, counted from 0; they are numbered without a gap.
-fn groups_of(node: &Node) -> Range<usize> {
+fn groups_of(node: &PatternNode) -> Range<usize> {
     let join = |a: Range<usize>, b: Range<usize>| match (a.is_empty(), b.is_empty()) {
         (true, _) => b,
         (_, true) => a,
         _ => a.start.min(b.start)..a.end.max(b.end),
     };
     match node {
-        Node::Group { index, node } => {
+        PatternNode::Group { index, node } => {
             let index = *index as usize;
             join(index - 1..index, groups_of(node))
         }
-        Node::Concat(parts) | Node::Alternation(parts) => {
+        PatternNode::Concat(parts) | PatternNode::Alternation(parts) => {
             parts.iter().map(groups_of).fold(0..0, join)
         }
-        Node::Repeat { node, .. } | Node::Atomic(node) | Node::Look { node, .. } => groups_of(node),
-        Node::Empty
-        | Node::Class(_)
-        | Node::TextStart
-        | Node::TextEnd
-        | Node::WordBoundary { .. } => 0..0,
+        PatternNode::Repeat { node, .. }
+        | PatternNode::Atomic(node)
+        | PatternNode::Look { node, .. } => groups_of(node),
+        PatternNode::Empty
+        | PatternNode::Class(_)
+        | PatternNode::TextStart
+        | PatternNode::TextEnd
+        | PatternNode::WordBoundary { .. } => 0..0,
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::syntax::Dialect;
+use crate::syntax::PatternDialect;
 use crate::syntax::dialects::oniguruma;
 use crate::syntax::parser::PatternParser;
 use crate::syntax::pattern_cursor::{PatternCursor, PatternToken};
@@ -187,7 +187,8 @@ pub(in crate::syntax) fn class(
             continue;
         }
         let second = parser.cursor.position();
-        if parser.dialect == Dialect::Fancy && parser.cursor.peek() == Some(PatternToken::Char('-'))
+        if parser.dialect == PatternDialect::Fancy
+            && parser.cursor.peek() == Some(PatternToken::Char('-'))
         {
             return Err(oniguruma::unread(&parser.cursor, first));
         }

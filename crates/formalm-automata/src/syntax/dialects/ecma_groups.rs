@@ -1,7 +1,7 @@
 //! Group openers of the ECMA-262 dialect: what follows a parenthesis.
 
 use crate::error::Error;
-use crate::syntax::Flags;
+use crate::syntax::PatternFlags;
 use crate::syntax::parser::{GroupKind, PatternParser};
 use crate::syntax::pattern_cursor::PatternToken;
 use crate::syntax::unicode::properties::is_ecma_identifier;
@@ -10,7 +10,7 @@ use crate::syntax::unicode::properties::is_ecma_identifier;
 pub(in crate::syntax) fn open(
     parser: &mut PatternParser,
     start: usize,
-) -> Result<Option<(GroupKind, Flags)>, Error> {
+) -> Result<Option<(GroupKind, PatternFlags)>, Error> {
     let flags = parser.open.flags;
     if !parser.cursor.eat('?') {
         return Ok(Some((parser.capture(start, None)?, flags)));
@@ -65,7 +65,7 @@ fn modifiers(
     parser: &mut PatternParser,
     first: char,
     start: usize,
-) -> Result<(GroupKind, Flags), Error> {
+) -> Result<(GroupKind, PatternFlags), Error> {
     let mut flags = parser.open.flags;
     let (mut seen, mut value) = (String::new(), true);
     let mut letter = Some(first);

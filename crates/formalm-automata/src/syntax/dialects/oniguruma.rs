@@ -3,12 +3,12 @@
 
 use crate::charset::CharSet;
 use crate::error::Error;
-use crate::syntax::ast::Node;
+use crate::syntax::ast::PatternNode;
 use crate::syntax::dialects::ecma_escapes;
 use crate::syntax::parser::{GroupKind, PatternParser};
 use crate::syntax::pattern_cursor::{PatternCursor, PatternToken};
 use crate::syntax::unresolved_items::{CharAtom, ClassMember, UnresolvedItem};
-use crate::syntax::{Dialect, Flags};
+use crate::syntax::{PatternDialect, PatternFlags};
 
 /// Reads an escape outside a class; the backslash was at `start`.
 pub(in crate::syntax) fn escape(
@@ -47,7 +47,7 @@ pub(in crate::syntax) fn class_member(
         }
         // Differences of classes.
         PatternToken::Char(twice @ ('-' | '~'))
-            if parser.dialect == Dialect::Fancy
+            if parser.dialect == PatternDialect::Fancy
                 && parser.cursor.peek() == Some(PatternToken::Char(twice)) =>
         {
             Err(unread(&parser.cursor, start))
@@ -61,7 +61,7 @@ pub(in crate::syntax) fn class_member(
 pub(in crate::syntax) fn open(
     parser: &mut PatternParser,
     start: usize,
-) -> Result<Option<(GroupKind, Flags)>, Error> {
+) -> Result<Option<(GroupKind, PatternFlags)>, Error> {
     let flags = parser.open.flags;
     if !parser.cursor.eat('?') {
         return Ok(Some((parser.capture(start, None)?, flags)));
@@ -72,7 +72,7 @@ pub(in crate::syntax) fn open(
         Some('=') => GroupKind::Look { ahead: true, negative: false },
         Some('!') => GroupKind::Look { ahead: true, negative: true },
         Some('i') if parser.cursor.eat(':') => {
-            return Ok(Some((GroupKind::Scoped, Flags { ignore_case: true, ..flags })));
+            return Ok(Some((GroupKind::Scoped, PatternFlags { ignore_case: true, ..flags })));
         }
         _ => return Err(unread(&parser.cursor, start)),
     };
@@ -80,9 +80,9 @@ pub(in crate::syntax) fn open(
 }
 
 /// Returns the end of the string: no character follows.
-pub(in crate::syntax) fn text_end() -> Node {
-    let node = Box::new(Node::Class(CharSet::all()));
-    Node::Look { ahead: true, negative: true, node }
+pub(in crate::syntax) fn text_end() -> PatternNode {
+    let node = Box::new(PatternNode::Class(CharSet::all()));
+    PatternNode::Look { ahead: true, negative: true, node }
 }
 
 /// Refuses syntax that is valid in Oniguruma but not read here.

@@ -1,7 +1,7 @@
 //! Escapes and classes of the Python dialect.
 
 use crate::error::Error;
-use crate::syntax::Dialect;
+use crate::syntax::PatternDialect;
 use crate::syntax::alternation_merging::unique;
 use crate::syntax::parser::PatternParser;
 use crate::syntax::pattern_cursor::{PatternCursor, PatternToken};
@@ -18,7 +18,7 @@ pub(in crate::syntax) fn escape(
     let anchor = match letter {
         'A' => Some(AnchorKind::TextStart),
         'Z' => Some(AnchorKind::TextEnd),
-        'z' if parser.dialect == Dialect::Python314 => Some(AnchorKind::TextEnd),
+        'z' if parser.dialect == PatternDialect::Python314 => Some(AnchorKind::TextEnd),
         'b' => Some(AnchorKind::Boundary(false)),
         'B' => Some(AnchorKind::Boundary(true)),
         _ => None,

@@ -1,7 +1,7 @@
 //! Group openers of the Python dialect: what follows a parenthesis.
 
 use crate::error::Error;
-use crate::syntax::Flags;
+use crate::syntax::PatternFlags;
 use crate::syntax::dialects::python_escapes::not_regular;
 use crate::syntax::parser::{GroupKind, PatternParser};
 use crate::syntax::pattern_cursor::PatternToken;
@@ -12,7 +12,7 @@ use crate::syntax::unicode::properties::is_identifier;
 pub(in crate::syntax) fn open(
     parser: &mut PatternParser,
     start: usize,
-) -> Result<Option<(GroupKind, Flags)>, Error> {
+) -> Result<Option<(GroupKind, PatternFlags)>, Error> {
     let flags = parser.open.flags;
     if !parser.cursor.eat('?') {
         return Ok(Some((parser.capture(start, None)?, flags)));
@@ -115,7 +115,7 @@ fn inline_flags(
     parser: &mut PatternParser,
     first: char,
     start: usize,
-) -> Result<Option<(GroupKind, Flags)>, Error> {
+) -> Result<Option<(GroupKind, PatternFlags)>, Error> {
     let mut changes = FlagChanges { on: String::new(), off: String::new() };
     let mut letter = first;
     while letter != ':' && letter != ')' && letter != '-' {
@@ -202,7 +202,7 @@ fn global_flags(
 }
 
 impl FlagChanges {
-    fn apply(&self, mut flags: Flags) -> Flags {
+    fn apply(&self, mut flags: PatternFlags) -> PatternFlags {
         for (letters, value) in [(&self.on, true), (&self.off, false)] {
             for letter in letters.chars() {
                 match letter {

@@ -14,9 +14,9 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use rustc_hash::FxHashMap;
 
 use crate::charset::CharSet;
-use crate::error::{Error, Resource, Span};
-use crate::syntax::ast::{CaptureGroup, Node, Pattern};
-use crate::syntax::{Dialect, Flags, MAX_NESTING, MAX_REPETITION};
+use crate::error::{Error, Resource, SourceSpan};
+use crate::syntax::ast::{CaptureGroup, Pattern, PatternNode};
+use crate::syntax::{MAX_NESTING, MAX_REPETITION, PatternDialect, PatternFlags};
 
 /// Maximum work for the classes of a pattern, in characters and ranges visited. `\w` has 770 ranges
 /// of 142,000 characters; folding its case takes about 2 ms and visits all of them.
@@ -60,7 +60,7 @@ impl FlagsInForce {
 }
 
 /// Parses a pattern of the `regex` crate that must match a whole string.
-pub(in crate::syntax) fn parse(source: &str, flags: Flags) -> Result<Pattern, Error> {
+pub(in crate::syntax) fn parse(source: &str, flags: PatternFlags) -> Result<Pattern, Error> {
     if flags.ascii {
         return Err(Error::Language {
             message: "the rust dialect has no ascii flag".to_owned(),
@@ -89,7 +89,7 @@ pub(in crate::syntax) fn parse(source: &str, flags: Flags) -> Result<Pattern, Er
     };
     let tree = parser.build().parse(source).map_err(|error| reader.unparsed(&error))?;
     let root = reader.node(&tree)?;
-    Ok(Pattern { root, groups: reader.groups, dialect: Dialect::Rust })
+    Ok(Pattern { root, groups: reader.groups, dialect: PatternDialect::Rust })
 }
 
 /// The number of characters before each byte of the source.
@@ -113,12 +113,12 @@ impl CharOffsets {
         CharOffsets::Wide(places)
     }
 
-    fn span(&self, span: &ast::Span) -> Span {
+    fn span(&self, span: &ast::Span) -> SourceSpan {
         let at = |offset: usize| match self {
             CharOffsets::Ascii => offset,
             CharOffsets::Wide(places) => places[offset] as usize,
         };
-        Span { start: at(span.start.offset), end: at(span.end.offset) }
+        SourceSpan { start: at(span.start.offset), end: at(span.end.offset) }
     }
 }
 
@@ -128,7 +128,7 @@ struct AstReader<'a> {
     flags: FlagsInForce,
     groups: Vec<CaptureGroup>,
     /// Leaves by their source and the flags in force.
-    leaves: FxHashMap<(&'a str, FlagsInForce), Node>,
+    leaves: FxHashMap<(&'a str, FlagsInForce), PatternNode>,
     /// The word characters of Unicode.
     word: Option<CharSet>,
     /// Work spent on classes, see [`MAX_CLASS_WORK`].
@@ -136,18 +136,18 @@ struct AstReader<'a> {
 }
 
 impl AstReader<'_> {
-    fn node(&mut self, tree: &Ast) -> Result<Node, Error> {
+    fn node(&mut self, tree: &Ast) -> Result<PatternNode, Error> {
         Ok(match tree {
-            Ast::Empty(_) => Node::Empty,
+            Ast::Empty(_) => PatternNode::Empty,
             Ast::Flags(set) => {
                 self.flags.apply(&set.flags);
-                Node::Empty
+                PatternNode::Empty
             }
             Ast::Assertion(assertion) => self.assertion(&assertion.kind),
             Ast::Literal(literal)
                 if !self.flags.ignore_case && (self.flags.unicode || literal.c.is_ascii()) =>
             {
-                Node::Class(CharSet::single(literal.c))
+                PatternNode::Class(CharSet::single(literal.c))
             }
             Ast::Literal(_)
             | Ast::Dot(_)
@@ -158,32 +158,32 @@ impl AstReader<'_> {
                 let node = Box::new(self.node(&repetition.ast)?);
                 let (min, max) = counts(&repetition.op.kind)?;
                 let lazy = repetition.greedy == self.flags.lazy;
-                Node::Repeat { node, min, max, lazy }
+                PatternNode::Repeat { node, min, max, lazy }
             }
             Ast::Group(group) => self.group(group)?,
             Ast::Alternation(alternation) => {
                 let parts = alternation.asts.iter().map(|one| self.node(one));
-                Node::Alternation(parts.collect::<Result<_, _>>()?)
+                PatternNode::Alternation(parts.collect::<Result<_, _>>()?)
             }
             Ast::Concat(concat) => {
                 let mut nodes = Vec::with_capacity(concat.asts.len());
                 for one in &concat.asts {
                     match self.node(one)? {
-                        Node::Empty => {}
+                        PatternNode::Empty => {}
                         node => nodes.push(node),
                     }
                 }
                 match nodes.len() {
-                    0 => Node::Empty,
+                    0 => PatternNode::Empty,
                     1 => nodes.swap_remove(0),
-                    _ => Node::Concat(nodes),
+                    _ => PatternNode::Concat(nodes),
                 }
             }
         })
     }
 
     /// Lowers a group; flags set inside it end with it.
-    fn group(&mut self, group: &ast::Group) -> Result<Node, Error> {
+    fn group(&mut self, group: &ast::Group) -> Result<PatternNode, Error> {
         let before = self.flags;
         let name = match &group.kind {
             GroupKind::NonCapturing(flags) => {
@@ -199,10 +199,10 @@ impl AstReader<'_> {
         let index = self.groups.len() as u32;
         let node = self.node(&group.ast);
         self.flags = before;
-        Ok(Node::Group { index, node: Box::new(node?) })
+        Ok(PatternNode::Group { index, node: Box::new(node?) })
     }
 
-    fn leaf(&mut self, tree: &Ast) -> Result<Node, Error> {
+    fn leaf(&mut self, tree: &Ast) -> Result<PatternNode, Error> {
         let span = tree.span();
         let key = (&self.source[span.start.offset..span.end.offset], self.flags);
         if let Some(node) = self.leaves.get(&key) {
@@ -227,45 +227,54 @@ impl AstReader<'_> {
                 allowed: MAX_CLASS_WORK,
             });
         }
-        let node = Node::Class(class);
+        let node = PatternNode::Class(class);
         self.leaves.insert(key, node.clone());
         Ok(node)
     }
 
-    fn assertion(&mut self, kind: &AssertionKind) -> Node {
+    fn assertion(&mut self, kind: &AssertionKind) -> PatternNode {
         let line_end = || CharSet::single('\n');
         match kind {
-            AssertionKind::StartText => Node::TextStart,
-            AssertionKind::EndText => Node::TextEnd,
-            AssertionKind::StartLine if !self.flags.multi_line => Node::TextStart,
-            AssertionKind::EndLine if !self.flags.multi_line => Node::TextEnd,
+            AssertionKind::StartText => PatternNode::TextStart,
+            AssertionKind::EndText => PatternNode::TextEnd,
+            AssertionKind::StartLine if !self.flags.multi_line => PatternNode::TextStart,
+            AssertionKind::EndLine if !self.flags.multi_line => PatternNode::TextEnd,
             AssertionKind::StartLine if self.flags.crlf => {
                 let inside = vec![behind(CharSet::single('\r'), false), ahead(line_end(), true)];
-                let starts = [Node::TextStart, behind(line_end(), false), Node::Concat(inside)];
-                Node::Alternation(starts.into())
+                let starts = [
+                    PatternNode::TextStart,
+                    behind(line_end(), false),
+                    PatternNode::Concat(inside),
+                ];
+                PatternNode::Alternation(starts.into())
             }
             AssertionKind::EndLine if self.flags.crlf => {
                 let inside = vec![ahead(line_end(), false), behind(CharSet::single('\r'), true)];
-                let ends =
-                    [Node::TextEnd, ahead(CharSet::single('\r'), false), Node::Concat(inside)];
-                Node::Alternation(ends.into())
+                let ends = [
+                    PatternNode::TextEnd,
+                    ahead(CharSet::single('\r'), false),
+                    PatternNode::Concat(inside),
+                ];
+                PatternNode::Alternation(ends.into())
             }
             AssertionKind::StartLine => {
-                Node::Alternation(vec![Node::TextStart, behind(line_end(), false)])
+                PatternNode::Alternation(vec![PatternNode::TextStart, behind(line_end(), false)])
             }
             AssertionKind::EndLine => {
-                Node::Alternation(vec![Node::TextEnd, ahead(line_end(), false)])
+                PatternNode::Alternation(vec![PatternNode::TextEnd, ahead(line_end(), false)])
             }
-            AssertionKind::WordBoundary | AssertionKind::NotWordBoundary => Node::WordBoundary {
-                negative: matches!(kind, AssertionKind::NotWordBoundary),
-                word: self.word(),
-                empty_fails: false,
-            },
+            AssertionKind::WordBoundary | AssertionKind::NotWordBoundary => {
+                PatternNode::WordBoundary {
+                    negative: matches!(kind, AssertionKind::NotWordBoundary),
+                    word: self.word(),
+                    empty_fails: false,
+                }
+            }
             AssertionKind::WordBoundaryStart | AssertionKind::WordBoundaryStartAngle => {
-                Node::Concat(vec![behind(self.word(), true), ahead(self.word(), false)])
+                PatternNode::Concat(vec![behind(self.word(), true), ahead(self.word(), false)])
             }
             AssertionKind::WordBoundaryEnd | AssertionKind::WordBoundaryEndAngle => {
-                Node::Concat(vec![behind(self.word(), false), ahead(self.word(), true)])
+                PatternNode::Concat(vec![behind(self.word(), false), ahead(self.word(), true)])
             }
             AssertionKind::WordBoundaryStartHalf => behind(self.word(), true),
             AssertionKind::WordBoundaryEndHalf => ahead(self.word(), true),
@@ -366,10 +375,10 @@ fn unicode_word() -> CharSet {
     regex_syntax::parse(r"\w").map(characters).unwrap_or_default()
 }
 
-fn behind(class: CharSet, negative: bool) -> Node {
-    Node::Look { ahead: false, negative, node: Box::new(Node::Class(class)) }
+fn behind(class: CharSet, negative: bool) -> PatternNode {
+    PatternNode::Look { ahead: false, negative, node: Box::new(PatternNode::Class(class)) }
 }
 
-fn ahead(class: CharSet, negative: bool) -> Node {
-    Node::Look { ahead: true, negative, node: Box::new(Node::Class(class)) }
+fn ahead(class: CharSet, negative: bool) -> PatternNode {
+    PatternNode::Look { ahead: true, negative, node: Box::new(PatternNode::Class(class)) }
 }

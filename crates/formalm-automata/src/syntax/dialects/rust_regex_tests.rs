@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use crate::charset::CharSet;
-use crate::error::{Error, Resource, Span};
+use crate::error::{Error, Resource, SourceSpan};
 use crate::syntax::capture_matcher::{MatchProgram, group_spans};
-use crate::syntax::{Dialect, Flags, MAX_REPETITION, Node, parse};
+use crate::syntax::{MAX_REPETITION, PatternDialect, PatternFlags, PatternNode, parse};
 use crate::terms::derivative::StepMeter;
-use crate::{Automaton, Expression, Limits, Machine};
+use crate::{Automaton, AutomatonLimits, Expression, Machine};
 
 type EngineSpans = Option<Vec<Option<(usize, usize)>>>;
 
@@ -31,7 +31,7 @@ fn whole(pattern: &str) -> Option<regex::Regex> {
 
 /// Compares languages and groups on some strings.
 fn agrees(pattern: &str, texts: &[&str]) -> Result<(), TestCaseError> {
-    let read = parse(pattern, Dialect::Rust, Flags::default());
+    let read = parse(pattern, PatternDialect::Rust, PatternFlags::default());
     let Some(engine) = whole(pattern) else {
         prop_assert!(read.is_err(), "{} is refused by regex", pattern);
         return Ok(());
@@ -41,7 +41,7 @@ fn agrees(pattern: &str, texts: &[&str]) -> Result<(), TestCaseError> {
         Err(error) => return Err(TestCaseError::fail(format!("{pattern}: {error}"))),
     };
     let (program, groups) = (MatchProgram::new(&read), read.groups.len());
-    let machine = Automaton::new(&Expression::pattern(read), Limits::default());
+    let machine = Automaton::new(&Expression::pattern(read), AutomatonLimits::default());
     for text in texts {
         let expected = captured(&engine, text, groups);
         let member = machine.as_ref().is_ok_and(|machine| {
@@ -351,7 +351,7 @@ fn classes_have_the_characters_of_the_regex_crate() {
     let kinds = ["L", "M", "N", "P", "S", "Z", "C", "Cs", "Emoji", "Alphabetic", "Cyrillic"];
     classes.extend(kinds.iter().map(|kind| format!(r"\p{{{kind}}}")));
     for class in classes {
-        let read = parse(&class, Dialect::Rust, Flags::default());
+        let read = parse(&class, PatternDialect::Rust, PatternFlags::default());
         let Ok(engine) = regex::Regex::new(&class) else {
             assert!(read.is_err(), "{class}");
             continue;
@@ -359,25 +359,32 @@ fn classes_have_the_characters_of_the_regex_crate() {
         let expected = CharSet::from_ranges(
             engine.find_iter(&all).flat_map(|one| one.as_str().chars()).map(|c| (c, c)),
         );
-        let Node::Class(found) = read.expect(&class).root else { panic!("{class} is no class") };
+        let PatternNode::Class(found) = read.expect(&class).root else {
+            panic!("{class} is no class")
+        };
         assert_eq!(found.intersection(&compared), expected, "{class}");
     }
 }
 
 #[test]
 fn flag_arguments_equal_inline_flags() {
-    let flags = Flags {
+    let flags = PatternFlags {
         ignore_case: true,
         multi_line: true,
         dot_all: true,
         verbose: true,
-        ..Flags::default()
+        ..PatternFlags::default()
     };
-    let with = |pattern: &str| parse(pattern, Dialect::Rust, flags).expect(pattern).root;
-    let said = |pattern: &str| parse(pattern, Dialect::Rust, Flags::default()).expect(pattern).root;
+    let with = |pattern: &str| parse(pattern, PatternDialect::Rust, flags).expect(pattern).root;
+    let said = |pattern: &str| {
+        parse(pattern, PatternDialect::Rust, PatternFlags::default()).expect(pattern).root
+    };
     assert_eq!(with("a ^ . # x"), said("(?imsx) a ^ . # x"));
-    let ascii = Flags { ascii: true, ..Flags::default() };
-    assert!(matches!(parse("a", Dialect::Rust, ascii), Err(Error::Language { span: None, .. })));
+    let ascii = PatternFlags { ascii: true, ..PatternFlags::default() };
+    assert!(matches!(
+        parse("a", PatternDialect::Rust, ascii),
+        Err(Error::Language { span: None, .. })
+    ));
 }
 
 #[test]
@@ -392,18 +399,19 @@ fn refusals_have_spans_and_hints() {
     ];
     for (pattern, start, end, part) in cases {
         let Err(Error::Language { message, span, hint }) =
-            parse(pattern, Dialect::Rust, Flags::default())
+            parse(pattern, PatternDialect::Rust, PatternFlags::default())
         else {
             panic!("{pattern} is read");
         };
         assert!(message.contains(part) && hint.is_some(), "{pattern}: {message}");
-        assert_eq!(span, Some(Span { start, end }), "{pattern}");
+        assert_eq!(span, Some(SourceSpan { start, end }), "{pattern}");
     }
 }
 
 #[test]
 fn groups_have_names_and_spans() {
-    let read = parse("é(a(?<x>b))(?:c)(?P<y>d){0}", Dialect::Rust, Flags::default()).unwrap();
+    let read = parse("é(a(?<x>b))(?:c)(?P<y>d){0}", PatternDialect::Rust, PatternFlags::default())
+        .unwrap();
     let groups: Vec<_> = read
         .groups
         .iter()
@@ -414,11 +422,12 @@ fn groups_have_names_and_spans() {
 
 #[test]
 fn oversized_patterns_hit_limits() {
-    let resource = |pattern: &str| match parse(pattern, Dialect::Rust, Flags::default()) {
-        Err(Error::Limit { resource, .. }) => Some(resource),
-        _ => None,
-    };
-    assert!(parse(&"(".repeat(1_000_000), Dialect::Rust, Flags::default()).is_err());
+    let resource =
+        |pattern: &str| match parse(pattern, PatternDialect::Rust, PatternFlags::default()) {
+            Err(Error::Limit { resource, .. }) => Some(resource),
+            _ => None,
+        };
+    assert!(parse(&"(".repeat(1_000_000), PatternDialect::Rust, PatternFlags::default()).is_err());
     assert_eq!(
         resource(&format!("{}a{}", "(".repeat(251), ")".repeat(251))),
         Some(Resource::Nesting)
@@ -442,7 +451,7 @@ fn loops_with_empty_iterations_terminate() {
     for pattern in
         ["((a*)*)*b", "((a+)+)+b", "(?:(a?){2,}){2,}b", "(?:(?:(?:a*)*)*)*b", r"(\b|a)*b"]
     {
-        let read = parse(pattern, Dialect::Rust, Flags::default()).expect(pattern);
+        let read = parse(pattern, PatternDialect::Rust, PatternFlags::default()).expect(pattern);
         let found = group_spans(
             &MatchProgram::new(&read),
             &text,

@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 
 use self::escapes::{CharRole, EscapeProgress};
 use super::unicode::properties::{identifier_part, identifier_start};
-use crate::runtime::Lock;
-use crate::{Recognizer, Resemblance};
+use crate::runtime::ForkSafeMutex;
+use crate::{CharRecognizer, RepresentativeState};
 
 /// A position between or inside the parts of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -311,7 +311,7 @@ fn longer(name: &str, c: char) -> Option<String> {
 
 /// A recognizer of patterns of the `ecma` dialect; see the module documentation.
 #[derive(Debug, Default)]
-pub struct PatternTexts(Lock<SourceStates>);
+pub struct RegexSourceRecognizer(ForkSafeMutex<SourceStates>);
 
 /// An interner of states.
 #[derive(Clone, Debug, Default)]
@@ -320,7 +320,7 @@ struct SourceStates {
     ids: FxHashMap<RegexSourceState, u32>,
 }
 
-impl PatternTexts {
+impl RegexSourceRecognizer {
     fn read<X>(&self, question: impl FnOnce(&mut SourceStates) -> X) -> X {
         question(&mut self.0.lock())
     }
@@ -338,7 +338,7 @@ impl SourceStates {
     }
 }
 
-impl Recognizer for PatternTexts {
+impl CharRecognizer for RegexSourceRecognizer {
     fn start(&self) -> u32 {
         self.read(|read| read.intern(RegexSourceState::new()))
     }
@@ -350,7 +350,7 @@ impl Recognizer for PatternTexts {
         })
     }
 
-    fn some_within(&self, state: u32, first: char, last: char) -> bool {
+    fn accepts_some_in_range(&self, state: u32, first: char, last: char) -> bool {
         self.read(|read| read.list[state as usize].accepts_non_ascii(first, last))
     }
 
@@ -358,7 +358,7 @@ impl Recognizer for PatternTexts {
         self.read(|read| read.list[state as usize].is_complete())
     }
 
-    fn after_any(&self, state: u32, first: char, _: char) -> Option<u32> {
+    fn step_range(&self, state: u32, first: char, _: char) -> Option<u32> {
         self.read(|read| {
             let source = &read.list[state as usize];
             let is_item =
@@ -367,16 +367,23 @@ impl Recognizer for PatternTexts {
         })
     }
 
-    fn span(&self, state: u32, character: u8) -> (u8, u8) {
+    fn ascii_span(&self, state: u32, character: u8) -> (u8, u8) {
         self.read(|read| read.list[state as usize].ascii_span(character))
     }
 
-    fn like(&self, state: u32) -> Option<Resemblance<u32>> {
+    fn representative(&self, state: u32) -> Option<RepresentativeState<u32>> {
         Some(self.read(|read| {
             let (source, first, anywhere) = read.list[state as usize].representative();
             let name = format!("{:?}", source.position);
             let state = read.intern(source);
-            Resemblance { state, name, first, anywhere, most: u32::MAX, far: u32::MAX }
+            RepresentativeState {
+                state,
+                name,
+                excluded_first: first,
+                excluded_anywhere: anywhere,
+                max_chars: u32::MAX,
+                max_completion_chars: u32::MAX,
+            }
         }))
     }
 
@@ -384,7 +391,7 @@ impl Recognizer for PatternTexts {
         self.0.losses()
     }
 
-    fn missing(&self, state: u32) -> u32 {
+    fn estimated_missing_chars(&self, state: u32) -> u32 {
         self.read(|read| read.list[state as usize].estimated_missing_chars())
     }
 
@@ -395,8 +402,8 @@ impl Recognizer for PatternTexts {
         })
     }
 
-    fn copy(&self) -> Option<Arc<dyn Recognizer>> {
-        let copy = PatternTexts::default();
+    fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
+        let copy = RegexSourceRecognizer::default();
         copy.read(|own| *own = self.read(|read| read.clone()));
         Some(Arc::new(copy))
     }

@@ -1,9 +1,9 @@
 //! Tests of the recognizer against the parser, which reads patterns as a whole.
 
-use super::{PatternTexts, RegexSourceState};
+use super::{RegexSourceRecognizer, RegexSourceState};
 use crate::error::Error;
-use crate::syntax::{Dialect, Flags, parse};
-use crate::{Automaton, Expression, Limits, Machine};
+use crate::syntax::{PatternDialect, PatternFlags, parse};
+use crate::{Automaton, AutomatonLimits, Expression, Machine};
 use std::sync::Arc;
 
 fn read(text: &str) -> Option<RegexSourceState> {
@@ -12,7 +12,7 @@ fn read(text: &str) -> Option<RegexSourceState> {
 
 /// Returns the parser's verdict, or `None` where it refuses a reference.
 fn parses(text: &str) -> Option<bool> {
-    match parse(text, Dialect::Ecma, Flags::default()) {
+    match parse(text, PatternDialect::Ecma, PatternFlags::default()) {
         Ok(_) => Some(true),
         Err(Error::Language { message, .. }) if message.contains("a reference") => None,
         Err(_) => Some(false),
@@ -156,13 +156,14 @@ fn references_must_name_existing_groups() {
 
 #[test]
 fn the_byte_automaton_agrees_with_the_char_recognizer() {
-    let expression = Expression::recognized(Arc::new(PatternTexts::default()));
-    let machine = Automaton::new(&expression, Limits::default()).expect("there are patterns");
+    let expression = Expression::custom(Arc::new(RegexSourceRecognizer::default()));
+    let machine =
+        Automaton::new(&expression, AutomatonLimits::default()).expect("there are patterns");
     let reads = |text: &[u8]| machine.walk(machine.start(), text).expect("within limits").is_ok();
     assert!(reads("(é[à-é]".as_bytes()));
     assert!(reads(b"[\xc3\xa9-\xc3") && !reads(b"[\xc3\xa9-\xc2") && !reads(b"\xed\xa0"));
     let without = expression.clone().complement().expect("not nested deeply");
-    let others = Automaton::new(&without, Limits::default()).expect("there are others");
+    let others = Automaton::new(&without, AutomatonLimits::default()).expect("there are others");
     for text in ["a)", "(", "[b-a]", "a**", "é"] {
         let member = |machine: &Automaton| {
             let read = machine.walk(machine.start(), text.as_bytes()).expect("within limits");
@@ -239,8 +240,9 @@ fn states_continue_like_their_representatives() {
 /// Multi-byte characters, complete and not, are compared with the effect of their code points.
 #[test]
 fn non_ascii_characters_are_read_bytewise_like_their_scalars() {
-    let expression = Expression::recognized(Arc::new(PatternTexts::default()));
-    let machine = Automaton::new(&expression, Limits::default()).expect("there are patterns");
+    let expression = Expression::custom(Arc::new(RegexSourceRecognizer::default()));
+    let machine =
+        Automaton::new(&expression, AutomatonLimits::default()).expect("there are patterns");
     let before = [
         "",
         "a",
@@ -311,7 +313,7 @@ fn non_ascii_characters_are_read_bytewise_like_their_scalars() {
 
 #[test]
 fn length_bounded_patterns_are_decided_with_few_states() -> Result<(), Error> {
-    let patterns = || Expression::recognized(Arc::new(PatternTexts::default()));
+    let patterns = || Expression::custom(Arc::new(RegexSourceRecognizer::default()));
     let cases = [
         ("[^]{5,}", "(a[b", true),
         ("[^]{40,}", "(a[b", true),
@@ -320,9 +322,10 @@ fn length_bounded_patterns_are_decided_with_few_states() -> Result<(), Error> {
         ("[^]{5,}", "a)", false),
     ];
     for (length, text, expected) in cases {
-        let length = Expression::pattern(parse(length, Dialect::Ecma, Flags::default())?);
+        let length =
+            Expression::pattern(parse(length, PatternDialect::Ecma, PatternFlags::default())?);
         let both = Expression::intersection(vec![patterns(), length])?;
-        let machine = Automaton::new(&both, Limits::default())?;
+        let machine = Automaton::new(&both, AutomatonLimits::default())?;
         let read = machine.walk(machine.start(), text.as_bytes())?;
         assert_eq!(read.is_ok(), expected, "{text}");
         assert!(machine.state_count() < 5_000, "{text}");

@@ -9,7 +9,7 @@
 mod witnesses;
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Keys, Machine, Resource};
+use formalm_automata::{Error, Machine, MaskClasses, Resource};
 use formalm_vocabulary::bpe::{Boundary, PretokenState, TokenOrigin, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -46,7 +46,7 @@ pub(crate) struct Liveness {
 
 impl Liveness {
     /// Returns `true` if a string in the language can be completed after the token `last`.
-    pub(crate) fn is_live<K: Keys>(
+    pub(crate) fn is_live<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
@@ -64,7 +64,7 @@ impl Liveness {
     }
 
     /// Answers without a search, if possible.
-    fn without_search<K: Keys>(
+    fn without_search<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
@@ -102,7 +102,7 @@ impl Liveness {
 
     /// Returns tokens that continue the pre-token from a product state and lead to an accepting
     /// state.
-    fn witnesses<K: Keys>(
+    fn witnesses<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
@@ -119,7 +119,7 @@ impl Liveness {
     }
 
     /// Returns witnesses inside a character: single bytes that continue it, if bytes are symbols.
-    fn next_bytes<K: Keys>(
+    fn next_bytes<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
@@ -169,7 +169,7 @@ impl Liveness {
     }
 
     /// Searches for a completion that continues the pre-token.
-    fn search<K: Keys>(
+    fn search<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
@@ -242,7 +242,7 @@ impl Liveness {
 
     /// Returns the tokens that may follow an element at a boundary, grouped by target. Adjacency
     /// has not been checked.
-    fn groups<K: Keys>(
+    fn groups<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
@@ -266,7 +266,7 @@ impl Liveness {
 
     /// Sets the tokens that may follow an element and can be completed: into `inside` those that
     /// continue the pre-token, without checking adjacency, and into `begins` those that begin one.
-    pub(crate) fn allowed<K: Keys>(
+    pub(crate) fn allowed<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
@@ -292,7 +292,7 @@ impl Liveness {
     }
 
     /// Sets the tokens that lead to `next` and can be completed from there.
-    fn add_live<K: Keys>(
+    fn add_live<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
@@ -321,7 +321,7 @@ impl Liveness {
 
     /// Sets the live tokens of a large set: each witness settles all tokens that it may follow at
     /// once.
-    fn add_live_of_many<K: Keys>(
+    fn add_live_of_many<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,

@@ -1,6 +1,6 @@
 //! The first witnesses of a product state: tokens found from completions of the language.
 
-use formalm_automata::{Error, Keys, Machine};
+use formalm_automata::{Error, Machine, MaskClasses};
 
 use super::super::ProductContext;
 use super::super::product::{Product, ProductState};
@@ -11,7 +11,7 @@ use super::ElementGroups;
 const FIRST_BYTES_TRIED: usize = 4;
 
 /// Returns a token that may follow `last` and leads to a clean state.
-pub(super) fn first_clean<K: Keys>(
+pub(super) fn first_clean<K: MaskClasses>(
     context: ProductContext<'_, K>,
     product: &mut Product,
     groups: &ElementGroups,
@@ -31,7 +31,7 @@ pub(super) fn first_clean<K: Keys>(
 }
 
 /// Returns tokens with which completions of the language begin.
-pub(super) fn first_witnesses<K: Keys>(
+pub(super) fn first_witnesses<K: MaskClasses>(
     context: ProductContext<'_, K>,
     product: &mut Product,
     product_state: ProductState,
@@ -48,7 +48,7 @@ pub(super) fn first_witnesses<K: Keys>(
 }
 
 /// Returns the first token of the rest of a pre-token.
-fn first_token<K: Keys>(context: ProductContext<'_, K>, rest: &[u8]) -> Option<u32> {
+fn first_token<K: MaskClasses>(context: ProductContext<'_, K>, rest: &[u8]) -> Option<u32> {
     let mut tokens = Vec::new();
     context.encoder.merge(rest, &mut tokens);
     tokens.first().copied()

@@ -1,7 +1,7 @@
 //! Completions of the language, traced through the splitter.
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Keys, Machine, SPECIAL, StateId};
+use formalm_automata::{Error, Machine, MaskClasses, SPECIAL_BYTE, StateId};
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary};
 use rustc_hash::FxHashSet;
 
@@ -22,7 +22,7 @@ impl Product {
     /// Returns the bytes of a completion that belong to the current pre-token. The completion is
     /// found in the language alone and then checked against the splitter. `first` fixes its first
     /// byte. A result of `None` proves nothing.
-    pub(crate) fn rest_of_pretoken<K: Keys>(
+    pub(crate) fn rest_of_pretoken<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product_state: ProductState,
@@ -43,7 +43,7 @@ impl Product {
 
     /// Returns `true` if a completion of the language admits the boundaries. `false` proves
     /// nothing.
-    pub(super) fn is_completed<K: Keys>(
+    pub(super) fn is_completed<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product_state: ProductState,
@@ -54,7 +54,7 @@ impl Product {
     /// Returns the paths along a completion to a state known to be productive; the first entry of
     /// the last layer reaches it. With `crosses_pretoken`, the path must end in a later pre-token
     /// or at the end of the text.
-    fn completion<K: Keys>(
+    fn completion<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product_state: ProductState,
@@ -80,7 +80,7 @@ impl Product {
             }
             let (byte, mut next) = match first.take() {
                 // This is not the rest of a pre-token.
-                Some(SPECIAL) => return Ok(None),
+                Some(SPECIAL_BYTE) => return Ok(None),
                 Some(byte) => match context.machine.step(state, byte)? {
                     Some(next) => (byte, next),
                     None => return Ok(None),
@@ -90,7 +90,7 @@ impl Product {
                     None => return Ok(None),
                 },
             };
-            let layer = if byte == SPECIAL {
+            let layer = if byte == SPECIAL_BYTE {
                 let Some(after) = self.after_special_token(context, next)? else { return Ok(None) };
                 next = after;
                 self.layer_after_special(context, &layers[last], next)?
@@ -106,7 +106,7 @@ impl Product {
     }
 
     /// Extends the paths by a byte, which leads to the language state `state`.
-    fn layer<K: Keys>(
+    fn layer<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         before: &[PathStep],
@@ -141,13 +141,13 @@ impl Product {
 
     /// Returns the language state after the special token inside which `state` is, along a
     /// completion.
-    fn after_special_token<K: Keys>(
+    fn after_special_token<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         mut state: StateId,
     ) -> Result<Option<StateId>, Error> {
         while let Some((byte, next)) = self.ahead(context, state)? {
-            if byte == SPECIAL {
+            if byte == SPECIAL_BYTE {
                 return Ok(Some(next));
             }
             state = next;
@@ -156,7 +156,7 @@ impl Product {
     }
 
     /// Extends a path over a special token, after which a text begins.
-    fn layer_after_special<K: Keys>(
+    fn layer_after_special<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         before: &[PathStep],
@@ -172,13 +172,13 @@ impl Product {
         Ok(vec![PathStep {
             product_state,
             from,
-            step: (SPECIAL, Boundary::Pretoken),
+            step: (SPECIAL_BYTE, Boundary::Pretoken),
             crosses_pretoken: true,
         }])
     }
 
     /// Returns the first path that reaches a state known to be productive, or an accepting one.
-    fn target<K: Keys>(
+    fn target<K: MaskClasses>(
         &self,
         context: ProductContext<'_, K>,
         paths: &[PathStep],
@@ -205,7 +205,7 @@ impl Product {
 
     /// Returns a byte toward acceptance; following these bytes reaches an accepting state. Returns
     /// `None` if the state accepts and nothing need follow.
-    fn ahead<K: Keys>(
+    fn ahead<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         state: StateId,
@@ -248,14 +248,14 @@ impl Product {
     }
 
     /// Returns a byte toward acceptance if a search could visit infinitely many states.
-    fn hop_of_stack_machine<K: Keys>(
+    fn hop_of_stack_machine<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         state: StateId,
     ) -> Result<Option<(u8, StateId)>, Error> {
         let mut here = state;
         let mut path_step = Vec::new();
-        for byte in context.machine.some_member(state)? {
+        for byte in context.machine.any_completion(state)? {
             // From here on the path is known.
             if self.ahead.contains_key(&here.number()) {
                 break;

@@ -7,7 +7,7 @@
 mod completion_paths;
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::{Error, Keys, Machine, Resource, StateId};
+use formalm_automata::{Error, Machine, MaskClasses, Resource, StateId};
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, SplitterState};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -70,7 +70,7 @@ impl Product {
     /// Returns the representative that answers all queries about what may follow. For a machine
     /// with a stack it has the first state of the same mask class: no token distinguishes the two,
     /// and otherwise every input could create new states.
-    pub(crate) fn common<K: Keys>(
+    pub(crate) fn common<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product_state: ProductState,
@@ -79,7 +79,7 @@ impl Product {
             return Ok(product_state);
         }
         let (state, splitter_state) = self.parts(product_state);
-        let key = context.keys.lasting_key(state)?;
+        let key = context.keys.completion_mask_class(state)?;
         let state = *self.common.entry(key.number()).or_insert(state);
         self.intern(state, splitter_state)
     }
@@ -91,7 +91,7 @@ impl Product {
     }
 
     /// Returns the representative of the state after a byte.
-    pub(crate) fn step<K: Keys>(
+    pub(crate) fn step<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product_state: ProductState,
@@ -111,7 +111,7 @@ impl Product {
         }
     }
 
-    fn is_end<K: Keys>(
+    fn is_end<K: MaskClasses>(
         &self,
         context: ProductContext<'_, K>,
         product_state: ProductState,
@@ -122,7 +122,7 @@ impl Product {
     }
 
     /// Returns `true` if some string completes the input from here and admits the boundaries.
-    pub(crate) fn is_productive<K: Keys>(
+    pub(crate) fn is_productive<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product_state: ProductState,
@@ -174,7 +174,7 @@ impl Product {
     }
 
     /// Returns the states after one byte.
-    fn successors<K: Keys>(
+    fn successors<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product_state: ProductState,
@@ -200,7 +200,7 @@ impl Product {
     }
 
     /// Returns `true` if a pre-token may end here and the input can still be completed.
-    pub(crate) fn is_clean<K: Keys>(
+    pub(crate) fn is_clean<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product_state: ProductState,
@@ -215,7 +215,7 @@ impl Product {
         Ok(clean)
     }
 
-    fn compute_clean<K: Keys>(
+    fn compute_clean<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product_state: ProductState,

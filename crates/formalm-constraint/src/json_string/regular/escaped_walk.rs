@@ -1,8 +1,8 @@
 //! Walks along prefix trees of escaped strings, read through a machine of their content.
 
 use formalm_automata::deadline::check_deadline;
-use formalm_automata::spelling::{Escape, Escapes};
-use formalm_automata::{ByteSet, Error, InText, Machine, StateId, spell};
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
+use formalm_automata::{ByteSet, Error, JsonStringState, Machine, StateId, step_json_string};
 use formalm_vocabulary::{TrieNode, Vocabulary};
 
 use super::continuing_tokens::ContinuingTokens;
@@ -17,7 +17,7 @@ const MAX_WALK_STEPS: usize = 1000;
 /// takes too long.
 pub(super) fn continuing_by_walk(
     vocabulary: &Vocabulary,
-    text: &InText,
+    text: &JsonStringState,
     live: ByteSet,
 ) -> Result<Option<ContinuingTokens>, Error> {
     let (trie, mut ids, mut steps_left) = (vocabulary.trie(), Vec::new(), MAX_WALK_STEPS);
@@ -39,7 +39,7 @@ pub(super) fn continuing_by_walk(
 /// state after it.
 pub(crate) fn walk_escaped<S: Copy>(
     nodes: &[TrieNode],
-    from: (S, Escapes),
+    from: (S, EscapePolicy),
     step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
     emit: &mut impl FnMut(u32, u32, S),
 ) -> Result<(), Error> {
@@ -51,11 +51,11 @@ pub(crate) fn walk_escaped<S: Copy>(
 fn walk_escaped_within<S: Copy>(
     steps_left: usize,
     (nodes, first): (&[TrieNode], u32),
-    (start, policy): (S, Escapes),
+    (start, policy): (S, EscapePolicy),
     step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
     emit: &mut impl FnMut(u32, u32, S),
 ) -> Result<usize, Error> {
-    let mut stack = vec![(start, Escape::None)];
+    let mut stack = vec![(start, EscapeState::None)];
     let (mut at, mut steps_left) = (first, steps_left);
     while let Some(&here) = nodes.get((at - first) as usize) {
         if steps_left == 0 {
@@ -65,7 +65,8 @@ fn walk_escaped_within<S: Copy>(
         if at & DEADLINE_CHECK_MASK == 0 {
             check_deadline()?;
         }
-        let Some(next) = spell(stack[here.depth() - 1], here.byte(), policy, step)? else {
+        let Some(next) = step_json_string(stack[here.depth() - 1], here.byte(), policy, step)?
+        else {
             at = here.end();
             continue;
         };

@@ -17,9 +17,10 @@ mod strategies;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::spelling::Escapes;
+use formalm_automata::json_escapes::EscapePolicy;
 use formalm_automata::{
-    Automaton, Error, InText, KeyId, Keys, Lock, Machine, Recent, StateId, Steps, Viability,
+    Automaton, Error, ForkSafeMutex, JsonStringState, LruCache, Machine, MaskAutomaton,
+    MaskClassId, MaskClasses, RegularMaskClasses, StateId,
 };
 use formalm_vocabulary::{JsonStringTokens, Vocabulary, VocabularyExtension};
 use rustc_hash::FxHashMap;
@@ -56,7 +57,7 @@ const BASE_MASK_BYTES: usize = 1 << 17;
 /// The tables that all constraints over a vocabulary share.
 #[derive(Debug, Default)]
 pub(crate) struct SharedStringMasks {
-    machines: Lock<MachineTable>,
+    machines: ForkSafeMutex<MachineTable>,
     /// Isolated values that several machines share.
     pub(crate) values: ValueLists,
     custom: CustomStringMasks,
@@ -64,11 +65,11 @@ pub(crate) struct SharedStringMasks {
 }
 
 /// A machine, by its address: it lives as long as its entry.
-type MachineKey = (usize, Escapes);
+type MachineKey = (usize, EscapePolicy);
 
 #[derive(Debug, Default)]
 struct MachineTable {
-    known: Recent<MachineKey, Arc<RegularStringMasks>>,
+    known: LruCache<MachineKey, Arc<RegularStringMasks>>,
     /// Memory of the tables of all machines.
     bytes: Arc<AtomicUsize>,
 }
@@ -76,17 +77,17 @@ struct MachineTable {
 /// The effect of tokens inside the strings of one machine.
 #[derive(Debug)]
 struct RegularStringMasks {
-    keys: Viability,
+    keys: RegularMaskClasses,
     /// Tables for computing masks; only masks that others are derived from are kept here.
     own: (LexicalMasks, MaskCache, QuoteContinuations),
-    tables: Lock<RegularStringTables>,
+    tables: ForkSafeMutex<RegularStringTables>,
     /// Memory of the tables of all machines.
     total: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
 struct RegularStringTables {
-    by_key: FxHashMap<KeyId, ContinuingTokens>,
+    by_key: FxHashMap<MaskClassId, ContinuingTokens>,
     continuing: FxHashMap<StateId, ContinuingTokens>,
     ends: FxHashMap<StateId, Arc<ClosingTokens>>,
     bytes: usize,
@@ -105,17 +106,17 @@ struct ClosingTokens {
 
 /// Returns the mask of a class inside a string; `None` if it is not between two characters.
 pub(crate) fn mask(
-    keys: &impl Steps,
+    keys: &impl MaskAutomaton,
     vocabulary: &Vocabulary,
     continuations: &QuoteContinuations,
-    (key, text): (KeyId, &InText),
+    (key, text): (MaskClassId, &JsonStringState),
 ) -> Result<Option<Mask>, Error> {
-    if !text.is_between_characters()? {
+    if !text.is_char_boundary()? {
         return Ok(None);
     }
     let Some(kept) = vocabulary.extension::<SharedStringMasks>() else { return Ok(None) };
     let strings = vocabulary.json_string_tokens(text.escapes);
-    let (continuing, ends) = match &text.like {
+    let (continuing, ends) = match &text.representative {
         Some(like) => {
             let words = custom::continuing(&kept.custom, vocabulary, (text, like))?;
             (
@@ -133,7 +134,7 @@ pub(crate) fn mask(
     };
     let mut ended = Vec::new();
     if let Some(state) = ends.state
-        && let Some(closed) = keys.step(keys.in_text_at(key, state)?, b'"')?
+        && let Some(closed) = keys.step(keys.with_string_state(key, state)?, b'"')?
     {
         let viable = continuations.of(keys, strings, closed)?;
         ended.extend_from_slice(&ends.exact);
@@ -152,7 +153,7 @@ impl SharedStringMasks {
         self.machines.lock()
     }
 
-    fn of(&self, vocabulary: &Vocabulary, text: &InText) -> Arc<RegularStringMasks> {
+    fn of(&self, vocabulary: &Vocabulary, text: &JsonStringState) -> Arc<RegularStringMasks> {
         let machine_key = (Arc::as_ptr(&text.machine) as usize, text.escapes);
         let machines = &mut *self.lock();
         if let Some(known) =
@@ -162,7 +163,7 @@ impl SharedStringMasks {
         }
         while (machines.known.len() >= MAX_MACHINES
             || machines.bytes.load(Relaxed) > MAX_TOTAL_BYTES)
-            && machines.known.remove_oldest()
+            && machines.known.evict_oldest()
         {}
         let machine = Arc::clone(&text.machine);
         let total = Arc::clone(&machines.bytes);
@@ -173,7 +174,7 @@ impl SharedStringMasks {
     }
 
     /// Evicts a machine that has grown too much.
-    fn evict(&self, text: &InText) {
+    fn evict(&self, text: &JsonStringState) {
         let machine_key = (Arc::as_ptr(&text.machine) as usize, text.escapes);
         self.lock().known.remove(&machine_key);
     }
@@ -207,9 +208,9 @@ impl RegularStringMasks {
             QuoteContinuations::default(),
         );
         RegularStringMasks {
-            keys: Viability::new(machine, max_token_len),
+            keys: RegularMaskClasses::new(machine, max_token_len),
             own,
-            tables: Lock::default(),
+            tables: ForkSafeMutex::default(),
             total,
         }
     }
@@ -234,7 +235,7 @@ impl RegularStringMasks {
         &self,
         vocabulary: &Vocabulary,
         strings: &JsonStringTokens,
-        text: &InText,
+        text: &JsonStringState,
     ) -> Result<ContinuingTokens, Error> {
         if let Some(known) = self.tables().continuing.get(&text.state) {
             return Ok(known.clone());
@@ -260,9 +261,9 @@ impl RegularStringMasks {
         &self,
         vocabulary: &Vocabulary,
         strings: &JsonStringTokens,
-        text: &InText,
+        text: &JsonStringState,
     ) -> Result<ContinuingTokens, Error> {
-        let key = self.keys.key(text.state)?;
+        let key = self.keys.mask_class(text.state)?;
         if let Some(known) = self.tables().by_key.get(&key) {
             return Ok(known.clone());
         }
@@ -274,7 +275,11 @@ impl RegularStringMasks {
     }
 
     /// Returns the tokens that close the string.
-    fn ends(&self, strings: &JsonStringTokens, text: &InText) -> Result<Arc<ClosingTokens>, Error> {
+    fn ends(
+        &self,
+        strings: &JsonStringTokens,
+        text: &JsonStringState,
+    ) -> Result<Arc<ClosingTokens>, Error> {
         if let Some(known) = self.tables().ends.get(&text.state) {
             return Ok(Arc::clone(known));
         }
@@ -287,7 +292,7 @@ impl RegularStringMasks {
 }
 
 impl ClosingTokens {
-    fn of(strings: &JsonStringTokens, text: &InText) -> Result<ClosingTokens, Error> {
+    fn of(strings: &JsonStringTokens, text: &JsonStringState) -> Result<ClosingTokens, Error> {
         let machine = &text.machine;
         let mut ends = ClosingTokens::default();
         let mut end = |text: u32, state: StateId| {

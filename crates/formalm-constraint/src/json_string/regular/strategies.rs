@@ -1,7 +1,10 @@
 //! Strategies for computing the tokens that continue a string if many bytes may follow.
 
-use formalm_automata::spelling::Escape;
-use formalm_automata::{Error, InText, KeyId, Keys, Machine, Purpose, StateId, Steps, spell};
+use formalm_automata::json_escapes::EscapeState;
+use formalm_automata::{
+    ClassVisitor, Error, JsonStringState, Machine, MaskAutomaton, MaskClassId, MaskClasses,
+    StateId, step_json_string,
+};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 
 use super::continuing_tokens::ContinuingTokens;
@@ -21,7 +24,7 @@ impl RegularStringMasks {
         &self,
         vocabulary: &Vocabulary,
         strings: &JsonStringTokens,
-        text: &InText,
+        text: &JsonStringState,
     ) -> Result<(ContinuingTokens, bool), Error> {
         if let Some(found) = self.without_counter(vocabulary, text)? {
             return Ok(found);
@@ -35,11 +38,13 @@ impl RegularStringMasks {
         &self,
         vocabulary: &Vocabulary,
         strings: &JsonStringTokens,
-        text: &InText,
+        text: &JsonStringState,
     ) -> Result<Option<ContinuingTokens>, Error> {
-        let split_alternatives = text.machine.narrow_and_broad(text.state, MAX_NARROW_BYTES)?;
+        let split_alternatives = text.machine.split_union(text.state, MAX_NARROW_BYTES)?;
         let Some((narrow, broad)) = split_alternatives else { return Ok(None) };
-        let of = |state| self.continuing(vocabulary, strings, &InText { state, ..text.clone() });
+        let of = |state| {
+            self.continuing(vocabulary, strings, &JsonStringState { state, ..text.clone() })
+        };
         let words = vocabulary.len().div_ceil(32);
         Ok(Some(of(broad)?.or(&of(narrow)?, words)))
     }
@@ -49,11 +54,11 @@ impl RegularStringMasks {
     fn without_counter(
         &self,
         vocabulary: &Vocabulary,
-        text: &InText,
+        text: &JsonStringState,
     ) -> Result<Option<(ContinuingTokens, bool)>, Error> {
-        let uncounted_state = text.machine.uncounted(text.state)?;
+        let uncounted_state = text.machine.without_counter(text.state)?;
         let Some(uncounted_state) = uncounted_state
-            .filter(|uncounted_state| uncounted_state.same >= MAX_SHORT_LENGTH.into())
+            .filter(|uncounted_state| uncounted_state.exact_chars >= MAX_SHORT_LENGTH.into())
         else {
             return Ok(None);
         };
@@ -62,20 +67,20 @@ impl RegularStringMasks {
         let base = self.continuing(
             vocabulary,
             strings,
-            &InText { state: uncounted_state.state, ..text.clone() },
+            &JsonStringState { state: uncounted_state.state, ..text.clone() },
         )?;
         let (mut refused, mut unsure) = (Vec::new(), Vec::new());
         for &(characters, token) in kept.long_tokens.of(vocabulary, text.escapes) {
             let characters = u64::from(characters);
-            if characters > uncounted_state.same && base.has(token) {
+            if characters > uncounted_state.exact_chars && base.has(token) {
                 let list =
-                    if characters > uncounted_state.most { &mut refused } else { &mut unsure };
+                    if characters > uncounted_state.max_chars { &mut refused } else { &mut unsure };
                 list.push(token);
             }
         }
         let step = |state: StateId, byte: u8| text.machine.step(state, byte);
-        let step = |place, byte: u8| spell(place, byte, text.escapes, &step);
-        let start = (text.state, Escape::None);
+        let step = |place, byte: u8| step_json_string(place, byte, text.escapes, &step);
+        let start = (text.state, EscapeState::None);
         read_in_order(vocabulary, unsure, start, &step, &mut |token, is_viable| {
             refused.extend((!is_viable).then_some(token));
         })?;
@@ -87,12 +92,12 @@ impl RegularStringMasks {
         &self,
         vocabulary: &Vocabulary,
         strings: &JsonStringTokens,
-        text: &InText,
+        text: &JsonStringState,
     ) -> Result<ContinuingTokens, Error> {
-        let key = self.keys.key(text.state)?;
+        let key = self.keys.mask_class(text.state)?;
         let mask = self.mask(vocabulary, key)?;
         let mut escaped = Vec::new();
-        let step = |key: KeyId, byte: u8| self.keys.step(key, byte);
+        let step = |key: MaskClassId, byte: u8| self.keys.step(key, byte);
         walk_escaped(
             strings.escaped_nodes(),
             (key, text.escapes),
@@ -120,14 +125,14 @@ impl RegularStringMasks {
 
     /// Returns the machine's own mask of a class. It is derived from that of the class to which
     /// most letters lead and in which they mostly stay, if there is one.
-    fn mask(&self, vocabulary: &Vocabulary, key: KeyId) -> Result<Mask, Error> {
+    fn mask(&self, vocabulary: &Vocabulary, key: MaskClassId) -> Result<Mask, Error> {
         let (lexical, memo, continuations) = (&self.own.0, &self.own.1, &self.own.2);
         if let Some(known) = memo.with(key.number(), Mask::clone) {
             return Ok(known);
         }
         let of =
-            |key| MaskBuilder { key, vocabulary, lexical, memo, continuations }.read(&self.keys);
-        if let Some(next) = self.keys.reference(key)?
+            |key| MaskBuilder { key, vocabulary, lexical, memo, continuations }.visit(&self.keys);
+        if let Some(next) = self.keys.reference_class(key)?
             && !memo.has(next.number())
             && self.mostly_loops(next)?
         {
@@ -140,7 +145,7 @@ impl RegularStringMasks {
 
     /// Returns `true` if most letters, but not all, loop on a class. If all do, a walk does not
     /// read them.
-    fn mostly_loops(&self, key: KeyId) -> Result<bool, Error> {
+    fn mostly_loops(&self, key: MaskClassId) -> Result<bool, Error> {
         let mut others = 0;
         for byte in b'a'..=b'z' {
             others += usize::from(self.keys.step(key, byte)? != Some(key));

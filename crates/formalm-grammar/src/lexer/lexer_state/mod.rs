@@ -7,7 +7,7 @@ mod priority;
 
 use std::sync::Arc;
 
-use formalm_automata::{Ending, Error};
+use formalm_automata::{Error, LexemeEnd};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::Lexing;
@@ -47,8 +47,8 @@ pub(crate) struct LexerStates {
     row_bytes: usize,
     outcomes: Vec<LexerTransition>,
     outcome_ids: FxHashMap<LexerTransition, u32>,
-    endings: Vec<Arc<[Ending]>>,
-    ending_ids: FxHashMap<Arc<[Ending]>, u32>,
+    endings: Vec<Arc<[LexemeEnd]>>,
+    ending_ids: FxHashMap<Arc<[LexemeEnd]>, u32>,
     /// States from which no lexeme can end, as far as known.
     hopeless: FxHashSet<u32>,
 }
@@ -88,7 +88,7 @@ impl LexerStates {
         self.pairs[lexer_state as usize]
     }
 
-    pub(crate) fn endings(&self, intern: u32) -> Arc<[Ending]> {
+    pub(crate) fn endings(&self, intern: u32) -> Arc<[LexemeEnd]> {
         Arc::clone(&self.endings[intern as usize])
     }
 
@@ -96,15 +96,15 @@ impl LexerStates {
         self.endings[intern as usize].len()
     }
 
-    pub(crate) fn ending_at(&self, intern: u32, at: usize) -> Ending {
+    pub(crate) fn ending_at(&self, intern: u32, at: usize) -> LexemeEnd {
         self.endings[intern as usize][at]
     }
 
-    fn intern_endings(&mut self, list: Vec<Ending>) -> u32 {
+    fn intern_endings(&mut self, list: Vec<LexemeEnd>) -> u32 {
         if let Some(&cached) = self.ending_ids.get(&*list) {
             return cached;
         }
-        let list: Arc<[Ending]> = list.into();
+        let list: Arc<[LexemeEnd]> = list.into();
         let intern = self.endings.len() as u32;
         self.endings.push(Arc::clone(&list));
         self.ending_ids.insert(list, intern);
@@ -189,8 +189,8 @@ impl GrammarState {
         outcome.endings = self.prune_hopeless_endings(outcome.endings)?;
         for one in &*self.lexer_states.endings(outcome.endings) {
             // Other leftover threads matter per context and are examined where one is known.
-            let is_proven = self.dies_at_separator(one.left)?
-                || (can_continue && self.is_lexeme_safe(NOTHING, one.left)?);
+            let is_proven = self.dies_at_separator(one.negative_threads)?
+                || (can_continue && self.is_lexeme_safe(NOTHING, one.negative_threads)?);
             outcome.unproven |= self.is_lost_replacement(one.terminal) || !is_proven;
         }
         Ok(outcome)
@@ -205,7 +205,7 @@ impl GrammarState {
         let before = self.lexer_states.endings(endings);
         let mut list = Vec::with_capacity(before.len());
         for one in &*before {
-            let behind = self.lexer_states.intern(all, one.left);
+            let behind = self.lexer_states.intern(all, one.negative_threads);
             if one.terminal != newline || !self.is_hopeless(behind)? {
                 list.push(*one);
             }
@@ -270,9 +270,9 @@ impl GrammarState {
             let mut all = Vec::with_capacity(matches.len());
             for one in matches {
                 let asked = one.condition(&mut self.lexer, ThreadKind::MustMatch);
-                all.push(Ending {
+                all.push(LexemeEnd {
                     terminal: one.terminal,
-                    left: self.with_thread(negative_threads, asked),
+                    negative_threads: self.with_thread(negative_threads, asked),
                 });
             }
             let endings = self.lexer_states.intern_endings(all);

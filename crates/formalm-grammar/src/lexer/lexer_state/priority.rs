@@ -1,6 +1,6 @@
 //! Lexeme priority: which terminal a lexeme ends as, and which threads may continue.
 
-use formalm_automata::Ending;
+use formalm_automata::LexemeEnd;
 
 use crate::grammar::Lexing;
 use crate::grammar_state::GrammarState;
@@ -44,7 +44,7 @@ impl GrammarState {
         read: crate::lexer::LexerStep,
         matches: &[LexemeMatch],
         negative_threads: u32,
-    ) -> (Vec<Ending>, u32) {
+    ) -> (Vec<LexemeEnd>, u32) {
         let first = self.lexing == Lexing::First;
         let mut next = read.next;
         if first {
@@ -70,7 +70,7 @@ impl GrammarState {
             let asked = one.condition(&mut self.lexer, ThreadKind::MustMatch);
             left = self.with_thread(left, asked);
             let terminal = self.ending_terminal(one.terminal, read);
-            endings.extend(terminal.map(|terminal| Ending { terminal, left }));
+            endings.extend(terminal.map(|terminal| LexemeEnd { terminal, negative_threads: left }));
             if one.condition_state.is_none() {
                 next = continuing;
                 break;

@@ -5,7 +5,7 @@ mod iso_14977;
 mod w3c;
 
 use formalm_automata::Error;
-use formalm_automata::syntax::Flags;
+use formalm_automata::syntax::PatternFlags;
 
 use crate::notation::atoms::Atom;
 use crate::notation::lark::definition_attributes::DefinitionAttributes;
@@ -71,7 +71,7 @@ fn quoted(scanner: &mut Scanner) -> Result<SyntaxTree, Error> {
     if scanner.next() != quote {
         return Err(scanner.refuse(start, "the text has no closing quote", None));
     }
-    Ok(SyntaxTree::Atom(Atom::text(&text, Flags::default(), scanner.span(start))?))
+    Ok(SyntaxTree::Atom(Atom::text(&text, PatternFlags::default(), scanner.span(start))?))
 }
 
 /// Reads the contents of a bracket and its end.
@@ -89,7 +89,7 @@ fn group(
 
 fn rule(scanner: &Scanner, name: String, body: SyntaxTree, start: usize) -> RuleSource {
     let end = start + name.chars().count();
-    let span = formalm_automata::Span { start, end: end.min(scanner.at) };
+    let span = formalm_automata::SourceSpan { start, end: end.min(scanner.at) };
     RuleSource {
         name,
         parameters: Vec::new(),

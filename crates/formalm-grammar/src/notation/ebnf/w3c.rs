@@ -1,7 +1,7 @@
 //! W3C EBNF, as in the XML specification: `name ::= definition` with parts in sequence.
 
 use formalm_automata::Error;
-use formalm_automata::syntax::Flags;
+use formalm_automata::syntax::PatternFlags;
 
 use super::{group, is_name, quoted, rule};
 use crate::notation::atoms::Atom;
@@ -153,7 +153,7 @@ fn atom(scanner: &mut Scanner, numbered: bool) -> Result<SyntaxTree, Error> {
         }
         Some('#') => {
             let one = character(scanner)?;
-            let atom = Atom::text(&one.to_string(), Flags::default(), scanner.span(start))?;
+            let atom = Atom::text(&one.to_string(), PatternFlags::default(), scanner.span(start))?;
             Ok(SyntaxTree::Atom(atom))
         }
         Some('{') => {

@@ -54,7 +54,7 @@ impl GrammarBuilder<'_> {
                 let message = format!("the terminal {name} of indentation is defined twice");
                 return Err(refused(message, "columns tell it: it has no pattern"));
             }
-            let language = Expression::texts(Vec::new());
+            let language = Expression::literals(Vec::new());
             let terminal =
                 Terminal { name: name.clone(), language, embedded: None, span: Some(*span) };
             let pattern_lengths = PatternLengths::unbounded();

@@ -11,7 +11,7 @@ mod tree_markers;
 
 use std::cell::Cell;
 
-use formalm_automata::{Error, Expression, Span};
+use formalm_automata::{Error, Expression, SourceSpan};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::grammar::{Embedded, Grammar, Lexing, Note, Rule};
@@ -113,7 +113,7 @@ pub(super) fn grammar(
     build.check_references()?;
     build.find_algebra_terminals();
     build.add_indent_terminals()?;
-    let nowhere = Span { start: 0, end: 0 };
+    let nowhere = SourceSpan { start: 0, end: 0 };
     let Some(&first) = build.templates.get(start.as_str()) else {
         return Err(build.missing_start(&start));
     };
@@ -203,7 +203,7 @@ impl<'a> GrammarBuilder<'a> {
         self.embedded.contains_key(name)
     }
 
-    pub(super) fn refuse(&self, span: Span, message: &str, hint: Option<&str>) -> Error {
+    pub(super) fn refuse(&self, span: SourceSpan, message: &str, hint: Option<&str>) -> Error {
         refusal(self.text, span, message, hint)
     }
 }

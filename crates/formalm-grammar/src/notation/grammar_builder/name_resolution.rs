@@ -4,7 +4,7 @@
 //! right-hand side must be defined, and only templates take arguments. Names that the start rule does
 //! not need are reported, and mistakes in their definitions are still errors.
 
-use formalm_automata::{Error, Expression, Resource, Span};
+use formalm_automata::{Error, Expression, Resource, SourceSpan};
 use rustc_hash::FxHashSet;
 
 use super::{GrammarBuilder, MAX_DEPTH};
@@ -110,7 +110,7 @@ impl GrammarBuilder<'_> {
         &mut self,
         name: &str,
         arguments: Vec<SyntaxTree>,
-        span: Span,
+        span: SourceSpan,
     ) -> Result<usize, Error> {
         let Some(&source) = self.templates.get(name) else {
             let message = format!("{name} is not defined");
@@ -195,7 +195,7 @@ impl GrammarBuilder<'_> {
         &self,
         name: &str,
         arguments: &[SyntaxTree],
-        place: Span,
+        place: SourceSpan,
         parameters: Option<&[String]>,
         is_argument: bool,
     ) -> Result<(), Error> {
@@ -219,13 +219,13 @@ impl GrammarBuilder<'_> {
         &self,
         rule: &RuleSource,
         given: usize,
-        place: Span,
+        place: SourceSpan,
     ) -> Error {
         let (name, takes) = (&rule.name, rule.parameters.len());
         self.refuse(place, &format!("{name} takes {takes} arguments, not {given}"), None)
     }
 
-    pub(in crate::notation) fn not_a_template(&self, name: &str, place: Span) -> Error {
+    pub(in crate::notation) fn not_a_template(&self, name: &str, place: SourceSpan) -> Error {
         let message = format!("{name} is no template: it takes no arguments in braces");
         let hint =
             "a template is a rule: name{x}: …; numbers in braces repeat: A{2}, A{2,3}, A{2,}";
@@ -259,9 +259,9 @@ impl GrammarBuilder<'_> {
         let all = terminals.chain(declared).chain(templates);
         let unused =
             all.filter(|one| !needed_symbols.contains(one.1.as_str()) && reported.insert(one.1));
-        let mut list: Vec<(&str, &String, Span)> = unused.collect();
+        let mut list: Vec<(&str, &String, SourceSpan)> = unused.collect();
         list.sort_by_key(|one| one.2.start);
-        let note = |(what, name, span): (&str, &String, Span)| Note {
+        let note = |(what, name, span): (&str, &String, SourceSpan)| Note {
             message: format!("the {what} {name} is not needed by the start rule"),
             span: Some(span),
         };

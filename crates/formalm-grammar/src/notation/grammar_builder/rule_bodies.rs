@@ -1,7 +1,7 @@
 //! Translation of right-hand sides: names become rule and terminal indices, and templates are
 //! expanded.
 
-use formalm_automata::{Error, Resource, Span};
+use formalm_automata::{Error, Resource, SourceSpan};
 
 use super::GrammarBuilder;
 use crate::grammar::Node;
@@ -135,7 +135,7 @@ const fn nameless(shown: Shown) -> RuleSource {
         name: String::new(),
         parameters: Vec::new(),
         body: SyntaxTree::Sequence(Vec::new()),
-        span: Span { start: 0, end: 0 },
+        span: SourceSpan { start: 0, end: 0 },
         shown,
         attributes: DefinitionAttributes::NONE,
     }

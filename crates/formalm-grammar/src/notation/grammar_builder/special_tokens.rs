@@ -1,6 +1,6 @@
 //! Special tokens in Lark and GBNF texts: `<|name|>`.
 
-use formalm_automata::{Error, Expression, Span, special_bytes};
+use formalm_automata::{Error, Expression, SourceSpan, special_token_bytes};
 
 use crate::grammar::Terminal;
 use crate::notation::grammar_builder::GrammarBuilder;
@@ -33,7 +33,7 @@ impl GrammarSource {
         }
         let name = format!("<{inner}>");
         if !self.special.iter().any(|one| one.0 == name) {
-            let language = Expression::texts(vec![special_bytes(&name)]);
+            let language = Expression::literals(vec![special_token_bytes(&name)]);
             self.special.push((name.clone(), language));
         }
         Ok(SyntaxTree::Name(name, Vec::new(), scanner.span(start)))
@@ -56,7 +56,7 @@ impl GrammarBuilder<'_> {
         &mut self,
         name: &str,
         language: Expression,
-        span: Span,
+        span: SourceSpan,
     ) -> usize {
         let (pattern_lengths, sort_name) = (PatternLengths::default(), name.to_owned());
         let kind = TerminalRank { priority: 0, text: None, pattern_lengths, sort_name };

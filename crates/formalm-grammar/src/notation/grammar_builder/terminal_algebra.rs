@@ -4,7 +4,7 @@
 //! Context-free languages are not closed under difference and intersection, so the parts must be
 //! regular: no rule in them is recursive.
 
-use formalm_automata::{Error, Expression, Span};
+use formalm_automata::{Error, Expression, SourceSpan};
 
 use crate::grammar::Terminal;
 use crate::limits::check;
@@ -22,7 +22,7 @@ impl GrammarBuilder<'_> {
         &mut self,
         first: &SyntaxTree,
         second: &SyntaxTree,
-        span: Span,
+        span: SourceSpan,
     ) -> Result<usize, Error> {
         let name = format!("{} - {}", to_source(first), to_source(second));
         if let Some(&at) = self.by_atom.get(&name) {
@@ -90,7 +90,7 @@ impl GrammarBuilder<'_> {
         &self,
         tree: &SyntaxTree,
         depth: usize,
-        span: Span,
+        span: SourceSpan,
     ) -> Result<Expression, Error> {
         if depth == 0 {
             let message =
@@ -135,7 +135,7 @@ impl GrammarBuilder<'_> {
                 }
             }
             SyntaxTree::Sequence(list) if list.is_empty() => {
-                Ok(Expression::texts(vec![Vec::new()]))
+                Ok(Expression::literals(vec![Vec::new()]))
             }
             SyntaxTree::Sequence(list) => Expression::concat(all(list)?),
             SyntaxTree::Choice(list) => Expression::union(all(list)?),

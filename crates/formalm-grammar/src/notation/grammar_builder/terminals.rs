@@ -2,7 +2,7 @@
 //! terminals of `%ignore` and `%whole`.
 
 use formalm_automata::syntax;
-use formalm_automata::{Error, Expression, Resource, Span};
+use formalm_automata::{Error, Expression, Resource, SourceSpan};
 
 use super::{GrammarBuilder, MAX_DEPTH, MAX_PARTS};
 use crate::grammar::{Lexing, Note, Terminal};
@@ -56,7 +56,11 @@ impl<'a> GrammarBuilder<'a> {
     }
 
     /// Returns the terminal of a name.
-    pub(in crate::notation) fn named(&mut self, name: &str, span: Span) -> Result<usize, Error> {
+    pub(in crate::notation) fn named(
+        &mut self,
+        name: &str,
+        span: SourceSpan,
+    ) -> Result<usize, Error> {
         if let Some(&at) = self.by_name.get(name) {
             return Ok(at);
         }
@@ -101,7 +105,7 @@ impl<'a> GrammarBuilder<'a> {
         name: &str,
         priority: i64,
         language: Expression,
-        span: Span,
+        span: SourceSpan,
     ) -> Result<usize, Error> {
         if self.lexing == Lexing::First {
             let message = format!("{name} is put together as languages, which Lark does not have");
@@ -133,7 +137,7 @@ impl<'a> GrammarBuilder<'a> {
     }
 
     /// Returns the terminal of a language of any kind, if a name denotes one.
-    pub(super) fn embedded(&mut self, name: &str, span: Span) -> Option<usize> {
+    pub(super) fn embedded(&mut self, name: &str, span: SourceSpan) -> Option<usize> {
         let embedded = Some((*self.embedded.get(name)?).clone());
         if let Some(&at) = self.by_name.get(name) {
             return Some(at);
@@ -147,7 +151,7 @@ impl<'a> GrammarBuilder<'a> {
             pattern_lengths: PatternLengths::unbounded(),
             sort_name: name.to_owned(),
         };
-        let language = Expression::texts(Vec::new());
+        let language = Expression::literals(Vec::new());
         let terminal = Terminal { name: shown, language, embedded, span: Some(span) };
         self.terminals.push(RankedTerminal { terminal, kind });
         Some(self.terminals.len() - 1)
@@ -158,8 +162,8 @@ impl<'a> GrammarBuilder<'a> {
         &self,
         tree: &SyntaxTree,
         depth: usize,
-        span: Span,
-    ) -> Result<syntax::Node, Error> {
+        span: SourceSpan,
+    ) -> Result<syntax::PatternNode, Error> {
         if depth == 0 {
             let message = "a terminal refers to itself, or to others too deeply";
             return Err(self.refuse(span, message, Some("make it a rule: rules may recur")));
@@ -184,7 +188,7 @@ impl<'a> GrammarBuilder<'a> {
                     ));
                 }
             },
-            SyntaxTree::Sequence(list) => syntax::Node::Concat(all(list)?),
+            SyntaxTree::Sequence(list) => syntax::PatternNode::Concat(all(list)?),
             SyntaxTree::Choice(list) if self.lexing == Lexing::First => {
                 // Lark sorts the alternatives inside a terminal in this order.
                 let mut ranked: Vec<_> = list
@@ -193,21 +197,21 @@ impl<'a> GrammarBuilder<'a> {
                     .zip(all(list)?)
                     .collect();
                 ranked.sort_by_key(|one| one.0);
-                syntax::Node::Alternation(ranked.into_iter().map(|one| one.1).collect())
+                syntax::PatternNode::Alternation(ranked.into_iter().map(|one| one.1).collect())
             }
-            SyntaxTree::Choice(list) => syntax::Node::Alternation(all(list)?),
+            SyntaxTree::Choice(list) => syntax::PatternNode::Alternation(all(list)?),
             SyntaxTree::Difference(_, _, span)
             | SyntaxTree::Intersection(_, span)
             | SyntaxTree::Complement(_, span) => {
                 return Err(self.refuse(*span, "a terminal is made of texts and patterns", None));
             }
-            SyntaxTree::Optional(one) => syntax::Node::Repeat {
+            SyntaxTree::Optional(one) => syntax::PatternNode::Repeat {
                 node: Box::new(self.pattern(one, depth - 1, span)?),
                 min: 0,
                 max: Some(1),
                 lazy: false,
             },
-            SyntaxTree::Repeat(one, min, max) => syntax::Node::Repeat {
+            SyntaxTree::Repeat(one, min, max) => syntax::PatternNode::Repeat {
                 node: Box::new(self.pattern(one, depth - 1, span)?),
                 min: *min,
                 max: *max,
@@ -223,9 +227,9 @@ impl<'a> GrammarBuilder<'a> {
     pub(in crate::notation) fn terminal(
         &mut self,
         name: String,
-        mut root: syntax::Node,
+        mut root: syntax::PatternNode,
         kind: TerminalRank,
-        span: Span,
+        span: SourceSpan,
     ) -> Result<usize, Error> {
         let lookaround = lookaround_of(&root);
         if let Some(why) = lookaround.before {
@@ -238,10 +242,10 @@ impl<'a> GrammarBuilder<'a> {
                 "the terminal {name} has lazy quantifiers: its lexemes are those that it prefers"
             );
             self.notes.push(Note { message, span: Some(span) });
-            root = syntax::Node::Atomic(Box::new(root));
+            root = syntax::PatternNode::Atomic(Box::new(root));
         }
         if self.lexing == Lexing::First && kind.text.is_none() && !prefers_longest(&root) {
-            root = syntax::Node::Atomic(Box::new(root));
+            root = syntax::PatternNode::Atomic(Box::new(root));
         }
         let language =
             if lookaround.ahead { lookahead_expression(root) } else { pattern_expression(root) };
@@ -256,7 +260,7 @@ impl GrammarBuilder<'_> {
         self.source.ignored.iter().map(|(tree, span)| self.ignored(tree, *span)).collect()
     }
 
-    fn ignored(&mut self, tree: &SyntaxTree, span: Span) -> Result<usize, Error> {
+    fn ignored(&mut self, tree: &SyntaxTree, span: SourceSpan) -> Result<usize, Error> {
         match unwrap_single(tree) {
             SyntaxTree::Name(name, _, span) => self.named(name, *span),
             // A terminal of its own, even if another one has the same string.
@@ -293,7 +297,7 @@ impl GrammarBuilder<'_> {
         self.source.whole.iter().map(|(tree, span)| self.whole(tree, *span)).collect()
     }
 
-    fn whole(&mut self, tree: &SyntaxTree, span: Span) -> Result<usize, Error> {
+    fn whole(&mut self, tree: &SyntaxTree, span: SourceSpan) -> Result<usize, Error> {
         if self.lexing != Lexing::Longest {
             let message = "%whole forbids lexemes that something longer begins with";
             let hint = Some("it goes with the longest lexemes only: lexing=\"longest\"");

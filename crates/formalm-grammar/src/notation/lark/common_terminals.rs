@@ -3,8 +3,8 @@
 //! The patterns describe the lexemes that result, not the library's source: a quoted string ends at
 //! its first unescaped quote, a comment at the first end of comment.
 
-use formalm_automata::syntax::Flags;
-use formalm_automata::{Error, Span};
+use formalm_automata::syntax::PatternFlags;
+use formalm_automata::{Error, SourceSpan};
 
 use crate::notation::atoms::Atom;
 use crate::notation::lark::definition_attributes::DefinitionAttributes;
@@ -108,8 +108,8 @@ impl LarkReader {
         else {
             return Err(self.scanner.refuse(start, &format!("common has no {name}"), None));
         };
-        let span: Span = self.scanner.span(start);
-        let mut atom = Atom::pattern(&self.scanner, pattern, start, Flags::default(), "")?;
+        let span: SourceSpan = self.scanner.span(start);
+        let mut atom = Atom::pattern(&self.scanner, pattern, start, PatternFlags::default(), "")?;
         if atom.len != length {
             // Lark's own pattern differs, so no pattern written here is identical to it.
             (atom.len, atom.escaped_len) = (length, length);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, Error, Expression, Limits, Machine, Recognizer, Span};
+use formalm_automata::{
+    Automaton, AutomatonLimits, CharRecognizer, Error, Expression, Machine, SourceSpan,
+};
 
 use crate::grammar::{Capture, Lexing, Node, Note};
 use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH};
@@ -37,15 +39,15 @@ impl DefinitionAttributes {
     fn apply_bounds(&self, language: Expression) -> Result<Expression, Error> {
         let mut language = language;
         if let Some(stop) = &self.stop {
-            let anything = Expression::texts(Vec::new()).complement()?;
-            let stop = || Expression::texts(vec![stop.as_bytes().to_vec()]);
-            let something = Expression::texts(vec![Vec::new()]).complement()?;
+            let anything = Expression::literals(Vec::new()).complement()?;
+            let stop = || Expression::literals(vec![stop.as_bytes().to_vec()]);
+            let something = Expression::literals(vec![Vec::new()]).complement()?;
             // Whatever continues after a stop contains one before its end.
             let early = Expression::concat(vec![anything, stop(), something])?;
             language = Expression::concat(vec![language, stop()])?.difference(early)?;
         }
         if let Some(most) = self.max_bytes {
-            let short = Expression::recognized(Arc::new(MaxBytes(most)));
+            let short = Expression::custom(Arc::new(MaxBytes(most)));
             language = Expression::intersection(vec![language, short])?;
         }
         Ok(language)
@@ -56,7 +58,7 @@ impl DefinitionAttributes {
 #[derive(Debug)]
 struct MaxBytes(u32);
 
-impl Recognizer for MaxBytes {
+impl CharRecognizer for MaxBytes {
     fn start(&self) -> u32 {
         self.0
     }
@@ -65,7 +67,7 @@ impl Recognizer for MaxBytes {
         left.checked_sub(character.len_utf8() as u32)
     }
 
-    fn some_within(&self, left: u32, first: char, _: char) -> bool {
+    fn accepts_some_in_range(&self, left: u32, first: char, _: char) -> bool {
         // The characters of a queried range all have the same number of bytes.
         first.len_utf8() as u32 <= left
     }
@@ -74,7 +76,7 @@ impl Recognizer for MaxBytes {
         true
     }
 
-    fn counts_bytes(&self) -> bool {
+    fn depends_on_length_only(&self) -> bool {
         true
     }
 }
@@ -166,10 +168,10 @@ impl GrammarBuilder<'_> {
         body: &SyntaxTree,
         attributes: &DefinitionAttributes,
         depth: usize,
-        span: Span,
+        span: SourceSpan,
     ) -> Result<Expression, Error> {
         let language = self.regular(body, depth, span)?;
-        if attributes.are_bounds() && !language.is_text() {
+        if attributes.are_bounds() && !language.is_utf8() {
             let message = "max_bytes and stop are of texts, and these bytes may be none";
             return Err(self.refuse(span, message, None));
         }
@@ -191,10 +193,10 @@ impl GrammarBuilder<'_> {
             return Err(self.refuse(rule.span, &message, hint));
         }
         let language = self.apply_bounds(&rule.body, &rule.attributes, MAX_DEPTH, rule.span)?;
-        let whole = Automaton::of(&language, Limits::default())?;
+        let whole = Automaton::of(&language, AutomatonLimits::default())?;
         let empty = whole.is_some_and(|one| one.is_accepting(one.start()));
         // No lexeme is empty.
-        let some = language.difference(Expression::texts(vec![Vec::new()]))?;
+        let some = language.difference(Expression::literals(vec![Vec::new()]))?;
         let terminal = Node::Terminal(self.language_terminal(&rule.name, 0, some, rule.span)?);
         Ok(if empty { Node::Repeat(Box::new(terminal), 0, Some(1)) } else { terminal })
     }

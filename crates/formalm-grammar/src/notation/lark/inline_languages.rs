@@ -1,6 +1,6 @@
 //! Languages written inside a rule: `%json {...}`.
 
-use formalm_automata::{Error, Span};
+use formalm_automata::{Error, SourceSpan};
 
 use crate::notation::SyntaxTree;
 use crate::notation::lark::{self, LarkReader};
@@ -13,7 +13,7 @@ pub struct Inlined {
     /// Its text.
     pub text: String,
     /// The position of that text.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 /// Returns the languages written inside the rules of a Lark text.

@@ -1,6 +1,6 @@
 //! Keywords: strings that a pattern matches too, as `if` is matched by a name.
 
-use formalm_automata::{Automaton, EDGE, Error, Limits, Machine, Resource};
+use formalm_automata::{Automaton, AutomatonLimits, Error, LEXEME_END, Machine, Resource};
 use rustc_hash::FxHashMap;
 
 use crate::grammar::LexemeReplacement;
@@ -32,12 +32,12 @@ pub(in crate::notation) fn find_replacements(
     for (pattern, one) in ranked.iter().enumerate().filter(|(_, one)| one.kind.text.is_none()) {
         let Some(keywords) = by_priority.get(&one.kind.priority) else { continue };
         steps += STEPS_PER_PATTERN;
-        let automaton = match Automaton::new(&one.terminal.language, Limits::default()) {
+        let automaton = match Automaton::new(&one.terminal.language, AutomatonLimits::default()) {
             Ok(automaton) => automaton,
             Err(Error::Language { .. }) => continue,
             Err(limit) => return Err(limit),
         };
-        let edge: &[u8] = if one.terminal.language.is_lexeme() { &[EDGE] } else { &[] };
+        let edge: &[u8] = if one.terminal.language.is_lexeme() { &[LEXEME_END] } else { &[] };
         let mut matched = matched_keywords(&automaton, keywords, edge, &mut steps)?;
         matched.sort_unstable();
         for text in matched {

@@ -1,6 +1,6 @@
 //! Literals of Lark grammars: strings, character ranges and patterns.
 
-use formalm_automata::syntax::Flags;
+use formalm_automata::syntax::PatternFlags;
 use formalm_automata::{CharSet, Error};
 
 use crate::notation::SyntaxTree;
@@ -17,7 +17,7 @@ impl LarkReader {
         if !self.scanner.eat("..") {
             return Ok(SyntaxTree::Atom(Atom::text(
                 &text,
-                Flags { ignore_case, ascii: self.ascii, ..Flags::default() },
+                PatternFlags { ignore_case, ascii: self.ascii, ..PatternFlags::default() },
                 self.scanner.span(start),
             )?));
         }
@@ -133,7 +133,7 @@ impl LarkReader {
             let hint = Some("close it with a slash, or write the flag x behind it");
             return Err(self.scanner.refuse(start, message, hint));
         }
-        let flags = Flags {
+        let flags = PatternFlags {
             ignore_case: letters.contains('i'),
             multi_line: letters.contains('m'),
             dot_all: letters.contains('s'),

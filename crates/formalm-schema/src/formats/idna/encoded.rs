@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::Lock;
+use formalm_automata::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
 use super::letters::{Label, Letters};
@@ -25,13 +25,13 @@ const SHORT: usize = 3;
 #[derive(Debug)]
 pub(super) struct Encoded {
     letters: Arc<Letters>,
-    viable: Lock<FxHashMap<(String, usize), bool>>,
-    missing: Lock<FxHashMap<String, u32>>,
+    viable: ForkSafeMutex<FxHashMap<(String, usize), bool>>,
+    missing: ForkSafeMutex<FxHashMap<String, u32>>,
 }
 
 impl Encoded {
     pub(super) fn new(letters: Arc<Letters>) -> Encoded {
-        Encoded { letters, viable: Lock::default(), missing: Lock::default() }
+        Encoded { letters, viable: ForkSafeMutex::default(), missing: ForkSafeMutex::default() }
     }
 
     fn is_decoded(&self, text: &[char]) -> bool {

@@ -1,7 +1,7 @@
 //! Labels of characters beyond ASCII, as RFC 5891 and 5892 or UTS #46 have them: which characters
 //! there are, which need others beside them, and that they are spelled in Unicode's normal form C.
 
-use formalm_automata::syntax::{Dialect, Flags, Node, parse};
+use formalm_automata::syntax::{PatternDialect, PatternFlags, PatternNode, parse};
 use formalm_automata::{CharSet, Error};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -135,9 +135,9 @@ fn are_one_syllable(first: char, second: char) -> bool {
 
 /// The characters of a class as patterns write it.
 fn written(source: &str) -> Result<CharSet, Error> {
-    let pattern = parse(source, Dialect::Ecma, Flags::default())?;
+    let pattern = parse(source, PatternDialect::Ecma, PatternFlags::default())?;
     Ok(match pattern.root {
-        Node::Class(set) => set,
+        PatternNode::Class(set) => set,
         _ => CharSet::empty(),
     })
 }

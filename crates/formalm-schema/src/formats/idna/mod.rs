@@ -37,5 +37,5 @@ fn letters(standard: Standard) -> Result<&'static [Arc<Letters>; 2], Error> {
 /// The formats `hostname` and `idn-hostname`.
 pub(super) fn names(is_wide: bool) -> Result<Expression, Error> {
     let letters = letters(Standard::Idna2008)?;
-    Ok(Expression::recognized(Arc::new(Names::new(letters, is_wide))))
+    Ok(Expression::custom(Arc::new(Names::new(letters, is_wide))))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Recognizer, Resemblance};
+use formalm_automata::{CharRecognizer, RepresentativeState};
 
 use super::encoded::Encoded;
 use super::letters::{Label, Letters};
@@ -204,7 +204,7 @@ impl Names {
     }
 }
 
-impl Recognizer for Names {
+impl CharRecognizer for Names {
     fn start(&self) -> u32 {
         self.places.intern(Name { fits: [true; 2], ..Name::default() })
     }
@@ -214,7 +214,7 @@ impl Recognizer for Names {
         Some(self.places.intern(next))
     }
 
-    fn some_within(&self, state: u32, first: char, last: char) -> bool {
+    fn accepts_some_in_range(&self, state: u32, first: char, last: char) -> bool {
         if !self.is_wide {
             return false;
         }
@@ -231,7 +231,7 @@ impl Recognizer for Names {
                 && self.letters[1].valid_within(first, last).any(|c| self.after(&name, c).is_some())
     }
 
-    fn needs(&self, state: u32) -> u32 {
+    fn search_min_chars(&self, state: u32) -> u32 {
         let name = self.places.get(state);
         if self.complete(&name) != [false; 2] {
             return 0;
@@ -246,7 +246,7 @@ impl Recognizer for Names {
         self.complete(&self.places.get(state)) != [false; 2]
     }
 
-    fn span(&self, state: u32, character: u8) -> (u8, u8) {
+    fn ascii_span(&self, state: u32, character: u8) -> (u8, u8) {
         let label = self.places.get(state).label;
         let is_begun = may_be_encoded(&label);
         let (low, high) = match ALIKE.iter().find(|(_, high)| character <= *high) {
@@ -262,7 +262,7 @@ impl Recognizer for Names {
         }
     }
 
-    fn goes_on(&self, state: u32, least: u32, most: u32) -> Option<bool> {
+    fn has_member_of_length(&self, state: u32, least: u32, most: u32) -> Option<bool> {
         let name = self.places.get(state);
         let ends = match name.label.as_str() {
             "" => most > 0,
@@ -276,7 +276,7 @@ impl Recognizer for Names {
         }
     }
 
-    fn goes_on_behind_wide(&self, state: u32, least: u32, most: u32) -> Option<bool> {
+    fn has_member_after_non_ascii(&self, state: u32, least: u32, most: u32) -> Option<bool> {
         let far = ENDS.iter().map(|end| end.chars().count()).max()? as u32;
         match most >= far {
             true if least > 0 => may_be_longer(&self.places.get(state), least, most),
@@ -285,7 +285,7 @@ impl Recognizer for Names {
         }
     }
 
-    fn like(&self, state: u32) -> Option<Resemblance<u32>> {
+    fn representative(&self, state: u32) -> Option<RepresentativeState<u32>> {
         let name = self.places.get(state);
         if self.is_wide || name.label.len() >= MARK.len() && may_be_encoded(&name.label) {
             return None;
@@ -303,14 +303,21 @@ impl Recognizer for Names {
         let (state, most) = (self.places.intern(base), most as u32);
         // A label is complete within its length.
         let far = LABEL as u32;
-        Some(Resemblance { state, name, first: 0, anywhere: 0, most, far })
+        Some(RepresentativeState {
+            state,
+            name,
+            excluded_first: 0,
+            excluded_anywhere: 0,
+            max_chars: most,
+            max_completion_chars: far,
+        })
     }
 
     fn losses(&self) -> u32 {
         self.places.losses()
     }
 
-    fn copy(&self) -> Option<Arc<dyn Recognizer>> {
+    fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
         let (letters, encoded) = (self.letters.clone(), Arc::clone(&self.encoded));
         let (is_wide, places) = (self.is_wide, self.places.clone());
         Some(Arc::new(Names { is_wide, letters, encoded, places }))
@@ -348,7 +355,7 @@ mod tests {
         for beginning in short.into_iter().map(str::to_owned).chain(long) {
             let Some(state) = read(&names, names.start(), &beginning) else { continue };
             for (least, most) in [(0, 0), (0, 1), (1, 1)] {
-                let found = names.goes_on(state, least, most);
+                let found = names.has_member_of_length(state, least, most);
                 let tried = goes_on(&names, state, least, most);
                 assert!(found.is_none_or(|found| found == tried), "{beginning:?}");
                 assert!(found.is_some() || least > 0);
@@ -358,7 +365,7 @@ mod tests {
         assert!(told.iter().all(|&count| count > 5), "{told:?}");
         let reads = |text: &str, lengths: [(u32, u32); 2]| {
             let state = read(&names, names.start(), text).unwrap();
-            lengths.map(|(least, most)| names.goes_on(state, least, most))
+            lengths.map(|(least, most)| names.has_member_of_length(state, least, most))
         };
         // Encoded labels end behind a search for their ends.
         assert_eq!(reads("xn--", [(0, 2), (0, 3)]), [Some(false), Some(true)]);
@@ -381,15 +388,15 @@ mod tests {
         for beginning in beginnings.chain(more) {
             let Some(state) = read(&names, names.start(), &beginning) else { continue };
             for character in 0..0x80_u8 {
-                let (low, high) = names.span(state, character);
+                let (low, high) = names.ascii_span(state, character);
                 assert!((low..=high).contains(&character));
                 let after = names.step(state, character.into());
                 let same = (low..=high).all(|one| names.step(state, one.into()) == after);
                 assert!(same, "{beginning:?} {low} {high}");
             }
-            let Some(like) = names.like(state) else { continue };
-            assert_eq!((like.first, like.anywhere), (0, 0));
-            let fits = |text: &str| text.len() <= like.most as usize;
+            let Some(like) = names.representative(state) else { continue };
+            assert_eq!((like.excluded_first, like.excluded_anywhere), (0, 0));
+            let fits = |text: &str| text.len() <= like.max_chars as usize;
             let check = |text: &str| {
                 let goes = |from: u32| read(&names, from, text).is_some();
                 assert_eq!(goes(state), goes(like.state), "{beginning:?} {text:?}");

@@ -2,22 +2,22 @@
 
 use std::hash::Hash;
 
-use formalm_automata::Lock;
+use formalm_automata::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
 /// What a recognizer knows of the texts that it has read, by number.
 #[derive(Debug)]
-pub(in crate::formats) struct Places<T>(Lock<(Vec<T>, FxHashMap<T, u32>)>);
+pub(in crate::formats) struct Places<T>(ForkSafeMutex<(Vec<T>, FxHashMap<T, u32>)>);
 
 impl<T> Default for Places<T> {
     fn default() -> Places<T> {
-        Places(Lock::default())
+        Places(ForkSafeMutex::default())
     }
 }
 
 impl<T: Clone> Clone for Places<T> {
     fn clone(&self) -> Places<T> {
-        Places(Lock::new(self.0.lock().clone()))
+        Places(ForkSafeMutex::new(self.0.lock().clone()))
     }
 }
 

@@ -6,8 +6,8 @@
 //! or item. All tokens inside a name thus share one completion. [`super::repetition_check`] finds
 //! the few tokens for which *w* would repeat something.
 
-use formalm_automata::spelling::{Escape, Read, read};
-use formalm_automata::{Doubts, Error};
+use formalm_automata::json_escapes::{EscapeState, EscapeStep, read_string_byte};
+use formalm_automata::{Error, RecheckPredicate};
 
 use crate::formula::{Atom, Form};
 use crate::machine::completion::repetition_check::{
@@ -109,7 +109,7 @@ impl LazyTables {
         state: Option<u32>,
         abstract_state: u32,
         completion: &[u8],
-    ) -> Option<Doubts> {
+    ) -> Option<RecheckPredicate> {
         let frame = self.states.get(abstract_state).frame;
         let opening = match frame {
             Frame::String { escape, .. } | Frame::Name { escape, .. } => Some(escape),
@@ -132,7 +132,7 @@ impl LazyTables {
         let mut repeated =
             RepetitionCheck { escapes, open, completion, names, items, infixes: None };
         // Only plain tokens inside a string lead to a string state.
-        if opening == Some(Escape::None) {
+        if opening == Some(EscapeState::None) {
             repeated.find_infixes();
         }
         Some(Box::new(move |token| repeated.may_repeat(token)))
@@ -174,7 +174,7 @@ impl LazyTables {
     fn open_string(
         &self,
         ReaderPosition { frame, record }: ReaderPosition,
-    ) -> Option<(Option<Vec<u8>>, Escape)> {
+    ) -> Option<(Option<Vec<u8>>, EscapeState)> {
         match frame {
             Frame::Name { text, escape, .. } => {
                 Some(((text != NO_RECORD).then(|| self.recorded(text, 0)), escape))
@@ -183,19 +183,19 @@ impl LazyTables {
                 if record == NO_RECORD {
                     return Some((None, escape));
                 }
-                let mut open: Option<(Vec<u8>, Escape)> = None;
+                let mut open: Option<(Vec<u8>, EscapeState)> = None;
                 for byte in self.recorded(record, 0) {
                     let Some((text, escape)) = &mut open else {
-                        open = (byte == b'"').then_some((Vec::new(), Escape::None));
+                        open = (byte == b'"').then_some((Vec::new(), EscapeState::None));
                         continue;
                     };
-                    match read(*escape, byte, self.core.options.escapes) {
-                        Read::Text(read) => {
+                    match read_string_byte(*escape, byte, self.core.options.escapes) {
+                        EscapeStep::Char(read) => {
                             text.extend_from_slice(&read);
-                            *escape = Escape::None;
+                            *escape = EscapeState::None;
                         }
-                        Read::Inside(further) => *escape = further,
-                        Read::End | Read::Wrong => open = None,
+                        EscapeStep::Partial(further) => *escape = further,
+                        EscapeStep::End | EscapeStep::Invalid => open = None,
                     }
                 }
                 open.map(|(text, escape)| (Some(text), escape)).or(Some((None, escape)))

@@ -4,7 +4,7 @@
 //! lexicographically no smaller, than others. Without pruning, each free string and each unknown
 //! name would branch over all bytes.
 
-use formalm_automata::spelling::{Escape, Escapes};
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 use formalm_automata::{ByteSet, Error, Machine, StateId};
 use rustc_hash::FxHashSet;
 
@@ -61,7 +61,7 @@ impl LazyTables {
                 let (gap, depth) = self.gap_of_value(parent);
                 self.gap_byte(gap, depth, whitespace)
             }
-            Frame::Name { next_names, text, candidates, escape: Escape::None, .. } if free => {
+            Frame::Name { next_names, text, candidates, escape: EscapeState::None, .. } if free => {
                 let read = self.records.get(text).2 as usize;
                 let required = self.required_name_byte(next_names, candidates, read)?;
                 if required.is_none() || !self.names_at(next_names).independent {
@@ -89,7 +89,7 @@ impl LazyTables {
             set.insert(byte);
             return Ok(set);
         }
-        if let Frame::String { language, state, escape: Escape::None, .. } = frame {
+        if let Frame::String { language, state, escape: EscapeState::None, .. } = frame {
             return self.string_bytes(language, state);
         }
         let laid_out = self.core.options.layout.is_some();
@@ -107,10 +107,10 @@ impl LazyTables {
     fn may_begin(&self, frame: Frame) -> Option<&'static [u8]> {
         Some(match frame {
             Frame::String { escape, .. } | Frame::Name { escape, .. } => match escape {
-                Escape::None => return None,
-                Escape::Slash { .. } => b"\"/\\bfnrtu",
-                Escape::Hex { .. } => b"0123456789ABCDEFabcdef",
-                Escape::Half { .. } => b"\\",
+                EscapeState::None => return None,
+                EscapeState::Backslash { .. } => b"\"/\\bfnrtu",
+                EscapeState::Hex { .. } => b"0123456789ABCDEFabcdef",
+                EscapeState::HighSurrogate { .. } => b"\\",
             },
             Frame::Object { mode, .. } => match mode {
                 ContainerState::AfterOpen => b"\"}",
@@ -146,7 +146,7 @@ impl LazyTables {
         candidates: NameCandidates,
         read: usize,
     ) -> ByteSet {
-        let ascii = self.core.options.escapes == Escapes::Ascii;
+        let ascii = self.core.options.escapes == EscapePolicy::Ascii;
         let mut set = ByteSet::default();
         set.insert(b'"');
         for at in candidates.from..candidates.to {
@@ -193,7 +193,7 @@ impl LazyTables {
             {
                 return Ok(None);
             }
-            if let Some(byte) = rest.next(Escape::None, self.core.options.escapes) {
+            if let Some(byte) = rest.next(EscapeState::None, self.core.options.escapes) {
                 set.insert(byte);
             }
         }
@@ -243,7 +243,7 @@ impl LazyTables {
             }
             let text = self.known_name(next_names, at).as_bytes();
             let byte = text.get(read).copied().unwrap_or(b'"');
-            let ascii = self.core.options.escapes == Escapes::Ascii;
+            let ascii = self.core.options.escapes == EscapePolicy::Ascii;
             let escaped = byte < 0x20
                 || byte == b'\\'
                 || (byte == b'"' && read < text.len())

@@ -1,6 +1,6 @@
 //! Decides whether a token and a completion repeat a property name or a unique item.
 
-use formalm_automata::spelling::{Escape, Escapes, Read, read};
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
 use rustc_hash::FxHashSet;
 
 use crate::machine::reader::value_start_and_strings::is_whitespace;
@@ -12,10 +12,10 @@ pub(crate) type SeenStrings = FxHashSet<Vec<u8>>;
 
 /// The condition under which a token makes a completion repeat something.
 pub(crate) struct RepetitionCheck {
-    pub(crate) escapes: Escapes,
+    pub(crate) escapes: EscapePolicy,
     /// The string that the token continues: its content so far, if recorded, and the escape it is
     /// in.
-    pub(crate) open: Option<(Option<Vec<u8>>, Escape)>,
+    pub(crate) open: Option<(Option<Vec<u8>>, EscapeState)>,
     pub(crate) completion: Vec<u8>,
     /// The names that the completion uses in objects already open.
     pub(crate) names: SeenStrings,
@@ -31,22 +31,22 @@ impl RepetitionCheck {
     /// one.
     pub(crate) fn find_infixes(&mut self) {
         let open = match &self.open {
-            Some((Some(open), Escape::None)) => open,
-            Some((None, Escape::None)) => {
+            Some((Some(open), EscapeState::None)) => open,
+            Some((None, EscapeState::None)) => {
                 // The string is neither a name nor part of a unique item.
                 self.infixes = Some(SeenStrings::default());
                 return;
             }
             _ => return,
         };
-        let mut rest = (Vec::new(), Escape::None);
+        let mut rest = (Vec::new(), EscapeState::None);
         let Some(end) = self.completion.iter().position(|&byte| {
-            let read = read(rest.1, byte, self.escapes);
-            rest.1 = Escape::None;
+            let read = read_string_byte(rest.1, byte, self.escapes);
+            rest.1 = EscapeState::None;
             match read {
-                Read::Text(read) => rest.0.extend_from_slice(&read),
-                Read::Inside(further) => rest.1 = further,
-                Read::End | Read::Wrong => return true,
+                EscapeStep::Char(read) => rest.0.extend_from_slice(&read),
+                EscapeStep::Partial(further) => rest.1 = further,
+                EscapeStep::End | EscapeStep::Invalid => return true,
             }
             false
         }) else {
@@ -78,7 +78,7 @@ impl RepetitionCheck {
             }
             let Some((text, escape)) = &mut open else {
                 match byte {
-                    b'"' => open = Some((Vec::new(), Escape::None)),
+                    b'"' => open = Some((Vec::new(), EscapeState::None)),
                     // Earlier values are not part of an item inside this array.
                     b'[' => last = None,
                     b',' if self.items.is_some() => return true,
@@ -86,14 +86,14 @@ impl RepetitionCheck {
                 }
                 continue;
             };
-            match read(*escape, byte, self.escapes) {
-                Read::Text(read) => {
+            match read_string_byte(*escape, byte, self.escapes) {
+                EscapeStep::Char(read) => {
                     text.extend_from_slice(&read);
-                    *escape = Escape::None;
+                    *escape = EscapeState::None;
                 }
-                Read::Inside(further) => *escape = further,
-                Read::Wrong => return true,
-                Read::End => {
+                EscapeStep::Partial(further) => *escape = further,
+                EscapeStep::Invalid => return true,
+                EscapeStep::End => {
                     let after = token.iter().chain(&self.completion).skip(at + 1);
                     if is_before_colon(after) && self.names.contains(text) {
                         return true;
@@ -140,8 +140,8 @@ pub(crate) fn add_strings(
 /// out.
 pub(crate) fn strings_of_completion(
     text: &[u8],
-    opening: Option<Escape>,
-    escapes: Escapes,
+    opening: Option<EscapeState>,
+    escapes: EscapePolicy,
 ) -> (Vec<(usize, Vec<u8>)>, SeenStrings) {
     let (mut names, mut strings) = (Vec::new(), SeenStrings::default());
     let mut open = opening.map(|escape| (Vec::new(), escape));
@@ -149,21 +149,21 @@ pub(crate) fn strings_of_completion(
     for (at, &byte) in text.iter().enumerate() {
         let Some((read_so_far, escape)) = &mut open else {
             match byte {
-                b'"' => open = Some((Vec::new(), Escape::None)),
+                b'"' => open = Some((Vec::new(), EscapeState::None)),
                 b'[' | b'{' => depth += 1,
                 b']' | b'}' => depth -= 1,
                 _ => {}
             }
             continue;
         };
-        match read(*escape, byte, escapes) {
-            Read::Text(read) => {
+        match read_string_byte(*escape, byte, escapes) {
+            EscapeStep::Char(read) => {
                 read_so_far.extend_from_slice(&read);
-                *escape = Escape::None;
+                *escape = EscapeState::None;
             }
-            Read::Inside(further) => *escape = further,
-            Read::Wrong => break,
-            Read::End => {
+            EscapeStep::Partial(further) => *escape = further,
+            EscapeStep::Invalid => break,
+            EscapeStep::End => {
                 let is_name = is_before_colon(&text[at + 1..]);
                 if let Some((text, _)) = open.take()
                     && !std::mem::take(&mut is_begun)

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
-use formalm_automata::spelling::Escape;
+use formalm_automata::json_escapes::EscapeState;
 
 use crate::formula::TRUE;
 use crate::machine::frame::{DONE, Frame, FrameId, ReaderPosition};
@@ -123,7 +123,7 @@ impl LazyTables {
                 language,
                 state,
                 queries: NO_QUERIES,
-                escape: Escape::None,
+                escape: EscapeState::None,
                 parent,
             } => {
                 let escapes = self.core.options.escapes;

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use formalm_automata::spelling::Escapes;
-use formalm_automata::{ByteSet, Error, TokenNames};
+use formalm_automata::json_escapes::EscapePolicy;
+use formalm_automata::{ByteSet, Error, NameTokens};
 
 use crate::formula::TRUE;
 use crate::machine::frame::{
@@ -23,7 +23,7 @@ use crate::table::Map;
 #[derive(Debug, Default)]
 pub(crate) struct ContinuationCache {
     /// The parts of property names in tokens, one table for each vocabulary.
-    pub(crate) tokens: Vec<Arc<TokenNames>>,
+    pub(crate) tokens: Vec<Arc<NameTokens>>,
     known: Map<ValueContinuation, FrameId>,
     parents: Map<FrameId, FrameId>,
     /// Objects after a property value, and after a name.
@@ -34,7 +34,7 @@ pub(crate) struct ContinuationCache {
 
 impl ContinuationCache {
     /// Adds the tokens of a vocabulary. Returns `true` if it is new.
-    pub(crate) fn add(&mut self, names: Arc<TokenNames>) -> bool {
+    pub(crate) fn add(&mut self, names: Arc<NameTokens>) -> bool {
         let is_new = !self.tokens.iter().any(|known| Arc::ptr_eq(known, &names));
         if is_new {
             self.tokens.push(names);
@@ -53,7 +53,7 @@ impl ContinuationCache {
     /// Returns the first bytes of names in tokens that contain a comma, a quote and part of a name.
     /// Returns `None` if some token contains a whole name with its colon, or if nothing is known.
     fn begins(&self) -> Option<ByteSet> {
-        let mut all = self.tokens.iter().map(|names| names.begins());
+        let mut all = self.tokens.iter().map(|names| names.first_name_bytes());
         let first = all.next()??;
         all.try_fold(first, |set, more| Some(set.union(more?)))
     }
@@ -306,7 +306,7 @@ impl LazyTables {
     /// Returns what tokens distinguish of the names that may come next.
     fn names_after_comma(&self, next_names: NextNamesId) -> NextPart {
         let Some(begins) = self.continuations.begins() else { return NextPart::Names(next_names) };
-        let escapes = begins.contains(b'\\') && self.core.options.escapes == Escapes::Any;
+        let escapes = begins.contains(b'\\') && self.core.options.escapes == EscapePolicy::Any;
         let names = self.names_at(next_names);
         let is_distinguished = |at: u32| match self.known_name(next_names, at).bytes().next() {
             // A character that stands for itself has no other spelling.

@@ -4,7 +4,7 @@
 //! The value becomes an item of an unconstrained array. It has ended when that array is in the
 //! state after an item. Masks of isolated values are thus shared by all their occurrences.
 
-use formalm_automata::{ByteSet, Ended, Error, KeyId};
+use formalm_automata::{ByteSet, Error, MaskClassId, ValueEnd};
 
 use crate::core::Core;
 use crate::decimal::Decimal;
@@ -24,7 +24,7 @@ const INTEGER_BIT: u8 = 1 << 7;
 impl LookaheadState<'_> {
     /// Returns the innermost value of a class inside an unconstrained array, `None` if its
     /// surroundings matter.
-    pub(crate) fn isolated(&mut self, class: KeyId) -> Result<Option<KeyId>, Error> {
+    pub(crate) fn isolated(&mut self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         let ReaderPosition { mut frame, record } = self.position(class);
         let tables = &mut self.tables;
         let Some((obligation, parent)) = innermost_value(&mut frame) else { return Ok(None) };
@@ -41,7 +41,7 @@ impl LookaheadState<'_> {
 
     /// Returns a number that identifies an isolated value which is constrained by its type only (or
     /// to integers), across all schemas with the same options.
-    pub(crate) fn plain_value_id(&mut self, class: KeyId) -> Option<u64> {
+    pub(crate) fn plain_value_id(&mut self, class: MaskClassId) -> Option<u64> {
         let frame = self.position(class).frame;
         let tables = &mut self.tables;
         let (types, whitespace, digits) = match frame {
@@ -62,27 +62,31 @@ impl LookaheadState<'_> {
     }
 
     /// Returns whether an isolated value has ended.
-    pub(crate) fn value_end(&mut self, class: KeyId) -> Result<Ended, Error> {
+    pub(crate) fn value_end(&mut self, class: MaskClassId) -> Result<ValueEnd, Error> {
         let frame = self.position(class).frame;
         let tables = &mut self.tables;
         let around = tables.isolation_array();
         Ok(match frame {
             Frame::Array { mode: ContainerState::AfterValue, parent: DONE, .. } => {
                 let ended = tables.close_value(around, NO_VERDICTS, NO_RECORD)?;
-                if ended.is_some_and(|ended| ended.frame == frame) { Ended::Yes } else { Ended::No }
+                if ended.is_some_and(|ended| ended.frame == frame) {
+                    ValueEnd::Ended
+                } else {
+                    ValueEnd::Open
+                }
             }
             Frame::Number { obligation, digits, parent } if parent == around => {
                 match tables.number_end(obligation, digits) {
-                    Some(_) => Ended::May(number_bytes()),
-                    None => Ended::No,
+                    Some(_) => ValueEnd::MayEnd(number_bytes()),
+                    None => ValueEnd::Open,
                 }
             }
-            _ => Ended::No,
+            _ => ValueEnd::Open,
         })
     }
 
     /// Returns the class after the innermost value.
-    pub(crate) fn after_value(&mut self, class: KeyId) -> Result<Option<KeyId>, Error> {
+    pub(crate) fn after_value(&mut self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         let ReaderPosition { mut frame, record } = self.position(class);
         let Some((_, &mut parent)) = innermost_value(&mut frame) else { return Ok(None) };
         let Some(after) = self.tables.close_value(parent, NO_VERDICTS, record)? else {

@@ -5,7 +5,7 @@
 //! allows and whose new item shares a prefix with an earlier one.
 
 use formalm_automata::Error;
-use formalm_automata::spelling::{Escape, Escapes};
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 
 use crate::formula::Atom;
 use crate::machine::frame::{Frame, ObligationId, ReaderPosition};
@@ -23,10 +23,12 @@ impl LazyTables {
     pub(crate) fn needs_recheck(&mut self, state: u32, token: &[u8]) -> Result<bool, Error> {
         let position = *self.states.get(state);
         let (container, in_text) = match position.frame {
-            Frame::String { parent, escape: Escape::None, .. } => {
+            Frame::String { parent, escape: EscapeState::None, .. } => {
                 (*self.frames.get(parent.0), true)
             }
-            Frame::Name { object, escape: Escape::None, .. } => (*self.frames.get(object.0), true),
+            Frame::Name { object, escape: EscapeState::None, .. } => {
+                (*self.frames.get(object.0), true)
+            }
             Frame::Value { parent, .. } | Frame::Number { parent, .. } => {
                 (*self.frames.get(parent.0), false)
             }
@@ -96,14 +98,16 @@ impl LazyTables {
         let begins_so = |one: &[u8]| {
             let Some(rest) = one.strip_prefix(plain) else { return false };
             let is_unescaped = |&byte: &u8| match policy {
-                Escapes::Minimal => byte >= 0x20 && !b"\"\\\x7F".contains(&byte),
-                Escapes::Ascii => (0x20..0x7F).contains(&byte) && !b"\"\\".contains(&byte),
-                Escapes::Any => false,
+                EscapePolicy::Minimal => byte >= 0x20 && !b"\"\\\x7F".contains(&byte),
+                EscapePolicy::Ascii => (0x20..0x7F).contains(&byte) && !b"\"\\".contains(&byte),
+                EscapePolicy::Any => false,
             };
-            policy == Escapes::Any || escape.is_none() || !rest.first().is_some_and(is_unescaped)
+            policy == EscapePolicy::Any
+                || escape.is_none()
+                || !rest.first().is_some_and(is_unescaped)
         };
         // Optional escapes give a string several spellings.
-        policy == Escapes::Any
+        policy == EscapePolicy::Any
             || begins_so(&present)
             || self.any_earlier_item(obligation, begins_so)
     }

@@ -10,10 +10,10 @@
 
 use std::cell::RefCell;
 
-use formalm_automata::spelling::{Escape, Escapes};
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 use formalm_automata::{
-    ByteSet, EndSteps, Ended, Error, InText, KeyId, Machine, NoLexemes, Repetition, StateId, Steps,
-    Texts, loops_of,
+    AcceptingMaskAutomaton, ByteSet, CharRepetition, Error, JsonStringState, LiteralList, Machine,
+    MaskAutomaton, MaskClassId, NoLexicalMachine, StateId, ValueEnd, self_loop_repetition,
 };
 
 use crate::formula::TRUE;
@@ -83,7 +83,7 @@ impl Drop for LookaheadState<'_> {
 
 impl LookaheadState<'_> {
     /// Returns the position of a class.
-    pub(crate) fn position(&self, class: KeyId) -> ReaderPosition {
+    pub(crate) fn position(&self, class: MaskClassId) -> ReaderPosition {
         let number = class.number();
         if number >= FIRST_STRING_CLASS {
             return self.strings.position(class);
@@ -95,9 +95,9 @@ impl LookaheadState<'_> {
     }
 
     /// Returns the class of a position, a transient one unless it is inside a string.
-    pub(crate) fn class_of(&mut self, position: ReaderPosition) -> Result<KeyId, Error> {
+    pub(crate) fn class_of(&mut self, position: ReaderPosition) -> Result<MaskClassId, Error> {
         let mut position = position;
-        if let Frame::String { language, state, escape: Escape::None, .. } = position.frame
+        if let Frame::String { language, state, escape: EscapeState::None, .. } = position.frame
             && state == self.tables.core.text(language).start()
         {
             position.frame = self.tables.relaxed_string(position.frame)?;
@@ -107,12 +107,16 @@ impl LookaheadState<'_> {
         {
             return Ok(class);
         }
-        Ok(KeyId::from_number(FIRST_TRANSIENT_CLASS + self.positions.intern(position)))
+        Ok(MaskClassId::from_number(FIRST_TRANSIENT_CLASS + self.positions.intern(position)))
     }
 
     /// Returns the class after a byte, `None` if no instance continues so.
     #[inline]
-    pub(crate) fn step(&mut self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+    pub(crate) fn step(
+        &mut self,
+        class: MaskClassId,
+        byte: u8,
+    ) -> Result<Option<MaskClassId>, Error> {
         if class.number() >= FIRST_STRING_CLASS {
             match self.strings.step(&mut self.tables, class, byte)? {
                 StringStep::To(next) => return Ok(Some(next)),
@@ -138,12 +142,12 @@ impl LookaheadState<'_> {
         }
         let core = &self.tables.core;
         match position.frame {
-            Frame::String { language, state, queries, escape: Escape::None, .. } => {
+            Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
                 core.class_formula(language) == TRUE
                     && state == core.text(language).start()
                     && self.tables.has_constant_verdicts(queries)
             }
-            Frame::Name { text: NO_RECORD, candidates, escape: Escape::None, .. } => {
+            Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
                 self.tables.allows_any_name(candidates.classes)
                     && self.tables.has_constant_verdicts(candidates.classes)
             }
@@ -167,7 +171,10 @@ impl LookaheadState<'_> {
     }
 
     /// Returns the same position in an unconstrained string.
-    pub(crate) fn as_free_string(&mut self, position: ReaderPosition) -> Result<KeyId, Error> {
+    pub(crate) fn as_free_string(
+        &mut self,
+        position: ReaderPosition,
+    ) -> Result<MaskClassId, Error> {
         let Frame::String { parent, queries, .. } = position.frame else {
             return self.class_of(position);
         };
@@ -175,13 +182,14 @@ impl LookaheadState<'_> {
             return self.class_of(position);
         };
         let state = self.tables.core.text(language).start();
-        let frame = Frame::String { language, state, queries, escape: Escape::None, parent };
+        let frame = Frame::String { language, state, queries, escape: EscapeState::None, parent };
         self.class_of(ReaderPosition { frame, ..position })
     }
 
     /// Returns the bytes with which known names continue.
     fn known_name_bytes(&self, frame: Frame) -> Option<ByteSet> {
-        let Frame::Name { next_names, text, candidates, escape: Escape::None, .. } = frame else {
+        let Frame::Name { next_names, text, candidates, escape: EscapeState::None, .. } = frame
+        else {
             return None;
         };
         let mut set = ByteSet::default();
@@ -217,13 +225,13 @@ impl LookaheadState<'_> {
             Frame::Array { mode: ContainerState::AfterOpen, .. } => b" \n\r\t\"[]{-0123456789tfn",
             Frame::Array { .. } => b" \n\r\t,]",
             // Computing the live bytes of a state that is met once costs more than reading it.
-            Frame::String { escape: Escape::None, .. } if self.is_unbounded(position) => {
+            Frame::String { escape: EscapeState::None, .. } if self.is_unbounded(position) => {
                 return Ok(None);
             }
-            Frame::String { escape: Escape::None, .. } => {
+            Frame::String { escape: EscapeState::None, .. } => {
                 return self.string_possible_bytes(position.frame);
             }
-            Frame::Name { escape: Escape::None, candidates, .. } => {
+            Frame::Name { escape: EscapeState::None, candidates, .. } => {
                 let only_known = candidates.classes == NO_QUERIES;
                 return Ok(if only_known { self.known_name_bytes(position.frame) } else { None });
             }
@@ -252,28 +260,28 @@ impl LookaheadState<'_> {
     }
 }
 
-impl EndSteps for SchemaLookahead<'_> {
-    fn is_end(&self, class: KeyId) -> Result<bool, Error> {
+impl AcceptingMaskAutomaton for SchemaLookahead<'_> {
+    fn is_accepting_class(&self, class: MaskClassId) -> Result<bool, Error> {
         let state = &mut *self.state.borrow_mut();
         let frame = state.position(class).frame;
         Ok(state.tables.is_end(frame))
     }
 }
 
-impl Steps for SchemaLookahead<'_> {
-    type Lexemes = NoLexemes;
+impl MaskAutomaton for SchemaLookahead<'_> {
+    type LexicalMachine = NoLexicalMachine;
 
-    const KNOWS_FEW: bool = true;
+    const KNOWS_POSSIBLE_BYTES: bool = true;
 
-    fn lexemes(&self) -> Option<&NoLexemes> {
+    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
         None
     }
 
-    fn step(&self, class: KeyId, byte: u8) -> Result<Option<KeyId>, Error> {
+    fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         self.state.borrow_mut().step(class, byte)
     }
 
-    fn live_bytes(&self, class: KeyId) -> Result<ByteSet, Error> {
+    fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error> {
         let state = &mut *self.state.borrow_mut();
         let position = state.position(class);
         let mut set = ByteSet::default();
@@ -293,16 +301,16 @@ impl Steps for SchemaLookahead<'_> {
         Ok(set)
     }
 
-    fn repetition(&self, class: KeyId) -> Result<Option<Repetition>, Error> {
+    fn char_repetition(&self, class: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         let found = self.state.borrow_mut().repetition(class)?;
         match found {
             RepetitionHint::Repetition(repetition) => Ok(Some(repetition)),
             RepetitionHint::Nothing => Ok(None),
-            RepetitionHint::Unknown(class) => loops_of(self, class, MIN_LOOP_CHARS),
+            RepetitionHint::Unknown(class) => self_loop_repetition(self, class, MIN_LOOP_CHARS),
         }
     }
 
-    fn few(&self, class: KeyId) -> Result<Option<ByteSet>, Error> {
+    fn possible_bytes(&self, class: MaskClassId) -> Result<Option<ByteSet>, Error> {
         if class.number() >= FIRST_STRING_CLASS {
             // Reading a byte is as fast as computing this set.
             return Ok(None);
@@ -311,7 +319,7 @@ impl Steps for SchemaLookahead<'_> {
         state.possible_bytes(state.position(class))
     }
 
-    fn any_digits(&self, class: KeyId) -> Result<bool, Error> {
+    fn accepts_any_digits(&self, class: MaskClassId) -> Result<bool, Error> {
         if class.number() >= FIRST_STRING_CLASS {
             return Ok(false);
         }
@@ -320,7 +328,7 @@ impl Steps for SchemaLookahead<'_> {
         Ok(state.tables.any_digits(frame))
     }
 
-    fn reference(&self, class: KeyId) -> Result<Option<KeyId>, Error> {
+    fn reference_class(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         let state = &mut *self.state.borrow_mut();
         let class = state.as_string_state(class);
         if class.number() >= FIRST_STRING_CLASS {
@@ -331,7 +339,7 @@ impl Steps for SchemaLookahead<'_> {
             return Ok(Some(other));
         }
         match position.frame {
-            Frame::Name { candidates, escape: Escape::None, .. }
+            Frame::Name { candidates, escape: EscapeState::None, .. }
                 if candidates.classes != NO_QUERIES =>
             {
                 state.common_successor(class)
@@ -340,55 +348,63 @@ impl Steps for SchemaLookahead<'_> {
         }
     }
 
-    fn in_open_string(&self, class: KeyId) -> Result<Option<Escapes>, Error> {
+    fn unconstrained_string(&self, class: MaskClassId) -> Result<Option<EscapePolicy>, Error> {
         self.state.borrow_mut().in_open_string(class)
     }
 
-    fn in_text(&self, class: KeyId) -> Result<Option<InText>, Error> {
+    fn json_string_state(&self, class: MaskClassId) -> Result<Option<JsonStringState>, Error> {
         self.state.borrow_mut().in_text(class)
     }
 
-    fn in_text_at(&self, class: KeyId, state: StateId) -> Result<KeyId, Error> {
+    fn with_string_state(&self, class: MaskClassId, state: StateId) -> Result<MaskClassId, Error> {
         self.state.borrow_mut().in_text_at(class, state)
     }
 
-    fn texts(&self, class: KeyId, reference: Option<KeyId>) -> Result<Option<Texts>, Error> {
+    fn closing_literals(
+        &self,
+        class: MaskClassId,
+        reference: Option<MaskClassId>,
+    ) -> Result<Option<LiteralList>, Error> {
         if class.number() >= FIRST_STRING_CLASS {
             return Ok(None);
         }
         self.state.borrow_mut().known_name_suffixes(class, reference)
     }
 
-    fn apart(&self, class: KeyId) -> Result<Option<KeyId>, Error> {
+    fn isolated_value(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         self.state.borrow_mut().isolated(class)
     }
 
-    fn common(&self, class: KeyId) -> Option<u64> {
+    fn shared_value_id(&self, class: MaskClassId) -> Option<u64> {
         self.state.borrow_mut().plain_value_id(class)
     }
 
-    fn ended(&self, class: KeyId) -> Result<Ended, Error> {
+    fn value_end(&self, class: MaskClassId) -> Result<ValueEnd, Error> {
         self.state.borrow_mut().value_end(class)
     }
 
-    fn behind(&self, class: KeyId) -> Result<Option<KeyId>, Error> {
+    fn after_value(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
         self.state.borrow_mut().after_value(class)
     }
 
-    fn kept(&self, class: KeyId) -> Option<KeyId> {
+    fn cacheable_class(&self, class: MaskClassId) -> Option<MaskClassId> {
         let state = &mut *self.state.borrow_mut();
         let position = state.position(class);
         let is_ahead = class.number() >= FIRST_TRANSIENT_CLASS;
         match position.record {
             NO_RECORD if is_ahead && !state.is_unbounded(position) => {
                 let position = state.tables.class_representative(position);
-                Some(KeyId::from_number(state.tables.mask_classes.intern(position)))
+                Some(MaskClassId::from_number(state.tables.mask_classes.intern(position)))
             }
             _ => None,
         }
     }
 
-    fn differing(&self, first: KeyId, second: KeyId) -> Result<Option<ByteSet>, Error> {
+    fn differing_bytes(
+        &self,
+        first: MaskClassId,
+        second: MaskClassId,
+    ) -> Result<Option<ByteSet>, Error> {
         let state = &mut *self.state.borrow_mut();
         let (first, second) = (state.position(first), state.position(second));
         if let (

@@ -23,7 +23,8 @@ pub(crate) mod unique_item_equivalence;
 use std::sync::Arc;
 
 use formalm_automata::{
-    Chunks, EndPurpose, Error, KeyId, Keys, Machine, Purpose, StateId, TokenNames,
+    AcceptingVisitor, AppendVec, ClassVisitor, Error, Machine, MaskClassId, MaskClasses,
+    NameTokens, StateId,
 };
 
 use crate::formula::TRUE;
@@ -39,11 +40,11 @@ const UNSURE: u32 = 1 << 31;
 pub struct SchemaKeys {
     automaton: Arc<SchemaAutomaton>,
     max_token_len: usize,
-    names: Arc<TokenNames>,
+    names: Arc<NameTokens>,
     /// For each state its class plus one; 0 is unknown.
-    classes: Chunks,
+    classes: AppendVec,
     /// For each state its class plus one, before surroundings with equal continuations are merged.
-    kept_classes: Chunks,
+    kept_classes: AppendVec,
 }
 
 impl SchemaKeys {
@@ -55,11 +56,11 @@ impl SchemaKeys {
     pub fn new(
         automaton: Arc<SchemaAutomaton>,
         max_token_len: usize,
-        names: Arc<TokenNames>,
+        names: Arc<NameTokens>,
     ) -> SchemaKeys {
         {
             let tables = &mut automaton.lock();
-            tables.distinguishes_names |= names.joins();
+            tables.distinguishes_names |= names.some_span_names();
             let is_longer = max_token_len > tables.max_token_len;
             if tables.continuations.add(Arc::clone(&names)) || is_longer {
                 tables.max_token_len = tables.max_token_len.max(max_token_len);
@@ -67,12 +68,12 @@ impl SchemaKeys {
                 tables.continuations.clear();
             }
         }
-        let (classes, kept_classes) = (Chunks::default(), Chunks::default());
+        let (classes, kept_classes) = (AppendVec::default(), AppendVec::default());
         SchemaKeys { automaton, max_token_len, names, classes, kept_classes }
     }
 }
 
-impl Keys for SchemaKeys {
+impl MaskClasses for SchemaKeys {
     type Machine = SchemaAutomaton;
 
     fn machine(&self) -> &Arc<SchemaAutomaton> {
@@ -80,7 +81,7 @@ impl Keys for SchemaKeys {
     }
 
     #[inline]
-    fn key(&self, state: StateId) -> Result<KeyId, Error> {
+    fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
         match self.classes.get(state.number() as usize) {
             0 => {
                 let tables = &mut self.automaton.lock();
@@ -90,67 +91,71 @@ impl Keys for SchemaKeys {
                 let class = tables.mask_classes.intern(position);
                 let unsure = if forgets { UNSURE } else { 0 };
                 self.classes.set(state.number() as usize, (class + 1) | unsure);
-                Ok(KeyId::from_number(class))
+                Ok(MaskClassId::from_number(class))
             }
-            class => Ok(KeyId::from_number((class & !UNSURE) - 1)),
+            class => Ok(MaskClassId::from_number((class & !UNSURE) - 1)),
         }
     }
 
-    fn lasting_key(&self, state: StateId) -> Result<KeyId, Error> {
+    fn completion_mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
         match self.kept_classes.get(state.number() as usize) {
             0 => {
                 let tables = &mut self.automaton.lock();
                 let position = tables.abstract_position(state.number())?;
                 let class = tables.mask_classes.intern(position);
                 self.kept_classes.set(state.number() as usize, class + 1);
-                Ok(KeyId::from_number(class))
+                Ok(MaskClassId::from_number(class))
             }
-            class => Ok(KeyId::from_number(class - 1)),
+            class => Ok(MaskClassId::from_number(class - 1)),
         }
     }
 
     #[inline]
-    fn known_key(&self, state: StateId) -> Option<KeyId> {
+    fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
         let class = self.classes.get(state.number() as usize) & !UNSURE;
-        class.checked_sub(1).map(KeyId::from_number)
+        class.checked_sub(1).map(MaskClassId::from_number)
     }
 
     #[inline]
-    fn is_unsure(&self, state: StateId) -> bool {
+    fn is_approximate(&self, state: StateId) -> bool {
         self.classes.get(state.number() as usize) & UNSURE != 0
     }
 
-    fn may_tell(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
+    fn may_refuse(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
         self.automaton.lock().needs_recheck(state.number(), token)
     }
 
-    fn forgets_items(&self) -> bool {
+    fn drops_seen_items(&self) -> bool {
         self.automaton.has_unique_items
     }
 
-    fn over(&self, ahead: &Arc<SchemaAutomaton>) -> Option<SchemaKeys> {
+    fn over_scratch(&self, ahead: &Arc<SchemaAutomaton>) -> Option<SchemaKeys> {
         let automaton = Arc::clone(ahead);
         let (max_token_len, names) = (self.max_token_len, Arc::clone(&self.names));
-        let (classes, kept_classes) = (Chunks::default(), Chunks::default());
+        let (classes, kept_classes) = (AppendVec::default(), AppendVec::default());
         Some(SchemaKeys { automaton, max_token_len, names, classes, kept_classes })
     }
 
-    fn read<P: Purpose>(&self, purpose: P) -> P::Result {
-        purpose.read(&SchemaLookahead::new(self.automaton.lock()))
+    fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
+        purpose.visit(&SchemaLookahead::new(self.automaton.lock()))
     }
 
-    fn read_ends<P: EndPurpose>(&self, state: StateId, purpose: P) -> Result<P::Result, Error> {
-        let class = self.key(state)?;
-        Ok(purpose.read(&SchemaLookahead::new(self.automaton.lock()), class))
+    fn visit_accepting<P: AcceptingVisitor>(
+        &self,
+        state: StateId,
+        purpose: P,
+    ) -> Result<P::Result, Error> {
+        let class = self.mask_class(state)?;
+        Ok(purpose.visit(&SchemaLookahead::new(self.automaton.lock()), class))
     }
 
     fn memory_bytes(&self) -> usize {
         self.classes.memory_bytes() + self.kept_classes.memory_bytes()
     }
 
-    fn renewed(&self) -> Result<Option<SchemaKeys>, Error> {
+    fn fresh_copy(&self) -> Result<Option<SchemaKeys>, Error> {
         let new = |one| SchemaKeys::new(Arc::new(one), self.max_token_len, Arc::clone(&self.names));
-        Ok(self.automaton.renewed()?.map(new))
+        Ok(self.automaton.fresh_copy()?.map(new))
     }
 }
 

@@ -6,7 +6,7 @@
 //! that are still possible matter.
 
 use formalm_automata::Error;
-use formalm_automata::spelling::{Escape, Escapes};
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 
 use crate::machine::frame::{Frame, FrameId, NameCandidates, NextNamesId, QueriesId};
 use crate::machine::mask_class::continuation::PropertyStart;
@@ -61,7 +61,8 @@ impl LazyTables {
             && self.drops_name(next_names, candidates.classes);
         let is_closed = self.parts.queries.get(candidates.classes.0).iter().all(Option::is_none);
         let is_seen = is_open || is_closed && candidates.to - candidates.from <= MAX_KNOWN_NAMES;
-        if !is_seen || escape != Escape::None || self.core.options.escapes == Escapes::Any {
+        if !is_seen || escape != EscapeState::None || self.core.options.escapes == EscapePolicy::Any
+        {
             let object = self.object_representative(object);
             return Ok(Frame::Name { object, next_names, text, candidates, escape });
         }
@@ -115,17 +116,18 @@ impl LazyTables {
     fn is_distinguished(&self, next_names: NextNamesId, at: u32, depth: usize) -> bool {
         let tokens = &self.continuations.tokens;
         let rest = &self.known_name(next_names, at).as_bytes()[depth..];
-        let ascii = self.core.options.escapes == Escapes::Ascii;
+        let ascii = self.core.options.escapes == EscapePolicy::Ascii;
         let is_unescaped =
             |byte: u8| byte >= 0x20 && !b"\"\\".contains(&byte) && !(ascii && byte >= 0x80);
         if let Some(&first) = rest.first()
             && is_unescaped(first)
-            && !tokens.iter().any(|names| names.ends_from(first))
+            && !tokens.iter().any(|names| names.may_close_after_byte(first))
         {
             return false;
         }
         // Suffixes that need escapes are not looked up, and count as distinguished.
-        !rest.iter().copied().all(is_unescaped) || tokens.iter().any(|names| names.ends(rest))
+        !rest.iter().copied().all(is_unescaped)
+            || tokens.iter().any(|names| names.closes_after(rest))
     }
 
     /// Returns what follows a name. The second of `names` has the same rules as the first.

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use formalm_automata::spelling::{Escape, Escapes};
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 use formalm_automata::{
-    CharSet, Cover, Error, InText, KeyId, Repetition, SetOnce, StateId, Texts, WIDE_PARTS,
+    CharRepetition, CharSet, ClassCover, Error, JsonStringState, LiteralList, MaskClassId, SetOnce,
+    StateId, WIDE_PARTS,
 };
 
 use crate::core::TextId;
@@ -22,15 +23,15 @@ const MIN_LETTERS: usize = 14;
 
 /// The repetition of characters that a class allows, as far as its frame shows it.
 pub(crate) enum RepetitionHint {
-    Repetition(Repetition),
+    Repetition(CharRepetition),
     Nothing,
     /// Must be found out by reading.
-    Unknown(KeyId),
+    Unknown(MaskClassId),
 }
 
 impl LookaheadState<'_> {
     /// Returns the class as a pair of `string_states`, if it is inside a string.
-    pub(crate) fn as_string_state(&mut self, class: KeyId) -> KeyId {
+    pub(crate) fn as_string_state(&mut self, class: MaskClassId) -> MaskClassId {
         let position = self.position(class);
         if class.number() >= FIRST_STRING_CLASS || self.is_free_string(position) {
             return class;
@@ -39,7 +40,10 @@ impl LookaheadState<'_> {
     }
 
     /// Returns how strings are escaped, if the string rejects nothing before its end.
-    pub(crate) fn in_open_string(&mut self, class: KeyId) -> Result<Option<Escapes>, Error> {
+    pub(crate) fn in_open_string(
+        &mut self,
+        class: MaskClassId,
+    ) -> Result<Option<EscapePolicy>, Error> {
         let class = self.as_string_state(class);
         let position = self.position(class);
         if position.record != NO_RECORD || self.is_free_string(position) {
@@ -47,13 +51,17 @@ impl LookaheadState<'_> {
         }
         let tables = &mut self.tables;
         let is_open = match position.frame {
-            Frame::String { language, state, queries, escape: Escape::None, .. } => {
+            Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
                 let only_counts = tables.has_constant_verdicts(queries)
                     && tables.remaining_chars(language, state)?.is_some();
                 !only_counts && tables.core.is_open(language, state)?
             }
             Frame::Name {
-                next_names, text: NO_RECORD, candidates, escape: Escape::None, ..
+                next_names,
+                text: NO_RECORD,
+                candidates,
+                escape: EscapeState::None,
+                ..
             } => tables.is_open_name(next_names, candidates.classes)?,
             _ => false,
         };
@@ -62,7 +70,7 @@ impl LookaheadState<'_> {
 
     /// Returns the string that a class is inside of, if one automaton reads it and nothing else
     /// matters.
-    pub(crate) fn in_text(&mut self, class: KeyId) -> Result<Option<InText>, Error> {
+    pub(crate) fn in_text(&mut self, class: MaskClassId) -> Result<Option<JsonStringState>, Error> {
         let class = self.as_string_state(class);
         let position = self.position(class);
         if position.record != NO_RECORD || self.is_free_string(position) {
@@ -70,13 +78,13 @@ impl LookaheadState<'_> {
         }
         let is_dropped = self.is_unbounded(position);
         let (language, state) = match position.frame {
-            Frame::String { language, state, queries, escape: Escape::None, .. }
+            Frame::String { language, state, queries, escape: EscapeState::None, .. }
                 if self.tables.has_constant_verdicts(queries)
                     && self.tables.remaining_chars(language, state)?.is_none() =>
             {
                 (language, state)
             }
-            Frame::Name { text: NO_RECORD, candidates, escape: Escape::None, .. } => {
+            Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
                 match self.tables.single_class(candidates.classes) {
                     Some((_, alive)) => alive,
                     None => return Ok(None),
@@ -86,13 +94,17 @@ impl LookaheadState<'_> {
         };
         let machine = Arc::clone(self.tables.core.text(language));
         let escapes = self.tables.core.options.escapes;
-        let like = if is_dropped { machine.like(state)? } else { None };
+        let like = if is_dropped { machine.representative(state)? } else { None };
         let fits = !is_dropped || like.is_some();
-        Ok(fits.then_some(InText { machine, state, escapes, like }))
+        Ok(fits.then_some(JsonStringState { machine, state, escapes, representative: like }))
     }
 
     /// Returns the same class with its automaton in another state.
-    pub(crate) fn in_text_at(&mut self, class: KeyId, state: StateId) -> Result<KeyId, Error> {
+    pub(crate) fn in_text_at(
+        &mut self,
+        class: MaskClassId,
+        state: StateId,
+    ) -> Result<MaskClassId, Error> {
         let mut position = self.position(class);
         match &mut position.frame {
             Frame::String { state: at, .. } => *at = state,
@@ -109,14 +121,15 @@ impl LookaheadState<'_> {
     }
 
     /// Returns the repetition of characters that the class allows.
-    pub(crate) fn repetition(&mut self, class: KeyId) -> Result<RepetitionHint, Error> {
+    pub(crate) fn repetition(&mut self, class: MaskClassId) -> Result<RepetitionHint, Error> {
         let class = self.as_string_state(class);
         let position = self.position(class);
         let policy = self.tables.core.options.escapes;
         if self.is_free_string(position) {
             return Ok(RepetitionHint::Repetition(char_repetition(policy, (0, None), class)));
         }
-        if let Frame::String { language, state, queries, escape: Escape::None, .. } = position.frame
+        if let Frame::String { language, state, queries, escape: EscapeState::None, .. } =
+            position.frame
             && position.record == NO_RECORD
             && self.tables.has_constant_verdicts(queries)
             && let Some(count) = self.tables.remaining_chars(language, state)?
@@ -137,8 +150,8 @@ impl LookaheadState<'_> {
     pub(crate) fn unknown_name(
         &mut self,
         position: ReaderPosition,
-    ) -> Result<Option<KeyId>, Error> {
-        let Frame::Name { object, next_names, candidates, escape: Escape::None, .. } =
+    ) -> Result<Option<MaskClassId>, Error> {
+        let Frame::Name { object, next_names, candidates, escape: EscapeState::None, .. } =
             position.frame
         else {
             return Ok(None);
@@ -150,7 +163,7 @@ impl LookaheadState<'_> {
             return Ok(None);
         }
         let candidates = NameCandidates { from: 0, to: 0, ..candidates };
-        let (text, escape) = (NO_RECORD, Escape::None);
+        let (text, escape) = (NO_RECORD, EscapeState::None);
         let frame = Frame::Name { object, next_names, text, candidates, escape };
         self.class_of(ReaderPosition { frame, ..position }).map(Some)
     }
@@ -159,11 +172,11 @@ impl LookaheadState<'_> {
     /// which are the only ones allowed.
     pub(crate) fn known_name_suffixes(
         &mut self,
-        class: KeyId,
-        other: Option<KeyId>,
-    ) -> Result<Option<Texts>, Error> {
+        class: MaskClassId,
+        other: Option<MaskClassId>,
+    ) -> Result<Option<LiteralList>, Error> {
         let policy = self.tables.core.options.escapes;
-        let Frame::Name { object, next_names, text, candidates, escape: Escape::None } =
+        let Frame::Name { object, next_names, text, candidates, escape: EscapeState::None } =
             self.position(class).frame
         else {
             return Ok(None);
@@ -181,11 +194,11 @@ impl LookaheadState<'_> {
             }
             Some(_) => false,
         };
-        if !fits || text == NO_RECORD || policy == Escapes::Any {
+        if !fits || text == NO_RECORD || policy == EscapePolicy::Any {
             return Ok(None);
         }
         let depth = self.tables.records.get(text).2 as usize;
-        let mut texts = Texts::new(policy);
+        let mut texts = LiteralList::new(policy);
         for at in candidates.from..candidates.to {
             if other.is_none() && !self.tables.known_name_viable(next_names, at)? {
                 continue;
@@ -198,7 +211,7 @@ impl LookaheadState<'_> {
             let is_unescaped = |byte: u8| {
                 byte >= 0x20
                     && !b"\"\\".contains(&byte)
-                    && (byte < 0x80 || policy == Escapes::Minimal)
+                    && (byte < 0x80 || policy == EscapePolicy::Minimal)
             };
             if !rest.iter().copied().all(is_unescaped) {
                 // The suffix has other spellings.
@@ -210,8 +223,11 @@ impl LookaheadState<'_> {
     }
 
     /// Returns the class that most letters lead to.
-    pub(crate) fn common_successor(&mut self, class: KeyId) -> Result<Option<KeyId>, Error> {
-        let mut counts: Vec<(KeyId, usize)> = Vec::new();
+    pub(crate) fn common_successor(
+        &mut self,
+        class: MaskClassId,
+    ) -> Result<Option<MaskClassId>, Error> {
+        let mut counts: Vec<(MaskClassId, usize)> = Vec::new();
         for byte in b'a'..=b'z' {
             let Some(next) = self.step(class, byte)? else { continue };
             match counts.iter_mut().find(|(known, _)| *known == next) {
@@ -237,8 +253,12 @@ impl LazyTables {
 
 /// Returns a repetition of `min` to `max` characters of a string that is constrained by nothing
 /// else.
-fn char_repetition(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId) -> Repetition {
-    static PRINTABLE: [SetOnce<(CharSet, Cover, u128)>; 3] = [const { SetOnce::new() }; 3];
+fn char_repetition(
+    policy: EscapePolicy,
+    (min, max): (u32, Option<u32>),
+    exit: MaskClassId,
+) -> CharRepetition {
+    static PRINTABLE: [SetOnce<(CharSet, ClassCover, u128)>; 3] = [const { SetOnce::new() }; 3];
     let (class, cover, ascii) = PRINTABLE[policy as usize].get_or_init(|| {
         let (class, cover) = printable(policy);
         let ascii = (0..128u8).filter(|&byte| class.contains(char::from(byte)));
@@ -246,15 +266,15 @@ fn char_repetition(policy: Escapes, (min, max): (u32, Option<u32>), exit: KeyId)
         (class, cover, ascii)
     });
     let (class, wide, ascii) = (class.clone(), [*cover; WIDE_PARTS], *ascii);
-    Repetition { class, ascii, wide, min, max, exit: Some(exit), quoted: Some(policy) }
+    CharRepetition { class, ascii, wide, min, max, exit: Some(exit), json_string: Some(policy) }
 }
 
 /// Returns the characters that need no escape.
-fn printable(policy: Escapes) -> (CharSet, Cover) {
+fn printable(policy: EscapePolicy) -> (CharSet, ClassCover) {
     let ascii = CharSet::from_ranges([(' ', '!'), ('#', '['), (']', '\u{7F}')]);
     let wide = CharSet::from_ranges([('\u{80}', char::MAX)]);
     match policy {
-        Escapes::Ascii => (ascii, Cover::None),
-        _ => (ascii.union(&wide), Cover::Full),
+        EscapePolicy::Ascii => (ascii, ClassCover::None),
+        _ => (ascii.union(&wide), ClassCover::Full),
     }
 }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use formalm_automata::{
-    Cover, Error, Keys, Machine, Repetition, StateId, Steps, Viability, WIDE_PARTS,
+    CharRepetition, ClassCover, Error, Machine, MaskAutomaton, MaskClasses, RegularMaskClasses,
+    StateId, WIDE_PARTS,
 };
 
 use crate::core::TextId;
@@ -28,7 +29,7 @@ impl LazyTables {
         }
         if !self.lengths.contains_key(&text) {
             let machine = self.core.text(text);
-            let keys = Viability::new(Arc::clone(machine), self.max_token_len);
+            let keys = RegularMaskClasses::new(Arc::clone(machine), self.max_token_len);
             let start = machine.start();
             let counts = max_remaining_chars(&keys, start)?.is_some().then(|| Box::new(keys));
             self.lengths.insert(text, counts);
@@ -55,7 +56,7 @@ impl LazyTables {
             return Ok(frame);
         }
         if self.remaining_chars(language, state)? != Some((0, None)) {
-            let state = self.core.text(language).near(state, self.max_token_len)?;
+            let state = self.core.text(language).saturate_counters(state, self.max_token_len)?;
             return Ok(Frame::String { language, state, queries, escape, parent });
         }
         let Some(language) = self.core.language(TRUE)? else { return Ok(frame) };
@@ -66,11 +67,14 @@ impl LazyTables {
 
 /// Returns the maximum number of remaining characters if nothing else matters. The classes do not
 /// know the minimum.
-fn max_remaining_chars(keys: &Viability, state: StateId) -> Result<Option<Option<u32>>, Error> {
-    let key = keys.key(state)?;
-    let Some(Repetition { ascii, wide, max, exit, .. }) = keys.repetition(key)? else {
+fn max_remaining_chars(
+    keys: &RegularMaskClasses,
+    state: StateId,
+) -> Result<Option<Option<u32>>, Error> {
+    let key = keys.mask_class(state)?;
+    let Some(CharRepetition { ascii, wide, max, exit, .. }) = keys.char_repetition(key)? else {
         return Ok(None);
     };
-    let all = ascii == !0 && wide == [Cover::Full; WIDE_PARTS] && exit.is_none();
+    let all = ascii == !0 && wide == [ClassCover::Full; WIDE_PARTS] && exit.is_none();
     Ok(all.then_some(max))
 }

@@ -3,8 +3,8 @@
 //! Between two bytes of a string only automaton states change. A class inside a string is therefore
 //! the number of the string and that of a state, and most steps are look-ups.
 
-use formalm_automata::spelling::{Escape, Escapes};
-use formalm_automata::{Error, KeyId, Machine, StateId, every_character};
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
+use formalm_automata::{Error, Machine, MaskClassId, StateId, reads_all_non_ascii};
 use rustc_hash::FxHashMap;
 
 use crate::core::TextId;
@@ -47,7 +47,7 @@ pub(crate) struct StringStates {
 /// The effect of a byte inside a string.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum StringStep {
-    To(KeyId),
+    To(MaskClassId),
     /// The string continues, and only one automaton matters from here on.
     Single(ReaderPosition),
     Dead,
@@ -71,12 +71,12 @@ impl StringStates {
         &mut self,
         tables: &LazyTables,
         position: ReaderPosition,
-    ) -> Option<KeyId> {
+    ) -> Option<MaskClassId> {
         if position.record != NO_RECORD {
             return None;
         }
         let (run, state) = match position.frame {
-            Frame::String { language, state, queries, escape: Escape::None, parent } => {
+            Frame::String { language, state, queries, escape: EscapeState::None, parent } => {
                 if tables.has_constant_verdicts(queries) {
                     (StringRun::Single { language, queries, parent }, state.number())
                 } else {
@@ -89,7 +89,7 @@ impl StringStates {
                 next_names,
                 text: NO_RECORD,
                 candidates,
-                escape: Escape::None,
+                escape: EscapeState::None,
             } => (StringRun::Name { object, next_names }, candidates.classes.0),
             _ => return None,
         };
@@ -97,7 +97,7 @@ impl StringStates {
     }
 
     /// Returns the class of a state in a string, `None` if it does not fit a class id.
-    fn class_in(&mut self, run: StringRun, state: u32) -> Option<KeyId> {
+    fn class_in(&mut self, run: StringRun, state: u32) -> Option<MaskClassId> {
         let at = self.list.iter().position(|one| *one == run).unwrap_or_else(|| {
             self.list.push(run);
             self.list.len() - 1
@@ -105,20 +105,21 @@ impl StringStates {
         if at >= MAX_STRINGS {
             self.list.truncate(MAX_STRINGS);
         }
-        (at < MAX_STRINGS && state <= MAX_STATE)
-            .then(|| KeyId::from_number(FIRST_STRING_CLASS + ((at as u32) << STATE_BITS) + state))
+        (at < MAX_STRINGS && state <= MAX_STATE).then(|| {
+            MaskClassId::from_number(FIRST_STRING_CLASS + ((at as u32) << STATE_BITS) + state)
+        })
     }
 
     /// Returns the string of a class, and the state in it.
-    fn split(&self, class: KeyId) -> (StringRun, u32) {
+    fn split(&self, class: MaskClassId) -> (StringRun, u32) {
         let number = class.number() - FIRST_STRING_CLASS;
         (self.list[(number >> STATE_BITS) as usize], number & MAX_STATE)
     }
 
     /// Returns the position of a class.
-    pub(crate) fn position(&self, class: KeyId) -> ReaderPosition {
+    pub(crate) fn position(&self, class: MaskClassId) -> ReaderPosition {
         let (run, state) = self.split(class);
-        let (escape, record) = (Escape::None, NO_RECORD);
+        let (escape, record) = (EscapeState::None, NO_RECORD);
         match run {
             StringRun::Single { language, queries, parent } => {
                 let state = StateId::from_number(state);
@@ -147,13 +148,13 @@ impl StringStates {
     pub(crate) fn step(
         &mut self,
         tables: &mut LazyTables,
-        class: KeyId,
+        class: MaskClassId,
         byte: u8,
     ) -> Result<StringStep, Error> {
         if matches!(byte, b'"' | b'\\' | 0..0x20) {
             return Ok(StringStep::Unknown);
         }
-        if byte >= 0x80 && tables.core.options.escapes == Escapes::Ascii {
+        if byte >= 0x80 && tables.core.options.escapes == EscapePolicy::Ascii {
             return Ok(StringStep::Dead);
         }
         self.step_char_byte(tables, class, byte)
@@ -164,7 +165,7 @@ impl StringStates {
     pub(crate) fn step_char_byte(
         &mut self,
         tables: &mut LazyTables,
-        class: KeyId,
+        class: MaskClassId,
         byte: u8,
     ) -> Result<StringStep, Error> {
         let (run, state) = self.split(class);
@@ -175,7 +176,7 @@ impl StringStates {
                 None => StringStep::Dead,
                 Some(next) if next > MAX_STATE => StringStep::Unknown,
                 Some(next) => {
-                    StringStep::To(KeyId::from_number((class.number() & !MAX_STATE) + next))
+                    StringStep::To(MaskClassId::from_number((class.number() & !MAX_STATE) + next))
                 }
             });
         }
@@ -208,7 +209,8 @@ impl StringStates {
         let queries = tables.advance_queries(queries, &[byte])?;
         if tables.has_constant_verdicts(queries) {
             // From here on one automaton decides, as in strings without queries.
-            let frame = Frame::String { language, state, queries, escape: Escape::None, parent };
+            let frame =
+                Frame::String { language, state, queries, escape: EscapeState::None, parent };
             return Ok(StringStep::Single(ReaderPosition { frame, record: NO_RECORD }));
         }
         let product = self.products.intern((state, queries));
@@ -219,9 +221,9 @@ impl StringStates {
     pub(crate) fn is_free_string(
         &mut self,
         tables: &mut LazyTables,
-        class: KeyId,
+        class: MaskClassId,
     ) -> Result<bool, Error> {
-        let mut step = |class: KeyId, byte: u8| {
+        let mut step = |class: MaskClassId, byte: u8| {
             Ok(match self.step_char_byte(tables, class, byte)? {
                 StringStep::To(next) => Some(next),
                 StringStep::Single(_) | StringStep::Dead | StringStep::Unknown => None,
@@ -232,7 +234,7 @@ impl StringStates {
                 return Ok(false);
             }
         }
-        every_character(class, class, step)
+        reads_all_non_ascii(class, class, step)
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formalm_automata::spelling::Escapes;
+use formalm_automata::json_escapes::EscapePolicy;
 use formalm_automata::{Error, Machine, StateId};
 
 use crate::core::TextId;
@@ -245,9 +245,9 @@ impl LazyTables {
 
 /// Returns the bytes that one byte of a string takes when escaped. The bytes of a character share
 /// the length of its escape.
-fn escaped_byte_len(byte: u8, escapes: Escapes) -> usize {
+fn escaped_byte_len(byte: u8, escapes: EscapePolicy) -> usize {
     match byte {
-        _ if byte < 0x80 || escapes != Escapes::Ascii => escaped_len(byte, escapes),
+        _ if byte < 0x80 || escapes != EscapePolicy::Ascii => escaped_len(byte, escapes),
         0x80..0xC0 => 1,
         0xC0..0xE0 => 5,
         0xE0..0xF0 => 4,

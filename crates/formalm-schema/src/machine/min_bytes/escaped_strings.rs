@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formalm_automata::spelling::{Escape, Escapes, Read, read};
+use formalm_automata::json_escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
 use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -38,7 +38,7 @@ impl StringSuffix {
     }
 
     /// Returns the escaped rest with the closing quote.
-    pub(crate) fn escaped(&self, escapes: Escapes) -> Vec<u8> {
+    pub(crate) fn escaped(&self, escapes: EscapePolicy) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.len() + 1);
         for at in self.read..self.text.len() {
             let byte = self.text[at];
@@ -55,22 +55,22 @@ impl StringSuffix {
 
     /// Returns the next byte of the escaped rest, or the quote at its end; `None` if the escape
     /// being read belongs to another character.
-    pub(crate) fn next(&self, escape: Escape, escapes: Escapes) -> Option<u8> {
+    pub(crate) fn next(&self, escape: EscapeState, escapes: EscapePolicy) -> Option<u8> {
         let Some(&byte) = self.text.get(self.read) else {
-            return (escape == Escape::None).then_some(b'"');
+            return (escape == EscapeState::None).then_some(b'"');
         };
         // Characters that need no escape are not escaped, so an open escape belongs to another one.
         if escaped_len(byte, escapes) == 1 {
-            return (escape == Escape::None).then_some(byte);
+            return (escape == EscapeState::None).then_some(byte);
         }
         let escape_bytes = escape_char(&self.text[self.read..], escapes);
-        let mut partial = Escape::None;
+        let mut partial = EscapeState::None;
         for next in escape_bytes {
             if partial == escape {
                 return Some(next);
             }
-            match read(partial, next, escapes) {
-                Read::Inside(further) => partial = further,
+            match read_string_byte(partial, next, escapes) {
+                EscapeStep::Partial(further) => partial = further,
                 _ => return None,
             }
         }
@@ -79,43 +79,43 @@ impl StringSuffix {
 }
 
 /// Returns the number of bytes read of an open escape.
-pub(crate) fn escape_bytes_read(escape: Escape) -> usize {
+pub(crate) fn escape_bytes_read(escape: EscapeState) -> usize {
     let first = |high: Option<u16>| if high.is_some() { 6 } else { 0 };
     match escape {
-        Escape::None => 0,
-        Escape::Slash { high } => first(high) + 1,
-        Escape::Hex { high, digits, .. } => first(high) + 2 + usize::from(digits),
-        Escape::Half { .. } => 6,
+        EscapeState::None => 0,
+        EscapeState::Backslash { high } => first(high) + 1,
+        EscapeState::Hex { high, digits, .. } => first(high) + 2 + usize::from(digits),
+        EscapeState::HighSurrogate { .. } => 6,
     }
 }
 
 /// Returns a lower bound on the bytes that finish an open escape.
-pub(crate) fn escape_bytes_left(escape: Escape) -> usize {
+pub(crate) fn escape_bytes_left(escape: EscapeState) -> usize {
     match escape {
-        Escape::None => 0,
-        Escape::Slash { high: None } => 1,
-        Escape::Slash { high: Some(_) } => 5,
-        Escape::Hex { digits, .. } => 4usize.saturating_sub(digits.into()),
-        Escape::Half { .. } => 6,
+        EscapeState::None => 0,
+        EscapeState::Backslash { high: None } => 1,
+        EscapeState::Backslash { high: Some(_) } => 5,
+        EscapeState::Hex { digits, .. } => 4usize.saturating_sub(digits.into()),
+        EscapeState::HighSurrogate { .. } => 6,
     }
 }
 
 /// Returns the bytes that finish an open escape, less the longest UTF-8 encoding it may stand for.
-pub(crate) fn escape_slack(escape: Escape, escapes: Escapes) -> isize {
+pub(crate) fn escape_slack(escape: EscapeState, escapes: EscapePolicy) -> isize {
     match escape {
-        Escape::None | Escape::Slash { high: None } => 0,
-        Escape::Slash { high: Some(_) } => 1,
-        Escape::Half { .. } => 2,
-        Escape::Hex { high: None, digits, .. } => {
-            let most = if escapes == Escapes::Minimal { 1 } else { 3 };
+        EscapeState::None | EscapeState::Backslash { high: None } => 0,
+        EscapeState::Backslash { high: Some(_) } => 1,
+        EscapeState::HighSurrogate { .. } => 2,
+        EscapeState::Hex { high: None, digits, .. } => {
+            let most = if escapes == EscapePolicy::Minimal { 1 } else { 3 };
             4 - (digits as isize) - most
         }
-        Escape::Hex { high: Some(_), digits, .. } => -(digits as isize),
+        EscapeState::Hex { high: Some(_), digits, .. } => -(digits as isize),
     }
 }
 
 /// Returns the escape of the first character of `text`.
-fn escape_char(text: &[u8], escapes: Escapes) -> Vec<u8> {
+fn escape_char(text: &[u8], escapes: EscapePolicy) -> Vec<u8> {
     if let Some(&byte) = text.first()
         && escaped_len(byte, escapes) == 2
     {
@@ -145,7 +145,7 @@ impl LazyTables {
         let in_a_step = in_a_step.map_or(1, |one| one.1);
         let machine = self.core.text(language);
         let (before, left) = (machine.work(), budget.limit.saturating_sub(budget.steps));
-        let found = machine.shortest_within(state, left.saturating_mul(in_a_step));
+        let found = machine.shortest_within_steps(state, left.saturating_mul(in_a_step));
         budget.steps_of(machine.work().saturating_sub(before) / in_a_step)?;
         found
     }
@@ -188,11 +188,11 @@ impl LazyTables {
 }
 
 /// Returns the escaped length of a byte. The first byte of a character counts for its whole escape.
-pub(crate) fn escaped_len(byte: u8, escapes: Escapes) -> usize {
+pub(crate) fn escaped_len(byte: u8, escapes: EscapePolicy) -> usize {
     match byte {
         b'"' | b'\\' | 0x08..=0x0A | 0x0C | 0x0D => 2,
         0..0x20 => 6,
-        0x80.. if escapes == Escapes::Ascii => match byte {
+        0x80.. if escapes == EscapePolicy::Ascii => match byte {
             0x80..0xC0 => 0,
             0xF0.. => 12,
             _ => 6,
@@ -202,7 +202,7 @@ pub(crate) fn escaped_len(byte: u8, escapes: Escapes) -> usize {
 }
 
 /// Returns a sort key: the first three bytes of the escape, the first one most significant.
-fn escaped_order(byte: u8, escapes: Escapes) -> u32 {
+fn escaped_order(byte: u8, escapes: EscapePolicy) -> u32 {
     let of = |bytes: [u8; 3]| u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]);
     let letter = match byte {
         0x08 => b'b',
@@ -222,7 +222,7 @@ fn escaped_order(byte: u8, escapes: Escapes) -> u32 {
 fn shortest_escaped(
     machine: &Automaton,
     start: StateId,
-    escapes: Escapes,
+    escapes: EscapePolicy,
     budget: &mut SearchBudget,
 ) -> Result<Vec<u8>, Error> {
     let bytes = byte_representatives(machine, escapes);
@@ -266,7 +266,7 @@ fn shortest_escaped(
 
 /// Returns, for each class of bytes that the automaton does not distinguish, the one with the
 /// shortest escape.
-fn byte_representatives(machine: &Automaton, escapes: Escapes) -> Vec<u8> {
+fn byte_representatives(machine: &Automaton, escapes: EscapePolicy) -> Vec<u8> {
     let starts = machine.class_starts();
     let ends = starts.iter().skip(1).map(|&next| next - 1).chain([255]);
     let of = |(&start, end): (&u8, u8)| {
@@ -281,7 +281,7 @@ fn lexicographically_least(
     start: StateId,
     ends: Vec<StateId>,
     found: &FxHashMap<u32, (usize, ShortestPredecessors)>,
-    escapes: Escapes,
+    escapes: EscapePolicy,
 ) -> Vec<u8> {
     let mut after: FxHashMap<u32, (u8, StateId)> = FxHashMap::default();
     let mut left = ends;

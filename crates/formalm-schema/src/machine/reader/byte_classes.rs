@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{ByteSet, Error, alike};
+use formalm_automata::{ByteSet, Error, group_by_successor};
 
 use crate::machine::{DEAD, LazyTables};
 
@@ -48,7 +48,7 @@ impl LazyTables {
             return Ok(Arc::clone(known));
         }
         let records = self.records.len();
-        let classes = alike(|byte| match self.read_byte(position_class, byte)? {
+        let classes = group_by_successor(|byte| match self.read_byte(position_class, byte)? {
             Some(next) => self.mask_abstraction(next).map(Some),
             None => Ok(None),
         });

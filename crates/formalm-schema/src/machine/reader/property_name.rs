@@ -1,6 +1,8 @@
 //! Reads a property name character by character.
 
-use formalm_automata::spelling::{Escape, Read, may_become, read, some_completion};
+use formalm_automata::json_escapes::{
+    EscapeState, EscapeStep, can_complete_to, read_string_byte, some_completion,
+};
 use formalm_automata::{Error, Machine};
 
 use crate::formula::{Atom, TRUE};
@@ -27,7 +29,7 @@ impl LazyTables {
         let next_names = self.next_names(obligation, used_names, order)?;
         let candidates = self.names_at(next_names).start;
         let object = self.frame(object);
-        let (text, escape) = (EMPTY_RECORD, Escape::None);
+        let (text, escape) = (EMPTY_RECORD, EscapeState::None);
         Ok(Some(Frame::Name { object, next_names, text, candidates, escape }))
     }
 
@@ -36,14 +38,14 @@ impl LazyTables {
         let Frame::Name { object, next_names, mut text, mut candidates, escape } = frame else {
             return Ok(None);
         };
-        let read = match read(escape, byte, self.core.options.escapes) {
-            Read::Wrong => return Ok(None),
-            Read::End => return self.close_name(frame),
-            Read::Inside(escape) => {
+        let read = match read_string_byte(escape, byte, self.core.options.escapes) {
+            EscapeStep::Invalid => return Ok(None),
+            EscapeStep::End => return self.close_name(frame),
+            EscapeStep::Partial(escape) => {
                 let after = Frame::Name { object, next_names, text, candidates, escape };
                 return Ok(self.escape_viable(after)?.then_some(after));
             }
-            Read::Text(read) => read,
+            EscapeStep::Char(read) => read,
         };
         for &byte in &*read {
             let depth = self.records.get(text).2 as usize;
@@ -57,7 +59,7 @@ impl LazyTables {
                 text = self.record(text, byte);
             }
         }
-        Ok(Some(Frame::Name { object, next_names, text, candidates, escape: Escape::None }))
+        Ok(Some(Frame::Name { object, next_names, text, candidates, escape: EscapeState::None }))
     }
 
     /// Returns the name that was read, the placeholder of unknown names if it was not recorded.
@@ -96,7 +98,7 @@ impl LazyTables {
         for at in from..to {
             let rest = self.known_name(next_names, at).get(length..);
             let next = rest.and_then(|rest| rest.chars().next());
-            let could = next.is_some_and(|next| may_become(escape, policy, next));
+            let could = next.is_some_and(|next| can_complete_to(escape, policy, next));
             if could && self.known_name_viable(next_names, at)? {
                 return Ok(true);
             }

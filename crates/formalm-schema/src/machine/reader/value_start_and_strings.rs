@@ -1,6 +1,6 @@
 //! The first byte of a value, and string values.
 
-use formalm_automata::spelling::{Escape, Read, read, some_completion};
+use formalm_automata::json_escapes::{EscapeState, EscapeStep, read_string_byte, some_completion};
 use formalm_automata::{Error, Machine, StateId};
 
 use crate::core::TextId;
@@ -64,7 +64,7 @@ impl LazyTables {
             OpenedValue::Literal(verdicts) => Frame::Literal { rest, verdicts, parent },
             OpenedValue::String(language, queries) => {
                 let state = self.core.text(language).start();
-                Frame::String { language, state, queries, escape: Escape::None, parent }
+                Frame::String { language, state, queries, escape: EscapeState::None, parent }
             }
             OpenedValue::Number(obligation) => match self.digits_after(obligation, None, byte)? {
                 Some(digits) => Frame::Number { obligation, digits, parent },
@@ -204,10 +204,10 @@ impl LazyTables {
             return Ok(None);
         };
         let policy = self.core.options.escapes;
-        let read = match read(escape, byte, policy) {
-            Read::Wrong => return Ok(None),
-            Read::End => return self.close_string(language, state, queries, parent, record),
-            Read::Inside(escape) => {
+        let read = match read_string_byte(escape, byte, policy) {
+            EscapeStep::Invalid => return Ok(None),
+            EscapeStep::End => return self.close_string(language, state, queries, parent, record),
+            EscapeStep::Partial(escape) => {
                 let machine = self.core.text(language);
                 let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
                 if !some_completion(escape, policy, &reader)? {
@@ -216,11 +216,11 @@ impl LazyTables {
                 let frame = Frame::String { language, state, queries, escape, parent };
                 return Ok(Some(ReaderPosition { frame, record }));
             }
-            Read::Text(read) => read,
+            EscapeStep::Char(read) => read,
         };
         let Ok(state) = self.core.text(language).walk(state, &read)? else { return Ok(None) };
         let queries = self.advance_queries(queries, &read)?;
-        let frame = Frame::String { language, state, queries, escape: Escape::None, parent };
+        let frame = Frame::String { language, state, queries, escape: EscapeState::None, parent };
         Ok(Some(ReaderPosition { frame, record }))
     }
 

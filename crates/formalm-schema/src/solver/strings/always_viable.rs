@@ -27,7 +27,8 @@ impl Core {
             return Ok(false);
         }
         // With a maximum length, some string is too long.
-        if self.text(language).uncounted(state)?.is_some_and(|near| near.most < u64::MAX) {
+        if self.text(language).without_counter(state)?.is_some_and(|near| near.max_chars < u64::MAX)
+        {
             return Ok(false);
         }
         let states = match reachable_states(self.text(language), state) {

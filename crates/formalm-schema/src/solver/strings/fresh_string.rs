@@ -118,7 +118,7 @@ fn fresh_completion<M: Machine>(
     excluded: &[&[u8]],
 ) -> Result<Option<Vec<u8>>, Error> {
     let Some((read, state)) = fresh_beginning(machine, state, excluded)? else { return Ok(None) };
-    let rest = machine.shortest(state)?;
+    let rest = machine.shortest_completion(state)?;
     Ok(Some([read, rest].concat()))
 }
 

@@ -6,14 +6,14 @@
 
 use num_bigint::BigUint;
 
-use super::length_counts::{number_bytes, number_steps, totals};
-use super::{DfaEdge, Graph, Measured, Poll};
+use super::length_counts::{completion_counts, number_bytes, number_steps};
+use super::{DfaEdge, InterruptCheck, MaterializedDfa, UnitTransitions};
 use crate::automaton::check;
 use crate::error::{Error, Resource};
 
 /// The lengths of the members that a table ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Span {
+pub enum LengthRange {
     /// Members of exactly this length.
     Exactly(usize),
     /// Members of at most this length.
@@ -24,8 +24,8 @@ pub enum Span {
 
 /// Ranks the members in a range of lengths from 0, in lexicographic order (not shortest first).
 #[derive(Debug)]
-pub struct Table {
-    span: Span,
+pub struct RankTable {
+    span: LengthRange,
     /// Layers by depth; a single one where the depth makes no difference.
     layers: Vec<CompletionLayer>,
 }
@@ -43,7 +43,7 @@ impl CompletionLayer {
     }
 }
 
-impl Table {
+impl RankTable {
     /// Computes the table within `limit` bytes. Returns `None` for [`LengthRange::Any`] if there
     /// are infinitely many members.
     ///
@@ -51,21 +51,25 @@ impl Table {
     ///
     /// [`Error::Limit`], [`Error::Interrupted`].
     pub fn new(
-        graph: &Graph,
-        measured: &Measured,
-        span: Span,
+        graph: &MaterializedDfa,
+        measured: &UnitTransitions,
+        span: LengthRange,
         limit: u64,
-        poll: &mut Poll<'_>,
-    ) -> Result<Option<Table>, Error> {
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<Option<RankTable>, Error> {
         let length = match span {
-            Span::Exactly(length) | Span::AtMost(length) => length,
-            Span::Any => {
-                let Some(values) = totals(graph, limit, poll)? else { return Ok(None) };
+            LengthRange::Exactly(length) | LengthRange::AtMost(length) => length,
+            LengthRange::Any => {
+                let Some(values) = completion_counts(graph, limit, poll)? else { return Ok(None) };
                 let states = (0..graph.state_count() as u32).collect();
-                return Ok(Some(Table { span, layers: vec![CompletionLayer { states, values }] }));
+                return Ok(Some(RankTable {
+                    span,
+                    layers: vec![CompletionLayer { states, values }],
+                }));
             }
         };
-        let mut table = Table { span, layers: reachable_layers(measured, length, limit, poll)? };
+        let mut table =
+            RankTable { span, layers: reachable_layers(measured, length, limit, poll)? };
         let mut bytes = 0;
         for depth in (0..table.layers.len()).rev() {
             bytes = table.complete(depth, graph, measured, (bytes, limit), poll)?;
@@ -77,10 +81,10 @@ impl Table {
     fn complete(
         &mut self,
         depth: usize,
-        graph: &Graph,
-        measured: &Measured,
+        graph: &MaterializedDfa,
+        measured: &UnitTransitions,
         (mut bytes, limit): (u64, u64),
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<u64, Error> {
         let stops = self.stops(depth);
         let (before, after) = self.layers.split_at_mut(depth + 1);
@@ -103,11 +107,11 @@ impl Table {
 
     /// Returns `true` if strings of this length may be members.
     fn stops(&self, depth: usize) -> bool {
-        !matches!(self.span, Span::Exactly(length) if length != depth)
+        !matches!(self.span, LengthRange::Exactly(length) if length != depth)
     }
 
     /// Returns the range of lengths.
-    pub fn span(&self) -> Span {
+    pub fn span(&self) -> LengthRange {
         self.span
     }
 
@@ -118,13 +122,13 @@ impl Table {
 
     /// Returns the number of completions of a state between characters.
     fn value(&self, state: u32, depth: usize) -> Option<&BigUint> {
-        let depth = if self.span == Span::Any { 0 } else { depth };
+        let depth = if self.span == LengthRange::Any { 0 } else { depth };
         self.layers.get(depth)?.value(state)
     }
 
     /// Returns the number of completions of a state at a depth. For a state inside a character, the
     /// depth is that after the character.
-    fn through(&self, measured: &Measured, state: u32, depth: usize) -> BigUint {
+    fn through(&self, measured: &UnitTransitions, state: u32, depth: usize) -> BigUint {
         if !measured.is_inside(state) {
             return self.value(state, depth).cloned().unwrap_or_default();
         }
@@ -139,10 +143,10 @@ impl Table {
     /// [`Error::Interrupted`].
     pub fn unrank(
         &self,
-        graph: &Graph,
-        measured: &Measured,
+        graph: &MaterializedDfa,
+        measured: &UnitTransitions,
         number: &BigUint,
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<Option<Vec<u32>>, Error> {
         if *number >= self.total() {
             return Ok(None);
@@ -191,10 +195,10 @@ impl Table {
     fn choose<'g>(
         &self,
         edges: &'g [DfaEdge],
-        measured: &Measured,
+        measured: &UnitTransitions,
         depth: usize,
         number: &mut BigUint,
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<Option<&'g DfaEdge>, Error> {
         for edge in edges {
             let all = self.through(measured, edge.target, depth) * edge.width();
@@ -214,10 +218,10 @@ impl Table {
     /// [`Error::Interrupted`].
     pub fn rank(
         &self,
-        graph: &Graph,
-        measured: &Measured,
+        graph: &MaterializedDfa,
+        measured: &UnitTransitions,
         labels: &[u32],
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<Option<BigUint>, Error> {
         let mut number = BigUint::ZERO;
         let (mut state, mut depth) = (0, 0);
@@ -249,8 +253,8 @@ impl Table {
 /// Appends the labels of the character, or its rest, with a number among those that start at
 /// `state` and lead to one state. Returns `None` if there are not enough.
 fn spell_char(
-    graph: &Graph,
-    measured: &Measured,
+    graph: &MaterializedDfa,
+    measured: &UnitTransitions,
     mut state: u32,
     mut number: u64,
     labels: &mut Vec<u32>,
@@ -282,10 +286,10 @@ fn is_on(edge: &DfaEdge, label: u32) -> bool {
 
 /// Returns the states that strings of each length up to `length` reach.
 fn reachable_layers(
-    measured: &Measured,
+    measured: &UnitTransitions,
     length: usize,
     limit: u64,
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Vec<CompletionLayer>, Error> {
     let mut layers = Vec::new();
     let mut states = vec![0];

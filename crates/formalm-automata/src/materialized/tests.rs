@@ -6,29 +6,29 @@ use num_bigint::BigUint;
 use proptest::prelude::*;
 
 use super::*;
-use crate::syntax::{Dialect, Flags, parse};
-use crate::{Automaton, Expression, Limits};
+use crate::syntax::{PatternDialect, PatternFlags, parse};
+use crate::{Automaton, AutomatonLimits, Expression};
 
 const LIMIT: u64 = 1 << 20;
 const LABELS: u32 = 3;
 /// Distinguishes any two of eight states.
 const LONGEST: usize = 8;
 
-fn patient<T>(work: impl FnOnce(&mut Poll<'_>) -> T) -> T {
-    work(&mut Poll::new(&mut || true))
+fn patient<T>(work: impl FnOnce(&mut InterruptCheck<'_>) -> T) -> T {
+    work(&mut InterruptCheck::new(&mut || true))
 }
 
 fn machine(pattern: &str) -> Automaton {
-    let parsed = parse(pattern, Dialect::Python, Flags::default()).unwrap();
-    Automaton::new(&Expression::pattern(parsed), Limits::default()).unwrap()
+    let parsed = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
+    Automaton::new(&Expression::pattern(parsed), AutomatonLimits::default()).unwrap()
 }
 
-fn graph(pattern: &str) -> Graph {
-    patient(|poll| Graph::of(&machine(pattern), LIMIT, poll)).unwrap()
+fn graph(pattern: &str) -> MaterializedDfa {
+    patient(|poll| MaterializedDfa::of(&machine(pattern), LIMIT, poll)).unwrap()
 }
 
-fn measured(graph: &Graph, unit: Unit) -> Measured {
-    patient(|poll| Measured::new(graph, unit, poll)).unwrap()
+fn measured(graph: &MaterializedDfa, unit: LengthUnit) -> UnitTransitions {
+    patient(|poll| UnitTransitions::new(graph, unit, poll)).unwrap()
 }
 
 /// A table of successors, one row for each state, and the accepting states.
@@ -41,7 +41,7 @@ fn rows() -> impl Strategy<Value = DfaRows> {
     })
 }
 
-fn explored((rows, accepting): &DfaRows) -> Graph {
+fn explored((rows, accepting): &DfaRows) -> MaterializedDfa {
     let successors = |state: usize, row: &mut Vec<(u32, usize)>| {
         // Any order is allowed.
         for label in (0..LABELS).rev() {
@@ -49,11 +49,14 @@ fn explored((rows, accepting): &DfaRows) -> Graph {
         }
         Ok(())
     };
-    let size = Size { states: LIMIT, edges: LIMIT };
-    patient(|poll| Graph::explore(0, successors, |state| Ok(accepting[state]), size, poll)).unwrap()
+    let size = DfaSizeLimits { states: LIMIT, edges: LIMIT };
+    patient(|poll| {
+        MaterializedDfa::explore(0, successors, |state| Ok(accepting[state]), size, poll)
+    })
+    .unwrap()
 }
 
-fn minimal(rows: &DfaRows) -> Graph {
+fn minimal(rows: &DfaRows) -> MaterializedDfa {
     patient(|poll| explored(rows).minimized(poll)).unwrap()
 }
 
@@ -75,16 +78,21 @@ fn sequences(length: usize) -> Vec<Vec<u32>> {
 }
 
 /// Returns the members from a state up to a length.
-fn members_from(graph: &Graph, state: u32, length: usize) -> BTreeSet<Vec<u32>> {
+fn members_from(graph: &MaterializedDfa, state: u32, length: usize) -> BTreeSet<Vec<u32>> {
     let reads = |labels: &Vec<u32>| {
-        let end = labels.iter().try_fold(state, |state, &label| graph.after(state, label));
+        let end = labels.iter().try_fold(state, |state, &label| graph.step_label(state, label));
         end.is_some_and(|state| graph.is_accepting(state))
     };
     sequences(length).into_iter().filter(reads).collect()
 }
 
-fn listed(graph: &Graph, measured: &Measured, last: Option<usize>, count: usize) -> Vec<Vec<u32>> {
-    let mut members = Members::new(0, last, LIMIT);
+fn listed(
+    graph: &MaterializedDfa,
+    measured: &UnitTransitions,
+    last: Option<usize>,
+    count: usize,
+) -> Vec<Vec<u32>> {
+    let mut members = MemberEnumerator::new(0, last, LIMIT);
     let next = || patient(|poll| members.next(graph, measured, poll)).unwrap();
     std::iter::from_fn(next).take(count).collect()
 }
@@ -125,11 +133,11 @@ proptest! {
     #[test]
     fn counting_enumeration_and_ranking_agree_with_brute_force(rows in rows()) {
         let graph = minimal(&rows);
-        let measured = Measured::labels(&graph);
+        let measured = UnitTransitions::labels(&graph);
         let all: Vec<Vec<u32>> =
             sequences(6).into_iter().filter(|labels| graph.accepts(labels.clone())).collect();
         prop_assert_eq!(&listed(&graph, &measured, Some(6), usize::MAX), &all);
-        let mut tally = Tally::default();
+        let mut tally = LengthCounts::default();
         for length in 0..=6usize {
             let those: Vec<_> = all.iter().filter(|labels| labels.len() == length).collect();
             if !tally.is_complete() {
@@ -138,15 +146,15 @@ proptest! {
             let count = tally.counts().get(length).cloned().unwrap_or_default();
             prop_assert_eq!(count, BigUint::from(those.len()));
         }
-        for span in [Span::Exactly(5), Span::AtMost(5), Span::Any] {
-            let made = patient(|poll| Table::new(&graph, &measured, span, LIMIT, poll)).unwrap();
-            prop_assert_eq!(made.is_none(), span == Span::Any && graph.topological().is_none());
+        for span in [LengthRange::Exactly(5), LengthRange::AtMost(5), LengthRange::Any] {
+            let made = patient(|poll| RankTable::new(&graph, &measured, span, LIMIT, poll)).unwrap();
+            prop_assert_eq!(made.is_none(), span == LengthRange::Any && graph.topological().is_none());
             let Some(table) = made else { continue };
             let mut those = all.clone();
             those.retain(|labels| match span {
-                Span::Exactly(length) => labels.len() == length,
-                Span::AtMost(length) => labels.len() <= length,
-                Span::Any => true,
+                LengthRange::Exactly(length) => labels.len() == length,
+                LengthRange::AtMost(length) => labels.len() <= length,
+                LengthRange::Any => true,
             });
             those.sort();
             // A finite language of at most seven states has no member of more than six labels.
@@ -167,17 +175,17 @@ proptest! {
     #[test]
     fn the_difference_found_is_the_first_of_brute_force(one in rows(), other in rows()) {
         let (one, other) = (minimal(&one), minimal(&other));
-        let side = |graph: &Graph| (!graph.is_empty()).then(|| graph.clone());
+        let side = |graph: &MaterializedDfa| (!graph.is_empty()).then(|| graph.clone());
         let (left, right) = (side(&one), side(&other));
-        for relation in [Relation::Equivalence, Relation::Inclusion] {
+        for relation in [LanguageRelation::Equivalence, LanguageRelation::Inclusion] {
             let (left, right) = (left.as_ref(), right.as_ref());
             let found = patient(|poll| {
-                difference(left, right, relation, Unit::Labels, LIMIT, poll).unwrap()
+                difference(left, right, relation, LengthUnit::Labels, LIMIT, poll).unwrap()
             });
             let found = found.map(|text| text.into_iter().map(u32::from).collect::<Vec<_>>());
             let expected = sequences(LONGEST).into_iter().find(|labels| {
                 let (left, right) = (one.accepts(labels.clone()), other.accepts(labels.clone()));
-                if relation == Relation::Equivalence { left != right } else { left && !right }
+                if relation == LanguageRelation::Equivalence { left != right } else { left && !right }
             });
             // If two DFAs of seven states differ, they differ on a string of fewer than fourteen
             // labels.
@@ -193,7 +201,7 @@ proptest! {
     fn saved_dfas_are_loaded_and_corrupted_ones_refused(rows in rows(), at in 0usize..200, byte: u8) {
         let graph = minimal(&rows);
         let saved = graph.save();
-        let load = |data: &[u8]| patient(|poll| Graph::load(data, LABELS, poll));
+        let load = |data: &[u8]| patient(|poll| MaterializedDfa::load(data, LABELS, poll));
         prop_assert_eq!(load(&saved), Ok(graph.clone()));
         prop_assert!(load(&saved[..saved.len() - 1]).is_err());
         let mut other = saved.clone();
@@ -219,18 +227,18 @@ fn patterns_have_the_expected_number_of_minimal_states() {
 #[test]
 fn limits_and_interrupts_stop_materialization() {
     let machine = machine("(a|b)*a(a|b){12}");
-    let limited = patient(|poll| Graph::of(&machine, 1000, poll));
+    let limited = patient(|poll| MaterializedDfa::of(&machine, 1000, poll));
     let states = Resource::States;
     assert!(matches!(limited, Err(Error::Limit { resource, .. }) if resource == states));
-    let stopped = Graph::of(&machine, LIMIT, &mut Poll::new(&mut || false));
+    let stopped = MaterializedDfa::of(&machine, LIMIT, &mut InterruptCheck::new(&mut || false));
     assert_eq!(stopped, Err(Error::Interrupted));
 }
 
 #[test]
 fn lengths_count_characters() {
     let graph = graph("[a-cé-ï€😀]{2}|x{3}");
-    let characters = measured(&graph, Unit::Characters);
-    let mut tally = Tally::default();
+    let characters = measured(&graph, LengthUnit::Characters);
+    let mut tally = LengthCounts::default();
     while !tally.is_complete() {
         patient(|poll| tally.extend(&graph, &characters, LIMIT, poll)).unwrap();
     }
@@ -243,7 +251,8 @@ fn lengths_count_characters() {
     let texts: Vec<String> = all.iter().map(text).collect();
     assert_eq!((texts.len(), texts[0].as_str(), texts[144].as_str()), (145, "aa", "xxx"));
     assert!(texts[..144].is_sorted());
-    let table = patient(|poll| Table::new(&graph, &characters, Span::Exactly(2), LIMIT, poll));
+    let table =
+        patient(|poll| RankTable::new(&graph, &characters, LengthRange::Exactly(2), LIMIT, poll));
     let table = table.unwrap().unwrap();
     for (number, labels) in all[..144].iter().enumerate() {
         let rank = patient(|poll| table.rank(&graph, &characters, labels, poll)).unwrap();
@@ -257,14 +266,15 @@ fn lengths_count_characters() {
 #[test]
 fn members_that_are_not_utf8_have_no_length_in_characters() {
     for texts in [vec![b"\xFF".to_vec()], vec![b"a\xC3".to_vec(), b"b".to_vec()]] {
-        let machine = Automaton::new(&Expression::texts(texts), Limits::default()).unwrap();
-        let graph = patient(|poll| Graph::of(&machine, LIMIT, poll)).unwrap();
-        let refused = patient(|poll| Measured::new(&graph, Unit::Characters, poll));
+        let machine =
+            Automaton::new(&Expression::literals(texts), AutomatonLimits::default()).unwrap();
+        let graph = patient(|poll| MaterializedDfa::of(&machine, LIMIT, poll)).unwrap();
+        let refused = patient(|poll| UnitTransitions::new(&graph, LengthUnit::Characters, poll));
         assert!(matches!(refused, Err(Error::Language { hint: Some(_), .. })));
     }
     // Bytes that together form a character are UTF-8, however they were combined.
-    let halves = [b"\xC3".to_vec(), b"\xA9".to_vec()].map(|half| Expression::texts(vec![half]));
+    let halves = [b"\xC3".to_vec(), b"\xA9".to_vec()].map(|half| Expression::literals(vec![half]));
     let whole = Expression::concat(halves.to_vec()).unwrap();
-    let machine = Automaton::new(&whole, Limits::default()).unwrap();
-    assert!(patient(|poll| is_text(&machine, LIMIT, poll)).unwrap());
+    let machine = Automaton::new(&whole, AutomatonLimits::default()).unwrap();
+    assert!(patient(|poll| is_utf8(&machine, LIMIT, poll)).unwrap());
 }

@@ -11,7 +11,7 @@ use crate::error::Error;
 
 /// The spellings of characters that strings may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Escapes {
+pub enum EscapePolicy {
     /// Escapes only where JSON requires them, in their shortest form.
     #[default]
     Minimal,
@@ -23,12 +23,12 @@ pub enum Escapes {
 
 /// The state inside a character's escape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Escape {
+pub enum EscapeState {
     /// Outside an escape: between two characters, or inside the UTF-8 bytes of one.
     #[default]
     None,
     /// After a backslash. `high` is the first half of a surrogate pair.
-    Slash {
+    Backslash {
         /// The first half.
         high: Option<u16>,
     },
@@ -42,7 +42,7 @@ pub enum Escape {
         digits: u8,
     },
     /// After the first half of a surrogate pair.
-    Half {
+    HighSurrogate {
         /// The first half.
         high: u16,
     },
@@ -50,15 +50,15 @@ pub enum Escape {
 
 /// The effect of a raw byte of a string.
 #[derive(Debug)]
-pub enum Read {
+pub enum EscapeStep {
     /// These bytes of content: a character, a part of one, or an escape that is now complete.
-    Text(CharBytes),
+    Char(CharBytes),
     /// An incomplete escape.
-    Inside(Escape),
+    Partial(EscapeState),
     /// The string ends.
     End,
     /// The byte is not allowed here.
-    Wrong,
+    Invalid,
 }
 
 /// The UTF-8 bytes of at most one character.
@@ -76,56 +76,60 @@ impl std::ops::Deref for CharBytes {
     }
 }
 
-impl Read {
-    fn byte(byte: u8) -> Read {
-        Read::Text(CharBytes { bytes: [byte, 0, 0, 0], length: 1 })
+impl EscapeStep {
+    fn byte(byte: u8) -> EscapeStep {
+        EscapeStep::Char(CharBytes { bytes: [byte, 0, 0, 0], length: 1 })
     }
 
-    fn character(character: char) -> Read {
+    fn character(character: char) -> EscapeStep {
         let mut bytes = [0; 4];
         let length = character.encode_utf8(&mut bytes).len();
-        Read::Text(CharBytes { bytes, length })
+        EscapeStep::Char(CharBytes { bytes, length })
     }
 }
 
 /// Reads one raw byte of a string.
-pub fn read(escape: Escape, byte: u8, policy: Escapes) -> Read {
+pub fn read_string_byte(escape: EscapeState, byte: u8, policy: EscapePolicy) -> EscapeStep {
     match escape {
-        Escape::None if byte == b'\\' => Read::Inside(Escape::Slash { high: None }),
-        Escape::None if byte == b'"' => Read::End,
-        Escape::None if byte < 0x20 => Read::Wrong,
-        Escape::None if byte >= 0x80 && policy == Escapes::Ascii => Read::Wrong,
-        Escape::None => Read::byte(byte),
-        Escape::Half { high } if byte == b'\\' => Read::Inside(Escape::Slash { high: Some(high) }),
-        Escape::Half { .. } => Read::Wrong,
-        Escape::Slash { high } if byte == b'u' => {
-            Read::Inside(Escape::Hex { high, value: 0, digits: 0 })
+        EscapeState::None if byte == b'\\' => {
+            EscapeStep::Partial(EscapeState::Backslash { high: None })
         }
-        Escape::Slash { high: Some(_) } => Read::Wrong,
-        Escape::Slash { high: None } => match short_escape(byte, policy) {
-            Some(character) => Read::character(character),
-            None => Read::Wrong,
+        EscapeState::None if byte == b'"' => EscapeStep::End,
+        EscapeState::None if byte < 0x20 => EscapeStep::Invalid,
+        EscapeState::None if byte >= 0x80 && policy == EscapePolicy::Ascii => EscapeStep::Invalid,
+        EscapeState::None => EscapeStep::byte(byte),
+        EscapeState::HighSurrogate { high } if byte == b'\\' => {
+            EscapeStep::Partial(EscapeState::Backslash { high: Some(high) })
+        }
+        EscapeState::HighSurrogate { .. } => EscapeStep::Invalid,
+        EscapeState::Backslash { high } if byte == b'u' => {
+            EscapeStep::Partial(EscapeState::Hex { high, value: 0, digits: 0 })
+        }
+        EscapeState::Backslash { high: Some(_) } => EscapeStep::Invalid,
+        EscapeState::Backslash { high: None } => match short_escape(byte, policy) {
+            Some(character) => EscapeStep::character(character),
+            None => EscapeStep::Invalid,
         },
-        Escape::Hex { high, value, digits } => {
+        EscapeState::Hex { high, value, digits } => {
             let digit = match byte {
                 b'0'..=b'9' => byte - b'0',
                 b'a'..=b'f' => byte - b'a' + 10,
-                b'A'..=b'F' if policy == Escapes::Any => byte - b'A' + 10,
-                _ => return Read::Wrong,
+                b'A'..=b'F' if policy == EscapePolicy::Any => byte - b'A' + 10,
+                _ => return EscapeStep::Invalid,
             };
             let value = value << 4 | u16::from(digit);
             if digits < 3 {
-                return Read::Inside(Escape::Hex { high, value, digits: digits + 1 });
+                return EscapeStep::Partial(EscapeState::Hex { high, value, digits: digits + 1 });
             }
             utf16_unit(high, value, policy)
         }
     }
 }
 
-fn short_escape(byte: u8, policy: Escapes) -> Option<char> {
+fn short_escape(byte: u8, policy: EscapePolicy) -> Option<char> {
     Some(match byte {
         b'"' | b'\\' => char::from(byte),
-        b'/' if policy == Escapes::Any => '/',
+        b'/' if policy == EscapePolicy::Any => '/',
         b'b' => '\u{8}',
         b'f' => '\u{c}',
         b'n' => '\n',
@@ -135,30 +139,32 @@ fn short_escape(byte: u8, policy: Escapes) -> Option<char> {
     })
 }
 
-fn utf16_unit(high: Option<u16>, value: u16, policy: Escapes) -> Read {
+fn utf16_unit(high: Option<u16>, value: u16, policy: EscapePolicy) -> EscapeStep {
     match (high, value) {
         (Some(high), 0xDC00..=0xDFFF) => {
             let code = 0x10000 + ((u32::from(high) - 0xD800) << 10) + u32::from(value) - 0xDC00;
-            char::from_u32(code).map_or(Read::Wrong, Read::character)
+            char::from_u32(code).map_or(EscapeStep::Invalid, EscapeStep::character)
         }
-        (Some(_), _) | (None, 0xDC00..=0xDFFF) => Read::Wrong,
-        (None, 0xD800..=0xDBFF) if policy != Escapes::Minimal => {
-            Read::Inside(Escape::Half { high: value })
+        (Some(_), _) | (None, 0xDC00..=0xDFFF) => EscapeStep::Invalid,
+        (None, 0xD800..=0xDBFF) if policy != EscapePolicy::Minimal => {
+            EscapeStep::Partial(EscapeState::HighSurrogate { high: value })
         }
         (None, _) => match char::from_u32(u32::from(value)) {
-            Some(character) if may_be_escaped(character, policy) => Read::character(character),
-            _ => Read::Wrong,
+            Some(character) if may_be_escaped(character, policy) => {
+                EscapeStep::character(character)
+            }
+            _ => EscapeStep::Invalid,
         },
     }
 }
 
 /// Returns `true` if `policy` lets a character be written with `\u`.
-fn may_be_escaped(character: char, policy: Escapes) -> bool {
+fn may_be_escaped(character: char, policy: EscapePolicy) -> bool {
     let needed = character < ' ' && !"\u{8}\u{c}\n\r\t".contains(character);
     match policy {
-        Escapes::Any => true,
-        Escapes::Minimal => needed,
-        Escapes::Ascii => needed || character >= '\u{80}',
+        EscapePolicy::Any => true,
+        EscapePolicy::Minimal => needed,
+        EscapePolicy::Ascii => needed || character >= '\u{80}',
     }
 }
 
@@ -174,15 +180,15 @@ impl<R: Fn(&[u8]) -> Result<Result<(), usize>, Error>> CharReader for R {}
 ///
 /// Fails with the errors of the reader.
 pub fn some_completion(
-    escape: Escape,
-    policy: Escapes,
+    escape: EscapeState,
+    policy: EscapePolicy,
     reader: &impl CharReader,
 ) -> Result<bool, Error> {
     match escape {
-        Escape::None => Ok(true),
-        Escape::Half { high } => some_low(high, 0, 0, reader),
-        Escape::Slash { high: Some(high) } => some_low(high, 0, 0, reader),
-        Escape::Slash { high: None } => {
+        EscapeState::None => Ok(true),
+        EscapeState::HighSurrogate { high } => some_low(high, 0, 0, reader),
+        EscapeState::Backslash { high: Some(high) } => some_low(high, 0, 0, reader),
+        EscapeState::Backslash { high: None } => {
             for byte in b"\"\\/bfnrt" {
                 let mut buffer = [0; 4];
                 if let Some(character) = short_escape(*byte, policy)
@@ -193,14 +199,16 @@ pub fn some_completion(
             }
             some_unit(0, 0, policy, reader)
         }
-        Escape::Hex { high: None, value, digits } => some_unit(value, digits, policy, reader),
-        Escape::Hex { high: Some(high), value, digits } => some_low(high, value, digits, reader),
+        EscapeState::Hex { high: None, value, digits } => some_unit(value, digits, policy, reader),
+        EscapeState::Hex { high: Some(high), value, digits } => {
+            some_low(high, value, digits, reader)
+        }
     }
 }
 
 /// Returns `true` if the escape can still become `character`.
 #[must_use]
-pub fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
+pub fn can_complete_to(escape: EscapeState, policy: EscapePolicy, character: char) -> bool {
     let mut units = [0; 2];
     let units = character.encode_utf16(&mut units);
     let within = |unit: u16, value: u16, digits: u8| {
@@ -210,19 +218,19 @@ pub fn may_become(escape: Escape, policy: Escapes, character: char) -> bool {
     let spelled = |value: u16, digits: u8| {
         within(units[0], value, digits)
             && may_be_escaped(character, policy)
-            && (units.len() == 1 || policy != Escapes::Minimal)
+            && (units.len() == 1 || policy != EscapePolicy::Minimal)
     };
     match escape {
-        Escape::None => true,
-        Escape::Slash { high: None } => {
+        EscapeState::None => true,
+        EscapeState::Backslash { high: None } => {
             b"\"\\/bfnrt".iter().any(|&byte| short_escape(byte, policy) == Some(character))
                 || spelled(0, 0)
         }
-        Escape::Hex { high: None, value, digits } => spelled(value, digits),
-        Escape::Half { high } | Escape::Slash { high: Some(high) } => {
+        EscapeState::Hex { high: None, value, digits } => spelled(value, digits),
+        EscapeState::HighSurrogate { high } | EscapeState::Backslash { high: Some(high) } => {
             units.len() == 2 && units[0] == high
         }
-        Escape::Hex { high: Some(high), value, digits } => {
+        EscapeState::Hex { high: Some(high), value, digits } => {
             units.len() == 2 && units[0] == high && within(units[1], value, digits)
         }
     }
@@ -237,16 +245,16 @@ fn unit_range(value: u16, digits: u8) -> (u32, u32) {
 fn some_unit(
     value: u16,
     digits: u8,
-    policy: Escapes,
+    policy: EscapePolicy,
     reader: &impl CharReader,
 ) -> Result<bool, Error> {
     let (low, high) = unit_range(value, digits);
-    let top = if policy == Escapes::Minimal { high.min(0x1F) } else { high };
+    let top = if policy == EscapePolicy::Minimal { high.min(0x1F) } else { high };
     if some_char(low, top, &|one| may_be_escaped(one, policy), reader)? {
         return Ok(true);
     }
     let (first, last) = (low.max(0xD800), high.min(0xDBFF));
-    if policy == Escapes::Minimal || first > last {
+    if policy == EscapePolicy::Minimal || first > last {
         return Ok(false);
     }
     let wide = |unit: u32| 0x10000 + ((unit - 0xD800) << 10);

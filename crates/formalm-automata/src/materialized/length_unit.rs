@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::{DfaEdge, Graph, Poll, is_text};
+use super::{DfaEdge, InterruptCheck, MaterializedDfa, is_utf8};
 use crate::error::Error;
 
 /// A unit of length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Unit {
+pub enum LengthUnit {
     /// Characters, for labels that are bytes of UTF-8.
     Characters,
     /// Labels: bytes or tokens.
@@ -17,7 +17,7 @@ pub enum Unit {
 /// The transitions of a DFA by whole characters (or labels). Only states between characters count;
 /// those inside one are passed through.
 #[derive(Debug)]
-pub struct Measured {
+pub struct UnitTransitions {
     /// States between two bytes of a character.
     inside: Vec<bool>,
     /// The successors by the next character, or the rest of the current one, each with the number
@@ -25,18 +25,22 @@ pub struct Measured {
     onward: Vec<Box<[(u32, u64)]>>,
 }
 
-impl Measured {
+impl UnitTransitions {
     /// Computes the transitions of a minimal DFA in a unit.
     ///
     /// # Errors
     ///
     /// [`Error::Language`] if the unit is characters and some member is not UTF-8;
     /// [`Error::Interrupted`].
-    pub fn new(graph: &Graph, unit: Unit, poll: &mut Poll<'_>) -> Result<Measured, Error> {
-        if unit == Unit::Labels {
-            return Ok(Measured::labels(graph));
+    pub fn new(
+        graph: &MaterializedDfa,
+        unit: LengthUnit,
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<UnitTransitions, Error> {
+        if unit == LengthUnit::Labels {
+            return Ok(UnitTransitions::labels(graph));
         }
-        if !is_text(graph, u64::MAX, poll)? {
+        if !is_utf8(graph, u64::MAX, poll)? {
             return Err(Error::Language {
                 message: "some member is not UTF-8, so it has no length in characters".to_owned(),
                 span: None,
@@ -47,17 +51,17 @@ impl Measured {
         let inside = (0..graph.state_count() as u32).map(|state| {
             graph.edges(state).first().is_some_and(|edge| (0x80..0xC0).contains(&edge.low))
         });
-        Ok(Measured::with_inside_states(graph, inside.collect()))
+        Ok(UnitTransitions::with_inside_states(graph, inside.collect()))
     }
 
     /// Computes the transitions by single labels.
-    pub fn labels(graph: &Graph) -> Measured {
-        Measured::with_inside_states(graph, vec![false; graph.state_count()])
+    pub fn labels(graph: &MaterializedDfa) -> UnitTransitions {
+        UnitTransitions::with_inside_states(graph, vec![false; graph.state_count()])
     }
 
-    fn with_inside_states(graph: &Graph, inside: Vec<bool>) -> Measured {
+    fn with_inside_states(graph: &MaterializedDfa, inside: Vec<bool>) -> UnitTransitions {
         let count = graph.state_count();
-        let mut measured = Measured { inside, onward: vec![Box::default(); count] };
+        let mut measured = UnitTransitions { inside, onward: vec![Box::default(); count] };
         let mut waiting: Vec<u32> =
             (0..count as u32).filter(|&state| measured.inside[state as usize]).collect();
         // A character has at most three more bytes, so this ends after three rounds.
@@ -82,7 +86,7 @@ impl Measured {
         measured
     }
 
-    fn fill(&mut self, graph: &Graph, state: u32) {
+    fn fill(&mut self, graph: &MaterializedDfa, state: u32) {
         let mut ways: Vec<(u32, u64)> = Vec::new();
         for edge in graph.edges(state) {
             let width = u64::from(edge.width());
@@ -119,7 +123,7 @@ impl Measured {
 
     /// Returns the smallest shortest path from a state to an accepting one, or `None` if there is
     /// none.
-    pub fn shortest(&self, graph: &Graph, from: u32) -> Option<Vec<u32>> {
+    pub fn shortest(&self, graph: &MaterializedDfa, from: u32) -> Option<Vec<u32>> {
         let far = self.distances(graph);
         let through = |state: u32| {
             if !self.is_inside(state) {
@@ -144,7 +148,7 @@ impl Measured {
     }
 
     /// Computes the distance to an accepting state, for states between characters.
-    fn distances(&self, graph: &Graph) -> Vec<u32> {
+    fn distances(&self, graph: &MaterializedDfa) -> Vec<u32> {
         let count = graph.state_count();
         let mut sources: Vec<Vec<u32>> = vec![Vec::new(); count];
         for state in (0..count as u32).filter(|&state| !self.is_inside(state)) {

@@ -26,20 +26,20 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-pub use binary_format::Damage;
-pub use interrupt_check::Poll;
-pub use language_comparison::{Relation, difference};
-pub use length_counts::{Tally, totals};
-pub use length_unit::{Measured, Unit};
-pub use member_enumeration::Members;
-pub use ranking::{Span, Table};
-pub use utf8_check::is_text;
+pub use binary_format::LoadError;
+pub use interrupt_check::InterruptCheck;
+pub use language_comparison::{LanguageRelation, difference};
+pub use length_counts::{LengthCounts, completion_counts};
+pub use length_unit::{LengthUnit, UnitTransitions};
+pub use member_enumeration::MemberEnumerator;
+pub use ranking::{LengthRange, RankTable};
+pub use utf8_check::is_utf8;
 
 use crate::automaton::{StateId, check};
 use crate::byte_set::ByteSet;
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
-use crate::runtime::{Patience, steps_taken};
+use crate::runtime::{StepBudget, steps_taken};
 
 /// An edge: the labels `low..=high` lead to `target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ impl DfaEdge {
 /// The edges of a state are ascending and disjoint, and adjacent ones with the same target are
 /// merged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Graph {
+pub struct MaterializedDfa {
     accepting: Vec<bool>,
     /// The start of the edges of each state, and the end of the last.
     offsets: Vec<usize>,
@@ -73,17 +73,17 @@ pub struct Graph {
 
 /// Size limits of a materialized automaton.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct DfaSizeLimits {
     /// Maximum number of states, before equivalent ones are merged.
     pub states: u64,
     /// Maximum number of edges, counting each label of a range.
     pub edges: u64,
 }
 
-impl Graph {
+impl MaterializedDfa {
     /// Returns the DFA of the empty language.
-    pub fn empty() -> Graph {
-        Graph { accepting: vec![false], offsets: vec![0, 0], edges: Vec::new() }
+    pub fn empty() -> MaterializedDfa {
+        MaterializedDfa { accepting: vec![false], offsets: vec![0, 0], edges: Vec::new() }
     }
 
     /// Returns the minimal DFA of a machine over bytes.
@@ -103,8 +103,12 @@ impl Graph {
     /// # Errors
     ///
     /// [`Error::Limit`] if it, or the machine, has too many states; [`Error::Interrupted`].
-    pub fn of(machine: &impl Machine, states: u64, poll: &mut Poll<'_>) -> Result<Graph, Error> {
-        let (patience, mut visited) = (Patience::new(steps_taken()), 0);
+    pub fn of(
+        machine: &impl Machine,
+        states: u64,
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<MaterializedDfa, Error> {
+        let (patience, mut visited) = (StepBudget::new(steps_taken()), 0);
         let successors = |state, row: &mut Vec<(u32, StateId)>| {
             visited += 1;
             patience.check(steps_taken(), visited)?;
@@ -113,9 +117,10 @@ impl Graph {
             }
             Ok(())
         };
-        let size = Size { states, edges: u64::MAX };
+        let size = DfaSizeLimits { states, edges: u64::MAX };
         let accepting = |state| machine.is_accepting(state);
-        Graph::explore(machine.start(), successors, accepting, size, poll)?.minimized(poll)
+        MaterializedDfa::explore(machine.start(), successors, accepting, size, poll)?
+            .minimized(poll)
     }
 
     /// Materializes the states reachable from `start`, breadth first. Equivalent and dead states
@@ -130,10 +135,11 @@ impl Graph {
         start: S,
         mut successors: impl FnMut(S, &mut Vec<(u32, S)>) -> Result<(), Error>,
         is_accepting: impl Fn(S) -> Result<bool, Error>,
-        size: Size,
-        poll: &mut Poll<'_>,
-    ) -> Result<Graph, Error> {
-        let mut graph = Graph { accepting: Vec::new(), offsets: vec![0], edges: Vec::new() };
+        size: DfaSizeLimits,
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<MaterializedDfa, Error> {
+        let mut graph =
+            MaterializedDfa { accepting: Vec::new(), offsets: vec![0], edges: Vec::new() };
         let mut numbers: FxHashMap<S, u32> = FxHashMap::from_iter([(start, 0)]);
         let mut states = vec![start];
         let mut row = Vec::new();
@@ -217,7 +223,7 @@ impl Graph {
 
     /// Returns the state after a label.
     #[inline]
-    pub fn after(&self, state: u32, label: u32) -> Option<u32> {
+    pub fn step_label(&self, state: u32, label: u32) -> Option<u32> {
         let edges = self.edges(state);
         let edge = &edges[edges.partition_point(|edge| edge.high < label)..].first()?;
         (edge.low <= label).then_some(edge.target)
@@ -226,7 +232,7 @@ impl Graph {
     /// Returns `true` if a sequence of labels is a member.
     pub fn accepts(&self, labels: impl IntoIterator<Item = u32>) -> bool {
         let mut labels = labels.into_iter();
-        let end = labels.try_fold(0, |state, label| self.after(state, label));
+        let end = labels.try_fold(0, |state, label| self.step_label(state, label));
         end.is_some_and(|state| self.is_accepting(state))
     }
 
@@ -254,13 +260,13 @@ impl Graph {
 
 /// A minimal DFA over bytes is a machine, unless its language is empty: then its only state is
 /// dead.
-impl Machine for Graph {
+impl Machine for MaterializedDfa {
     fn start(&self) -> StateId {
         StateId(0)
     }
 
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        Ok(self.after(state.0, u32::from(byte)).map(StateId))
+        Ok(self.step_label(state.0, u32::from(byte)).map(StateId))
     }
 
     fn is_accepting(&self, state: StateId) -> Result<bool, Error> {
@@ -275,8 +281,8 @@ impl Machine for Graph {
         Ok(live)
     }
 
-    fn shortest(&self, state: StateId) -> Result<Vec<u8>, Error> {
-        let labels = Measured::labels(self).shortest(self, state.0).unwrap_or_default();
+    fn shortest_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        let labels = UnitTransitions::labels(self).shortest(self, state.0).unwrap_or_default();
         Ok(labels.into_iter().map(|label| label as u8).collect())
     }
 

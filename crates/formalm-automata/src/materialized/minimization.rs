@@ -6,22 +6,22 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{DfaEdge, Graph, Poll};
+use super::{DfaEdge, InterruptCheck, MaterializedDfa};
 use crate::error::Error;
 
 const NONE: u32 = u32::MAX;
 
-impl Graph {
+impl MaterializedDfa {
     /// Returns the minimal DFA of the same language: trimmed, with equivalent states merged,
     /// numbered breadth first by ascending label. Equal languages give equal DFAs.
     ///
     /// # Errors
     ///
     /// [`Error::Interrupted`].
-    pub fn minimized(&self, poll: &mut Poll<'_>) -> Result<Graph, Error> {
+    pub fn minimized(&self, poll: &mut InterruptCheck<'_>) -> Result<MaterializedDfa, Error> {
         let live = self.live();
         if !live[0] {
-            return Ok(Graph::empty());
+            return Ok(MaterializedDfa::empty());
         }
         let steps = self.steps(&live, poll)?;
         let blocks = self.blocks(&steps, poll)?;
@@ -49,7 +49,11 @@ impl Graph {
     }
 
     /// Returns one transition per state and class of labels, sorted by class.
-    fn steps(&self, live: &[bool], poll: &mut Poll<'_>) -> Result<Vec<ClassTransition>, Error> {
+    fn steps(
+        &self,
+        live: &[bool],
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<Vec<ClassTransition>, Error> {
         let cuts = self.cuts();
         let classes = self.label_classes(&cuts, poll)?;
         let count = classes.iter().max().map_or(0, |&most| most as usize + 1);
@@ -81,7 +85,11 @@ impl Graph {
 
     /// Returns the class of each interval between two cuts. Intervals of one class have the same
     /// successor in every state, which leaves few labels of a large alphabet.
-    fn label_classes(&self, cuts: &[u32], poll: &mut Poll<'_>) -> Result<Vec<u32>, Error> {
+    fn label_classes(
+        &self,
+        cuts: &[u32],
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<Vec<u32>, Error> {
         let mut classes = vec![0u32; cuts.len()];
         let mut count = 1;
         let mut split: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -110,7 +118,7 @@ impl Graph {
     fn blocks(
         &self,
         steps: &[ClassTransition],
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<RefinablePartition, Error> {
         let mut blocks = RefinablePartition::whole(self.state_count());
         for state in 0..self.state_count() as u32 {
@@ -142,8 +150,9 @@ impl Graph {
     }
 
     /// Builds the DFA of the blocks, breadth first.
-    fn renumbered(&self, live: &[bool], blocks: &RefinablePartition) -> Graph {
-        let mut graph = Graph { accepting: Vec::new(), offsets: vec![0], edges: Vec::new() };
+    fn renumbered(&self, live: &[bool], blocks: &RefinablePartition) -> MaterializedDfa {
+        let mut graph =
+            MaterializedDfa { accepting: Vec::new(), offsets: vec![0], edges: Vec::new() };
         let mut numbers = vec![NONE; blocks.len()];
         numbers[blocks.set[0] as usize] = 0;
         let mut order = vec![0];

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::automaton::StateId;
 use crate::error::Error;
 use crate::machine::Machine;
-use crate::runtime::{Patience, steps_taken};
+use crate::runtime::{StepBudget, steps_taken};
 
 /// Steps between two questions to the owner: about a millisecond of work.
 const STEPS_PER_POLL: u64 = 1 << 16;
@@ -22,15 +22,15 @@ const PIECE_TIME: Duration = Duration::from_millis(2);
 const STEPS_PER_BYTE: usize = 16;
 
 /// A step counter that asks its owner now and then whether to continue.
-pub struct Poll<'a> {
+pub struct InterruptCheck<'a> {
     ask: &'a mut dyn FnMut() -> bool,
     steps: u64,
 }
 
-impl<'a> Poll<'a> {
+impl<'a> InterruptCheck<'a> {
     /// Creates a check for work that continues while `ask` returns `true`.
-    pub fn new(ask: &'a mut dyn FnMut() -> bool) -> Poll<'a> {
-        Poll { ask, steps: 0 }
+    pub fn new(ask: &'a mut dyn FnMut() -> bool) -> InterruptCheck<'a> {
+        InterruptCheck { ask, steps: 0 }
     }
 
     /// Counts `steps` more steps.
@@ -72,7 +72,7 @@ impl<'a> Poll<'a> {
         machine: &M,
         state: StateId,
         text: &[u8],
-        patience: Option<Patience>,
+        patience: Option<StepBudget>,
     ) -> Result<Result<StateId, usize>, Error> {
         if text.len() <= UNPOLLED_BYTES || !machine.is_exact() {
             // A parser's states are kept for every position where a walk pauses.

@@ -1,6 +1,6 @@
 //! A binary format of DFAs: a magic label, a version, sizes, then states and edges, little-endian.
 
-use super::{DfaEdge, Graph, Poll};
+use super::{DfaEdge, InterruptCheck, MaterializedDfa};
 
 const LABEL: &[u8; 12] = b"formalm-auto";
 const VERSION: u32 = 1;
@@ -9,7 +9,7 @@ const EDGE_BYTES: usize = 12;
 
 /// The reason why bytes are not a saved DFA.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Damage {
+pub enum LoadError {
     /// They begin with something else.
     Label,
     /// A version that is not read here.
@@ -20,7 +20,7 @@ pub enum Damage {
     Interrupted,
 }
 
-impl Graph {
+impl MaterializedDfa {
     /// Returns the DFA as bytes.
     pub fn save(&self) -> Vec<u8> {
         let mut out =
@@ -46,27 +46,31 @@ impl Graph {
     /// # Errors
     ///
     /// [`LoadError`], unless the DFA is minimal, trimmed and canonically numbered.
-    pub fn load(data: &[u8], labels: u32, poll: &mut Poll<'_>) -> Result<Graph, Damage> {
-        let data = data.strip_prefix(LABEL).ok_or(Damage::Label)?;
-        let (head, data) = data.split_at_checked(12).ok_or(Damage::Content)?;
+    pub fn load(
+        data: &[u8],
+        labels: u32,
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<MaterializedDfa, LoadError> {
+        let data = data.strip_prefix(LABEL).ok_or(LoadError::Label)?;
+        let (head, data) = data.split_at_checked(12).ok_or(LoadError::Content)?;
         let head: Vec<u32> = numbers(head).collect();
         if head[0] != VERSION {
-            return Err(Damage::Version(head[0]));
+            return Err(LoadError::Version(head[0]));
         }
         let (states, edges) = (head[1] as usize, head[2] as usize);
         if states == 0 || data.len() as u64 != 5 * states as u64 + EDGE_BYTES as u64 * edges as u64
         {
-            return Err(Damage::Content);
+            return Err(LoadError::Content);
         }
         let (accepting, data) = data.split_at(states);
         let (degrees, data) = data.split_at(4 * states);
-        let graph = assemble(accepting, numbers(degrees), data).ok_or(Damage::Content)?;
+        let graph = assemble(accepting, numbers(degrees), data).ok_or(LoadError::Content)?;
         let is_known = |edge: &DfaEdge| edge.high < labels && (edge.target as usize) < states;
         if !graph.edges.iter().all(is_known) || !graph.is_ordered() {
-            return Err(Damage::Content);
+            return Err(LoadError::Content);
         }
-        let minimal = graph.minimized(poll).map_err(|_| Damage::Interrupted)?;
-        if minimal == graph { Ok(graph) } else { Err(Damage::Content) }
+        let minimal = graph.minimized(poll).map_err(|_| LoadError::Interrupted)?;
+        if minimal == graph { Ok(graph) } else { Err(LoadError::Content) }
     }
 
     /// Returns `true` if the edges of every state are ascending and disjoint.
@@ -81,7 +85,11 @@ impl Graph {
 
 /// Assembles a DFA from accepting flags, edges per state, and edges; `None` if they are
 /// inconsistent.
-fn assemble(flags: &[u8], degrees: impl Iterator<Item = u32>, edges: &[u8]) -> Option<Graph> {
+fn assemble(
+    flags: &[u8],
+    degrees: impl Iterator<Item = u32>,
+    edges: &[u8],
+) -> Option<MaterializedDfa> {
     if flags.iter().any(|&flag| flag > 1) {
         return None;
     }
@@ -95,7 +103,7 @@ fn assemble(flags: &[u8], degrees: impl Iterator<Item = u32>, edges: &[u8]) -> O
     let numbers: Vec<u32> = numbers(edges).collect();
     let edge = |part: &[u32]| DfaEdge { low: part[0], high: part[1], target: part[2] };
     let edges: Vec<DfaEdge> = numbers.chunks_exact(3).map(edge).collect();
-    (end == edges.len()).then_some(Graph { accepting, offsets, edges })
+    (end == edges.len()).then_some(MaterializedDfa { accepting, offsets, edges })
 }
 
 fn numbers(data: &[u8]) -> impl Iterator<Item = u32> + '_ {

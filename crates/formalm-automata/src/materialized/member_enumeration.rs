@@ -1,12 +1,12 @@
 //! Enumeration of members by length, then in lexicographic order.
 
-use super::{Graph, Measured, Poll};
+use super::{InterruptCheck, MaterializedDfa, UnitTransitions};
 use crate::automaton::check;
 use crate::error::{Error, Resource};
 
 /// A lazy enumeration: the next member is found when it is requested.
 #[derive(Debug)]
-pub struct Members {
+pub struct MemberEnumerator {
     /// For each length, the states that have a completion of exactly that length, as bits.
     completes: Vec<Vec<u64>>,
     /// The length that is being enumerated.
@@ -30,11 +30,11 @@ struct PathEntry {
     label: u32,
 }
 
-impl Members {
+impl MemberEnumerator {
     /// Creates an enumeration of the members whose length is in `first..=last`. Memory is at most
     /// `limit` bytes.
-    pub fn new(first: usize, last: Option<usize>, limit: u64) -> Members {
-        Members {
+    pub fn new(first: usize, last: Option<usize>, limit: u64) -> MemberEnumerator {
+        MemberEnumerator {
             completes: Vec::new(),
             length: first,
             last,
@@ -51,9 +51,9 @@ impl Members {
     /// [`Error::Limit`], [`Error::Interrupted`]. Another call resumes where it failed.
     pub fn next(
         &mut self,
-        graph: &Graph,
-        measured: &Measured,
-        poll: &mut Poll<'_>,
+        graph: &MaterializedDfa,
+        measured: &UnitTransitions,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<Option<Vec<u32>>, Error> {
         loop {
             if self.path.is_empty() && !self.open(graph, measured, poll)? {
@@ -79,9 +79,9 @@ impl Members {
     /// Moves to the start of the next length that has members.
     fn open(
         &mut self,
-        graph: &Graph,
-        measured: &Measured,
-        poll: &mut Poll<'_>,
+        graph: &MaterializedDfa,
+        measured: &UnitTransitions,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<bool, Error> {
         while self.last.is_none_or(|last| self.length <= last) {
             while self.completes.len() <= self.length {
@@ -102,9 +102,9 @@ impl Members {
     /// long.
     fn grow(
         &mut self,
-        graph: &Graph,
-        measured: &Measured,
-        poll: &mut Poll<'_>,
+        graph: &MaterializedDfa,
+        measured: &UnitTransitions,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<bool, Error> {
         let words = graph.state_count().div_ceil(64);
         let bytes = (self.completes.len() as u64 + 1) * (8 * words as u64 + 24);
@@ -129,7 +129,7 @@ impl Members {
     }
 
     /// Follows the next label that leads to a member; returns `false` if there is none.
-    fn descend(&mut self, graph: &Graph, measured: &Measured) -> bool {
+    fn descend(&mut self, graph: &MaterializedDfa, measured: &UnitTransitions) -> bool {
         let Some(here) = self.path.last_mut() else { return false };
         let left = here.left - usize::from(!measured.is_inside(here.state));
         let completes = &self.completes[left];

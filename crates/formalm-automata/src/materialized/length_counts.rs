@@ -2,7 +2,7 @@
 
 use num_bigint::BigUint;
 
-use super::{Graph, Measured, Poll};
+use super::{InterruptCheck, MaterializedDfa, UnitTransitions};
 use crate::automaton::check;
 use crate::error::{Error, Resource};
 
@@ -21,20 +21,20 @@ pub(crate) fn number_steps(number: &BigUint) -> usize {
 /// Counts run forward: the number of strings of a length that lead to each state. Only states that
 /// such strings reach take part, so a long chain costs no more than its length.
 #[derive(Debug)]
-pub struct Tally {
+pub struct LengthCounts {
     counts: Vec<BigUint>,
     /// The number of strings of the next length by the state they lead to, ascending.
     layer: Vec<(u32, BigUint)>,
     bytes: u64,
 }
 
-impl Default for Tally {
-    fn default() -> Tally {
-        Tally { counts: Vec::new(), layer: vec![(0, BigUint::from(1u32))], bytes: 0 }
+impl Default for LengthCounts {
+    fn default() -> LengthCounts {
+        LengthCounts { counts: Vec::new(), layer: vec![(0, BigUint::from(1u32))], bytes: 0 }
     }
 }
 
-impl Tally {
+impl LengthCounts {
     /// Returns the counts known so far, by length.
     pub fn counts(&self) -> &[BigUint] {
         &self.counts
@@ -53,10 +53,10 @@ impl Tally {
     /// [`Error::Limit`], [`Error::Interrupted`].
     pub fn extend(
         &mut self,
-        graph: &Graph,
-        measured: &Measured,
+        graph: &MaterializedDfa,
+        measured: &UnitTransitions,
         limit: u64,
-        poll: &mut Poll<'_>,
+        poll: &mut InterruptCheck<'_>,
     ) -> Result<(), Error> {
         let members = self.layer.iter().filter(|(state, _)| graph.is_accepting(*state));
         let count: BigUint = members.map(|(_, count)| count).sum();
@@ -72,9 +72,9 @@ impl Tally {
 
 fn next_layer(
     layer: &[(u32, BigUint)],
-    measured: &Measured,
+    measured: &UnitTransitions,
     limit: u64,
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Vec<(u32, BigUint)>, Error> {
     let mut next: Vec<(u32, BigUint)> = Vec::new();
     let mut bytes = 0;
@@ -103,10 +103,10 @@ fn next_layer(
 /// # Errors
 ///
 /// [`Error::Limit`] if the numbers take more than `limit` bytes; [`Error::Interrupted`].
-pub fn totals(
-    graph: &Graph,
+pub fn completion_counts(
+    graph: &MaterializedDfa,
     limit: u64,
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Option<Vec<BigUint>>, Error> {
     let Some(order) = graph.topological() else { return Ok(None) };
     let mut totals = vec![BigUint::ZERO; graph.state_count()];

@@ -6,15 +6,15 @@
 use rustc_hash::FxHashSet;
 
 use super::utf8_check::continuation_bytes;
-use super::{Poll, Unit};
+use super::{InterruptCheck, LengthUnit};
 use crate::automaton::{StateId, check};
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
-use crate::runtime::{Patience, steps_taken};
+use crate::runtime::{StepBudget, steps_taken};
 
 /// A relation between two languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
+pub enum LanguageRelation {
     /// Both have the same members.
     Equivalence,
     /// Every member of the first is one of the second.
@@ -35,8 +35,8 @@ struct ComparedVisit {
 struct ComparisonSearch<'a, A, B> {
     left: Option<&'a A>,
     right: Option<&'a B>,
-    relation: Relation,
-    unit: Unit,
+    relation: LanguageRelation,
+    unit: LengthUnit,
     visits: Vec<ComparedVisit>,
     seen: FxHashSet<(Option<StateId>, Option<StateId>)>,
     limit: u64,
@@ -53,10 +53,10 @@ struct ComparisonSearch<'a, A, B> {
 pub fn difference<A: Machine, B: Machine>(
     left: Option<&A>,
     right: Option<&B>,
-    relation: Relation,
-    unit: Unit,
+    relation: LanguageRelation,
+    unit: LengthUnit,
     limit: u64,
-    poll: &mut Poll<'_>,
+    poll: &mut InterruptCheck<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
     let pair = (left.map(Machine::start), right.map(Machine::start));
     let visits = vec![ComparedVisit { pair, from: 0, byte: 0, left: 0 }];
@@ -64,7 +64,7 @@ pub fn difference<A: Machine, B: Machine>(
     let mut search = ComparisonSearch { left, right, relation, unit, visits, seen, limit };
     // Strings of one length at a time, smallest first.
     let mut level = vec![0];
-    let patience = Patience::new(steps_taken());
+    let patience = StepBudget::new(steps_taken());
     while !level.is_empty() {
         for &at in &level {
             if search.differs(at)? {
@@ -93,8 +93,8 @@ impl<A: Machine, B: Machine> ComparisonSearch<'_, A, B> {
         let (left, right) = self.visits[at].pair;
         let (left, right) = (is_member(self.left, left)?, is_member(self.right, right)?);
         Ok(match self.relation {
-            Relation::Equivalence => left != right,
-            Relation::Inclusion => left && !right,
+            LanguageRelation::Equivalence => left != right,
+            LanguageRelation::Inclusion => left && !right,
         })
     }
 
@@ -102,7 +102,12 @@ impl<A: Machine, B: Machine> ComparisonSearch<'_, A, B> {
     ///
     /// A pair inside a character that was visited before was visited by a smaller string that is no
     /// longer, so its continuations are known.
-    fn read(&mut self, at: usize, next: &mut Vec<usize>, poll: &mut Poll<'_>) -> Result<(), Error> {
+    fn read(
+        &mut self,
+        at: usize,
+        next: &mut Vec<usize>,
+        poll: &mut InterruptCheck<'_>,
+    ) -> Result<(), Error> {
         let mut stack = vec![(at, 0u16)];
         while let Some((at, byte)) = stack.pop() {
             let Ok(this) = u8::try_from(byte) else { continue };
@@ -125,7 +130,7 @@ impl<A: Machine, B: Machine> ComparisonSearch<'_, A, B> {
             (Some(machine), Some(state)) => machine.step(state, byte)?,
             _ => None,
         };
-        if left.is_none() && self.relation == Relation::Inclusion {
+        if left.is_none() && self.relation == LanguageRelation::Inclusion {
             return Ok(None);
         }
         let right = match (self.right, here.pair.1) {
@@ -137,8 +142,8 @@ impl<A: Machine, B: Machine> ComparisonSearch<'_, A, B> {
         }
         check(Resource::States, self.seen.len() as u64, self.limit)?;
         let rest = match self.unit {
-            Unit::Characters => continuation_bytes(here.left, byte),
-            Unit::Labels => 0,
+            LengthUnit::Characters => continuation_bytes(here.left, byte),
+            LengthUnit::Labels => 0,
         };
         self.visits.push(ComparedVisit { pair: (left, right), from: at, byte, left: rest });
         Ok(Some(self.visits.len() - 1))

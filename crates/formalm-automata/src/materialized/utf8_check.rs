@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::Poll;
+use super::InterruptCheck;
 use crate::automaton::{StateId, check};
 use crate::error::{Error, Resource};
 use crate::machine::Machine;
@@ -51,7 +51,11 @@ impl Utf8State {
 /// # Errors
 ///
 /// [`Error::Limit`] if more than `limit` pairs of states are met; [`Error::Interrupted`].
-pub fn is_text(machine: &impl Machine, limit: u64, poll: &mut Poll<'_>) -> Result<bool, Error> {
+pub fn is_utf8(
+    machine: &impl Machine,
+    limit: u64,
+    poll: &mut InterruptCheck<'_>,
+) -> Result<bool, Error> {
     let start = (machine.start(), Utf8State::Between);
     let mut seen: FxHashSet<(StateId, Utf8State)> = FxHashSet::from_iter([start]);
     let mut stack = vec![start];
