@@ -6,8 +6,8 @@ use std::sync::Arc;
 use formalm_automata::materialized::InterruptCheck;
 use formalm_constraint::{Constraint, Matcher, reference};
 use formalm_grammar::{
-    Grammar, GrammarAutomaton, GrammarKeys, Levels, Lexing, Limits, Options, Rules, Syntax, parse,
-    parse_with,
+    ColumnRules, Grammar, GrammarAutomaton, GrammarLimits, GrammarMaskClasses, IndentationNames,
+    Lexing, ParseOptions, Syntax, parse, parse_with,
 };
 use formalm_vocabulary::Vocabulary;
 use proptest::prelude::*;
@@ -123,14 +123,14 @@ fn grammar(which: usize, lexing: Lexing) -> Grammar {
         return parse(text, Syntax::Lark, Some(lexing), None).expect("a grammar");
     }
     let names = |names: &[&str]| names.iter().map(|&one| one.to_owned()).collect();
-    let mut options = Options::new(Syntax::Lark);
-    options.levels = Some(Levels {
+    let mut options = ParseOptions::new(Syntax::Lark);
+    options.indentation = Some(IndentationNames {
         newline: "_NEWLINE".to_owned(),
         indent: "_INDENT".to_owned(),
         dedent: "_DEDENT".to_owned(),
         opening: names(&["("]),
         closing: names(&[")"]),
-        rules: Rules::Python,
+        rules: ColumnRules::Python,
         tab: 8,
         widest: 60,
         levels: 30,
@@ -138,19 +138,19 @@ fn grammar(which: usize, lexing: Lexing) -> Grammar {
     parse_with(text, &options).expect("a grammar")
 }
 
-fn constraint(which: usize, lexing: Lexing) -> Arc<Constraint<GrammarKeys>> {
-    let machine = GrammarAutomaton::new(&grammar(which, lexing), Limits::default());
+fn constraint(which: usize, lexing: Lexing) -> Arc<Constraint<GrammarMaskClasses>> {
+    let machine = GrammarAutomaton::new(&grammar(which, lexing), GrammarLimits::default());
     let machine = Arc::new(machine.expect("a machine"));
     let bytes = (0..=255u8).map(|byte| Some(vec![byte]));
     let pieces = PIECES.iter().map(|one| Some(one.as_bytes().to_vec()));
     let tokens: Vec<Option<Vec<u8>>> = bytes.chain(pieces).chain([None]).collect();
     let end = tokens.len() as u32 - 1;
     let vocabulary = Arc::new(Vocabulary::from_tokens(tokens, vec![end]).expect("a vocabulary"));
-    Arc::new(Constraint::over(GrammarKeys::new(machine), vocabulary, 1 << 20))
+    Arc::new(Constraint::over(GrammarMaskClasses::new(machine), vocabulary, 1 << 20))
 }
 
 /// Compares a mask with the reference, and returns the allowed tokens.
-fn checked(matcher: &Matcher<GrammarKeys>) -> Vec<u32> {
+fn checked(matcher: &Matcher<GrammarMaskClasses>) -> Vec<u32> {
     let constraint = matcher.constraint();
     let mut mask = vec![0u32; constraint.words()];
     matcher.fill(&mut mask).expect("a mask");
@@ -164,7 +164,7 @@ fn checked(matcher: &Matcher<GrammarKeys>) -> Vec<u32> {
 }
 
 /// Walks over allowed tokens, preferring tokens of several bytes and tokens that nest deeper.
-fn walk(constraint: &Arc<Constraint<GrammarKeys>>, choices: &[u16]) {
+fn walk(constraint: &Arc<Constraint<GrammarMaskClasses>>, choices: &[u16]) {
     let mut matcher = Matcher::new(Arc::clone(constraint));
     for &choice in choices {
         let mut ids = checked(&matcher);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use formalm_automata::Machine;
 use formalm_constraint::{Constraint, Matcher, reference};
-use formalm_grammar::{GrammarAutomaton, GrammarKeys, Lexing, Limits, Syntax, parse};
+use formalm_grammar::{GrammarAutomaton, GrammarLimits, GrammarMaskClasses, Lexing, Syntax, parse};
 use formalm_vocabulary::Vocabulary;
 use proptest::prelude::*;
 
@@ -61,15 +61,19 @@ A: /a+/
 B: /a?b/
 "#;
 
-fn constraint(text: &str, lexing: Lexing, tokens: &[Vec<u8>]) -> Arc<Constraint<GrammarKeys>> {
+fn constraint(
+    text: &str,
+    lexing: Lexing,
+    tokens: &[Vec<u8>],
+) -> Arc<Constraint<GrammarMaskClasses>> {
     let grammar = parse(text, Syntax::Lark, Some(lexing), None).expect("a grammar");
     let automaton =
-        Arc::new(GrammarAutomaton::new(&grammar, Limits::default()).expect("a grammar"));
+        Arc::new(GrammarAutomaton::new(&grammar, GrammarLimits::default()).expect("a grammar"));
     let mut tokens: Vec<Option<Vec<u8>>> = tokens.iter().cloned().map(Some).collect();
     tokens.push(None);
     let end = tokens.len() as u32 - 1;
     let vocabulary = Arc::new(Vocabulary::from_tokens(tokens, vec![end]).expect("a grammar"));
-    let keys = GrammarKeys::new(automaton);
+    let keys = GrammarMaskClasses::new(automaton);
     Arc::new(Constraint::over(keys, vocabulary, 1 << 20))
 }
 

@@ -11,13 +11,13 @@ use formalm_automata::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::completion::CompletionBounds;
-use crate::grammar::{Grammar, Note, Rule};
+use crate::grammar::{Grammar, GrammarNote, Rule};
 use crate::grammar_state::{GrammarState, UselessReason};
-use crate::limits::{Limits, check};
+use crate::limits::{GrammarLimits, check};
 use crate::list_interner::NOTHING;
 use crate::scratch_states::{ScratchStates, StateTables};
 use crate::transition_table::{TransitionTable, UNKNOWN};
-use crate::unusable_alternatives::unusable;
+use crate::unusable_alternatives::unusable_alternatives;
 
 /// The hint shown if an external parser rules out an exact answer.
 const NO_COMPLETION_HINT: &str = "is_viable(text) tells what is not refused";
@@ -42,8 +42,8 @@ pub struct GrammarAutomaton {
     pub(crate) classes: [u8; 256],
     pub(crate) transitions: TransitionTable,
     start: StateId,
-    limits: Limits,
-    notes: Vec<Note>,
+    limits: GrammarLimits,
+    notes: Vec<GrammarNote>,
     /// `true` if every member is valid UTF-8.
     text: bool,
     /// `true` if some sublanguage is an external parser, which only knows what it rejects.
@@ -61,7 +61,7 @@ enum EmptyReason {
 
 impl EmptyReason {
     /// Builds the error for an empty grammar; `notes` name the lexemes that are never read.
-    fn error(self, notes: &[Note]) -> Error {
+    fn error(self, notes: &[GrammarNote]) -> Error {
         let (message, hint) = match self {
             EmptyReason::Rules => (
                 "no text is a member",
@@ -144,10 +144,10 @@ impl GrammarAutomaton {
     ///
     /// [`Error::Language`] if the grammar is empty or a terminal cannot be lexed as the grammar
     /// demands; [`Error::Limit`] if building it exceeds `limits`.
-    pub fn new(grammar: &Grammar, limits: Limits) -> Result<GrammarAutomaton, Error> {
+    pub fn new(grammar: &Grammar, limits: GrammarLimits) -> Result<GrammarAutomaton, Error> {
         match GrammarAutomaton::build(grammar, limits)? {
             Ok(automaton) => Ok(automaton),
-            Err(empty) => Err(empty.error(&unusable(grammar, limits)?)),
+            Err(empty) => Err(empty.error(&unusable_alternatives(grammar, limits)?)),
         }
     }
 
@@ -156,19 +156,22 @@ impl GrammarAutomaton {
     /// # Errors
     ///
     /// Otherwise as [`GrammarAutomaton::new`].
-    pub fn of(grammar: &Grammar, limits: Limits) -> Result<Option<GrammarAutomaton>, Error> {
+    pub fn new_if_nonempty(
+        grammar: &Grammar,
+        limits: GrammarLimits,
+    ) -> Result<Option<GrammarAutomaton>, Error> {
         Ok(GrammarAutomaton::build(grammar, limits)?.ok())
     }
 
     fn build(
         grammar: &Grammar,
-        limits: Limits,
+        limits: GrammarLimits,
     ) -> Result<Result<GrammarAutomaton, EmptyReason>, Error> {
         let Some((mut core, useless)) = GrammarState::new(grammar, limits)? else {
             return Ok(Err(EmptyReason::Rules));
         };
         let mut notes = grammar.notes.clone();
-        let needed: FxHashSet<&String> = grammar.needed.iter().collect();
+        let needed: FxHashSet<&String> = grammar.needed_names.iter().collect();
         notes.extend(useless.into_iter().filter_map(|(rule, useless)| {
             let Rule { name, span, .. } = &grammar.rules[rule];
             let why = match useless {
@@ -176,7 +179,7 @@ impl GrammarAutomaton {
                 UselessReason::Unreachable if needed.contains(name) => return None,
                 UselessReason::Unreachable => "is not needed by the start rule",
             };
-            Some(Note { message: format!("the rule {name} {why}"), span: *span })
+            Some(GrammarNote { message: format!("the rule {name} {why}"), span: *span })
         }));
         let start = core.start()?;
         if start == NOTHING {
@@ -192,7 +195,7 @@ impl GrammarAutomaton {
             asks: core.has_external_parsers(),
             text: grammar.terminals.iter().all(|one| {
                 // A terminal with lookahead comes from a pattern, whose lexemes are valid UTF-8.
-                match &one.embedded {
+                match &one.sublanguage {
                     Some(embedded) => embedded.is_text,
                     None => one.language.is_utf8() || one.language.is_lexeme(),
                 }
@@ -210,7 +213,7 @@ impl GrammarAutomaton {
     }
 
     /// Returns notes for the user: useless rules, and remarks of the notation's reader.
-    pub fn notes(&self) -> &[Note] {
+    pub fn notes(&self) -> &[GrammarNote] {
         &self.notes
     }
 
@@ -342,7 +345,7 @@ impl Machine for GrammarAutomaton {
     }
 
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
-        if self.asks && !self.ways_at(state)?.within().is_empty() {
+        if self.asks && !self.separated_state(state)?.external_states().is_empty() {
             // An external parser excludes no byte in advance.
             let mut all = ByteSet::default();
             (0..=255).for_each(|byte| all.insert(byte));
@@ -491,7 +494,7 @@ impl Machine for GrammarAutomaton {
     fn is_abandoned(&self) -> bool {
         self.survey.is_abandoned(|| {
             let mut terminals =
-                self.grammar.terminals.iter().filter_map(|one| one.embedded.as_ref());
+                self.grammar.terminals.iter().filter_map(|one| one.sublanguage.as_ref());
             self.shared.is_abandoned()
                 || self.scratch.as_ref().is_some_and(|scratch| scratch.is_abandoned())
                 || terminals.any(|one| one.machine.is_abandoned())
@@ -502,7 +505,7 @@ impl Machine for GrammarAutomaton {
     fn fresh_copy(&self) -> Result<Option<GrammarAutomaton>, Error> {
         let mut grammar = Grammar::clone(&self.grammar);
         let mut machines: FxHashMap<*const (), Arc<dyn Machine>> = FxHashMap::default();
-        for embedded in grammar.terminals.iter_mut().filter_map(|one| one.embedded.as_mut()) {
+        for embedded in grammar.terminals.iter_mut().filter_map(|one| one.sublanguage.as_mut()) {
             let address = Arc::as_ptr(&embedded.machine).cast::<()>();
             let renewed = match machines.get(&address) {
                 Some(known_successor) => Arc::clone(known_successor),

@@ -4,7 +4,7 @@ use formalm_automata::{Error, StateId};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::GrammarAutomaton;
-use crate::grammar::{Grammar, Node};
+use crate::grammar::{Grammar, RuleBody};
 use crate::list_interner::NOTHING;
 use crate::lr0::elements;
 
@@ -53,14 +53,14 @@ impl GrammarAutomaton {
 impl Grammar {
     /// Returns the rules whose right-hand sides contain a terminal.
     pub fn rules_of(&self, terminal: usize) -> Vec<usize> {
-        let has = |body: &Node| {
+        let has = |body: &RuleBody| {
             let mut nodes = vec![body];
             while let Some(node) = nodes.pop() {
                 match node {
-                    Node::Terminal(at) if *at == terminal => return true,
-                    Node::Empty | Node::Terminal(_) | Node::Rule(_) => {}
-                    Node::Sequence(list) | Node::Choice(list) => nodes.extend(list),
-                    Node::Repeat(one, ..) => nodes.push(one),
+                    RuleBody::Terminal(at) if *at == terminal => return true,
+                    RuleBody::Empty | RuleBody::Terminal(_) | RuleBody::Rule(_) => {}
+                    RuleBody::Sequence(list) | RuleBody::Choice(list) => nodes.extend(list),
+                    RuleBody::Repeat(one, ..) => nodes.push(one),
                 }
             }
             false

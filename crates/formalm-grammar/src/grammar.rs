@@ -48,18 +48,18 @@ pub struct Grammar {
     /// The rule that splits the input into lexemes.
     pub lexing: Lexing,
     /// Strings that are read as lexemes of a pattern, with [`Lexing::First`].
-    pub replaced: Vec<LexemeReplacement>,
+    pub replacements: Vec<LexemeReplacement>,
     /// The terminals of lines and indentation levels, if indentation matters.
     pub indentation: Option<Indentation>,
     /// The named captures.
     pub captures: Vec<Capture>,
     /// Names of the special tokens in the grammar text, in order of occurrence.
-    pub special: Vec<String>,
+    pub special_tokens: Vec<String>,
     /// Names that the start rule of the grammar text needs. Some occur only in what becomes a
     /// terminal, such as the sides of a difference, or in an alternative that derives nothing.
-    pub needed: Vec<String>,
+    pub needed_names: Vec<String>,
     /// Remarks for the user about how the grammar was read.
-    pub notes: Vec<Note>,
+    pub notes: Vec<GrammarNote>,
 }
 
 /// A lexeme of one terminal that becomes a lexeme of another one, where both are allowed.
@@ -79,16 +79,16 @@ pub struct Capture {
     /// The name of the capture.
     pub name: String,
     /// The rule or terminal.
-    pub of: String,
+    pub symbol: String,
     /// Trailing bytes that are not captured.
-    pub stop: usize,
+    pub stop_bytes: usize,
     /// The definition in the source.
     pub span: SourceSpan,
 }
 
 /// A remark on a construct that has less effect than it seems to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct GrammarNote {
     /// One sentence without a full stop.
     pub message: String,
     /// The position in the source.
@@ -97,7 +97,7 @@ pub struct Note {
 
 /// A sublanguage: a nonempty language of any kind, read by a machine of its own.
 #[derive(Clone, Debug)]
-pub struct Embedded {
+pub struct Sublanguage {
     /// The machine of the sublanguage; exact.
     pub machine: Arc<dyn Machine>,
     /// `true` if every member is valid UTF-8.
@@ -113,7 +113,7 @@ pub struct Terminal {
     pub language: Expression,
     /// A sublanguage in place of `language`. Nothing competes with it, and it may end after any of
     /// its members, regardless of [`Lexing`].
-    pub embedded: Option<Embedded>,
+    pub sublanguage: Option<Sublanguage>,
     /// The definition in the source.
     pub span: Option<SourceSpan>,
 }
@@ -124,14 +124,14 @@ pub struct Rule {
     /// The name of the rule.
     pub name: String,
     /// The right-hand side.
-    pub body: Node,
+    pub body: RuleBody,
     /// The definition in the source.
     pub span: Option<SourceSpan>,
 }
 
 /// A right-hand side.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Node {
+pub enum RuleBody {
     /// The empty string.
     Empty,
     /// A terminal, by index.
@@ -139,11 +139,11 @@ pub enum Node {
     /// A rule, by index.
     Rule(usize),
     /// A concatenation.
-    Sequence(Vec<Node>),
+    Sequence(Vec<RuleBody>),
     /// Alternatives.
-    Choice(Vec<Node>),
+    Choice(Vec<RuleBody>),
     /// A repetition with its minimum and maximum count; `None` is unbounded.
-    Repeat(Box<Node>, u32, Option<u32>),
+    Repeat(Box<RuleBody>, u32, Option<u32>),
 }
 
 /// Maximum nesting depth of one right-hand side. Chosen, not measured; the reader and the lowering
@@ -209,16 +209,16 @@ impl Grammar {
             while let Some((node, depth)) = stack.pop() {
                 check(Resource::Nesting, depth, NESTING)?;
                 match node {
-                    Node::Empty => {}
-                    Node::Terminal(at) if *at >= self.terminals.len() => {
+                    RuleBody::Empty => {}
+                    RuleBody::Terminal(at) if *at >= self.terminals.len() => {
                         return Err(unknown("terminal"));
                     }
-                    Node::Rule(at) if *at >= self.rules.len() => return Err(unknown("rule")),
-                    Node::Terminal(_) | Node::Rule(_) => {}
-                    Node::Sequence(list) | Node::Choice(list) => {
+                    RuleBody::Rule(at) if *at >= self.rules.len() => return Err(unknown("rule")),
+                    RuleBody::Terminal(_) | RuleBody::Rule(_) => {}
+                    RuleBody::Sequence(list) | RuleBody::Choice(list) => {
                         stack.extend(list.iter().map(|one| (one, depth + 1)));
                     }
-                    Node::Repeat(one, min, max) => {
+                    RuleBody::Repeat(one, min, max) => {
                         if max.is_some_and(|max| max < *min) {
                             let message = format!("a repetition from {min} to less is empty");
                             return Err(Error::Language { message, span: rule.span, hint: None });

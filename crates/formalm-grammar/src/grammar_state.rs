@@ -21,7 +21,7 @@ use crate::lexer::lexer_state::LexerStates;
 use crate::lexer::terminal_automata::{
     TerminalAutomata, build_terminal_automata, unproductive_terminals,
 };
-use crate::limits::{Limits, StepMeter};
+use crate::limits::{GrammarLimits, StepMeter};
 use crate::list_interner::{ListInterner, NOTHING};
 use crate::lr0::Lr0Automaton;
 use crate::normal_form::NormalizedGrammar;
@@ -83,7 +83,7 @@ pub(crate) struct GrammarState {
     pub(crate) needs_viability_checks: bool,
     /// The indentation tables, for grammars in which indentation matters.
     pub(crate) indentation: Option<IndentationState>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: GrammarLimits,
     /// Minimum completion bytes of stack suffixes, for grammars with indentation.
     pub(crate) suffix_bounds: SuffixBounds,
     /// Interned prefixes of parser states, see [`GrammarState::prefix_of`].
@@ -140,14 +140,17 @@ struct StateCheckpoint {
 impl GrammarState {
     /// Builds the state of a grammar and lists its useless rules. Returns `None` if the rules
     /// derive no string. Fails if a terminal cannot be compiled or a limit is exceeded.
-    pub(crate) fn new(grammar: &Grammar, limits: Limits) -> Result<Option<BuiltState>, Error> {
+    pub(crate) fn new(
+        grammar: &Grammar,
+        limits: GrammarLimits,
+    ) -> Result<Option<BuiltState>, Error> {
         grammar.check()?;
         let mut meter = StepMeter::new(limits.steps.max(4 * limits.productions));
         let (automata, nullable) = build_terminal_automata(grammar)?;
         let ignored = ignored(grammar);
         let mut uncuttable: Vec<u32> = grammar.whole.iter().map(|&at| at as u32).collect();
         uncuttable.sort_unstable();
-        let mut replaced = grammar.replaced.clone();
+        let mut replaced = grammar.replacements.clone();
         replaced.sort_unstable();
         let indentation = IndentationState::new(grammar);
         let sublanguages = Sublanguages::new(grammar);

@@ -25,20 +25,23 @@ mod tree_counts;
 mod trees;
 mod unusable_alternatives;
 
-pub use ambiguity::{Ambiguity, Conflict, ambiguity};
+pub use ambiguity::{AmbiguityReport, LalrConflict, ambiguity};
 pub use automaton::GrammarAutomaton;
 pub use grammar::{
-    Capture, Embedded, Grammar, LexemeReplacement, Lexing, Node, Note, Rule, Terminal,
+    Capture, Grammar, GrammarNote, LexemeReplacement, Lexing, Rule, RuleBody, Sublanguage, Terminal,
 };
-pub use indentation::{Indentation, Rules};
-pub use limits::Limits;
-pub use mask_classes::GrammarKeys;
-pub use notation::{Inlined, Levels, Options, Syntax, inlined, parse, parse_shaped, parse_with};
-pub use sublanguages::external_parsers::{Ways, Within};
-pub use tree_counts::{Lengths, tree_counts};
-pub use trees::tree_shape::{Kind, Shaped, Shown};
-pub use trees::{Beginnings, Branch, Parse, Part, Trees};
-pub use unusable_alternatives::unusable;
+pub use indentation::{ColumnRules, Indentation};
+pub use limits::GrammarLimits;
+pub use mask_classes::GrammarMaskClasses;
+pub use notation::{
+    IndentationNames, InlineLanguage, ParseOptions, Syntax, inline_languages, parse, parse_shaped,
+    parse_with,
+};
+pub use sublanguages::external_parsers::{ExternalParserState, SeparatedState};
+pub use tree_counts::{CountOptions, tree_counts};
+pub use trees::tree_shape::{RuleKind, RuleTreeShape, ShapedGrammar};
+pub use trees::{FirstTerminals, ParseResult, TreeNode, TreeNodeKind, TreeParser};
+pub use unusable_alternatives::unusable_alternatives;
 
 #[cfg(test)]
 mod tests;

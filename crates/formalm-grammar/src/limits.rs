@@ -5,7 +5,7 @@ use formalm_automata::{Error, Resource};
 
 /// The resources that an automaton may use. Exceeding one is an [`Error::Limit`].
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct GrammarLimits {
     /// Interned states: one per distinguishable position visited.
     pub states: u64,
     /// Bytes for states, stacks and tables.
@@ -25,9 +25,9 @@ pub struct Limits {
     pub text: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for GrammarLimits {
+    fn default() -> GrammarLimits {
+        GrammarLimits {
             states: 2_000_000,
             bytes: 1 << 30,
             steps: 4_000_000,

@@ -16,14 +16,14 @@ use crate::list_interner::NOTHING;
 
 /// The states of a grammar automaton as mask-equivalence classes.
 #[derive(Debug)]
-pub struct GrammarKeys {
+pub struct GrammarMaskClasses {
     automaton: Arc<GrammarAutomaton>,
 }
 
-impl GrammarKeys {
+impl GrammarMaskClasses {
     /// Returns the mask classes of an automaton.
-    pub fn new(automaton: Arc<GrammarAutomaton>) -> GrammarKeys {
-        GrammarKeys { automaton }
+    pub fn new(automaton: Arc<GrammarAutomaton>) -> GrammarMaskClasses {
+        GrammarMaskClasses { automaton }
     }
 
     fn scratch(&self) -> ScratchClasses<'_> {
@@ -35,7 +35,7 @@ impl GrammarKeys {
     }
 }
 
-impl MaskClasses for GrammarKeys {
+impl MaskClasses for GrammarMaskClasses {
     type Machine = GrammarAutomaton;
 
     fn machine(&self) -> &Arc<GrammarAutomaton> {
@@ -51,8 +51,8 @@ impl MaskClasses for GrammarKeys {
         Some(MaskClassId::from_number(state.number()))
     }
 
-    fn over_scratch(&self, scratch: &Arc<GrammarAutomaton>) -> Option<GrammarKeys> {
-        Some(GrammarKeys::new(Arc::clone(scratch)))
+    fn over_scratch(&self, scratch: &Arc<GrammarAutomaton>) -> Option<GrammarMaskClasses> {
+        Some(GrammarMaskClasses::new(Arc::clone(scratch)))
     }
 
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
@@ -67,8 +67,8 @@ impl MaskClasses for GrammarKeys {
         Ok(purpose.visit(&self.scratch(), MaskClassId::from_number(state.number())))
     }
 
-    fn fresh_copy(&self) -> Result<Option<GrammarKeys>, Error> {
-        Ok(self.automaton.fresh_copy()?.map(|one| GrammarKeys::new(Arc::new(one))))
+    fn fresh_copy(&self) -> Result<Option<GrammarMaskClasses>, Error> {
+        Ok(self.automaton.fresh_copy()?.map(|one| GrammarMaskClasses::new(Arc::new(one))))
     }
 
     fn memory_bytes(&self) -> usize {

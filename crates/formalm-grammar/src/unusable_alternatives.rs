@@ -16,11 +16,11 @@ use std::sync::Arc;
 use formalm_automata::{Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::grammar::{Grammar, Lexing, Node, Note};
+use crate::grammar::{Grammar, GrammarNote, Lexing, RuleBody};
 use crate::lexer::terminal_automata::{
     TerminalAutomaton, build_terminal_automata, unproductive_terminals,
 };
-use crate::limits::Limits;
+use crate::limits::GrammarLimits;
 use crate::normal_form::lowering::{LoweredRules, Production};
 use crate::normal_form::productive;
 
@@ -40,7 +40,10 @@ const MAX_SHOWN_CHARS: usize = 60;
 /// # Errors
 ///
 /// As [`crate::GrammarAutomaton::new`], for terminals that cannot be compiled.
-pub fn unusable(grammar: &Grammar, limits: Limits) -> Result<Vec<Note>, Error> {
+pub fn unusable_alternatives(
+    grammar: &Grammar,
+    limits: GrammarLimits,
+) -> Result<Vec<GrammarNote>, Error> {
     if grammar.lexing != Lexing::Longest {
         return Ok(Vec::new());
     }
@@ -66,14 +69,14 @@ pub fn unusable(grammar: &Grammar, limits: Limits) -> Result<Vec<Note>, Error> {
     };
     let Some(causes) = analysis.find_causes()? else { return Ok(Vec::new()) };
     let first = grammar.terminals.len() as u32;
-    let mut notes: Vec<Note> = Vec::new();
+    let mut notes: Vec<GrammarNote> = Vec::new();
     for (at, cause) in causes {
         let (left, at) = (analysis.productions[at].left, kept[at]);
         let owner = lowering.owners[(left - first) as usize] as usize;
         let rule = &grammar.rules[owner];
         let whole = left == first + owner as u32;
         let message = match (&rule.body, whole) {
-            (Node::Choice(list), true)
+            (RuleBody::Choice(list), true)
                 if list.len() > 1 && !matches!(cause, UnusableCause::NeverAdjacent(_, _, true)) =>
             {
                 let one = list.get(lowering.alternatives[at] as usize);
@@ -88,7 +91,7 @@ pub fn unusable(grammar: &Grammar, limits: Limits) -> Result<Vec<Note>, Error> {
         };
         let message = format!("{message}: {}", analysis.reason(&cause)?);
         if notes.iter().all(|note| note.message != message) {
-            notes.push(Note { message, span: rule.span });
+            notes.push(GrammarNote { message, span: rule.span });
         }
     }
     Ok(notes)
@@ -378,7 +381,7 @@ impl UnusableAnalysis<'_> {
             })
         };
         !one.language.is_lexeme()
-            && one.embedded.is_none()
+            && one.sublanguage.is_none()
             && self.readers[terminal as usize].is_some()
             && !is_indentation_terminal(terminal as usize)
     }
@@ -552,7 +555,7 @@ fn quoted(text: &[u8]) -> String {
 }
 
 /// Renders a right-hand side in source notation, truncated if long.
-fn shortened(node: &Node, grammar: &Grammar) -> String {
+fn shortened(node: &RuleBody, grammar: &Grammar) -> String {
     let mut text = written(node, grammar);
     if text.chars().count() > MAX_SHOWN_CHARS {
         text = text.chars().take(MAX_SHOWN_CHARS - 1).chain(['…']).collect();
@@ -560,18 +563,18 @@ fn shortened(node: &Node, grammar: &Grammar) -> String {
     text
 }
 
-fn written(node: &Node, grammar: &Grammar) -> String {
-    let list = |list: &[Node], between: &str| {
+fn written(node: &RuleBody, grammar: &Grammar) -> String {
+    let list = |list: &[RuleBody], between: &str| {
         let all: Vec<String> = list.iter().map(|one| written(one, grammar)).collect();
         all.join(between)
     };
     match node {
-        Node::Empty => "\"\"".to_owned(),
-        Node::Terminal(at) => grammar.terminals[*at].name.clone(),
-        Node::Rule(at) => grammar.rules[*at].name.clone(),
-        Node::Sequence(all) => list(all, " "),
-        Node::Choice(all) => format!("({})", list(all, " | ")),
-        Node::Repeat(one, min, max) => {
+        RuleBody::Empty => "\"\"".to_owned(),
+        RuleBody::Terminal(at) => grammar.terminals[*at].name.clone(),
+        RuleBody::Rule(at) => grammar.rules[*at].name.clone(),
+        RuleBody::Sequence(all) => list(all, " "),
+        RuleBody::Choice(all) => format!("({})", list(all, " | ")),
+        RuleBody::Repeat(one, min, max) => {
             let sign = match (min, max) {
                 (0, None) => "*".to_owned(),
                 (1, None) => "+".to_owned(),
@@ -580,7 +583,7 @@ fn written(node: &Node, grammar: &Grammar) -> String {
                 (min, Some(max)) => format!("{{{min},{max}}}"),
             };
             match &**one {
-                Node::Sequence(all) if all.len() > 1 => format!("({}){sign}", list(all, " ")),
+                RuleBody::Sequence(all) if all.len() > 1 => format!("({}){sign}", list(all, " ")),
                 one => written(one, grammar) + &sign,
             }
         }

@@ -1,11 +1,11 @@
 //! Grammar texts: what each notation accepts, what it means, and what is refused where.
 
 use formalm_automata::{Error, Machine};
-use formalm_grammar::{GrammarAutomaton, Lexing, Limits, Syntax, parse};
+use formalm_grammar::{GrammarAutomaton, GrammarLimits, Lexing, Syntax, parse};
 
 fn machine(text: &str, syntax: Syntax) -> GrammarAutomaton {
     let grammar = parse(text, syntax, None, None).expect("a grammar");
-    GrammarAutomaton::new(&grammar, Limits::default()).expect("a grammar")
+    GrammarAutomaton::new(&grammar, GrammarLimits::default()).expect("a grammar")
 }
 
 fn reads(machine: &GrammarAutomaton, text: &str) -> bool {
@@ -217,7 +217,7 @@ fn published_grammars_are_parsed() {
 /// seconds depend on the machine.
 fn terminates(rules: &[String], text: &[u8]) -> bool {
     let read = parse(&rules.join("\n"), Syntax::Gbnf, None, None).and_then(|grammar| {
-        let machine = GrammarAutomaton::new(&grammar, Limits::default())?;
+        let machine = GrammarAutomaton::new(&grammar, GrammarLimits::default())?;
         machine.accepts_from(machine.start(), text)
     });
     match read {
@@ -307,7 +307,10 @@ fn random_grammar_fragments_never_panic() {
         let text = if lark { format!("start: {body}") } else { format!("root ::= {body}") };
         let syntax = if lark { Syntax::Lark } else { Syntax::Gbnf };
         if let Ok(grammar) = parse(&text, syntax, None, None) {
-            match GrammarAutomaton::new(&grammar, Limits { search: 100, ..Limits::default() }) {
+            match GrammarAutomaton::new(
+                &grammar,
+                GrammarLimits { search: 100, ..GrammarLimits::default() },
+            ) {
                 Ok(machine) => drop(machine.shortest_completion(machine.start())),
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
@@ -361,7 +364,7 @@ fn both_ebnf_dialects_are_parsed() {
 fn ignored_strings_are_separate_terminals_in_lark_order() {
     let read = |text: &str, of: &str| {
         let grammar = parse(of, Syntax::Lark, Some(Lexing::First), None).expect("a grammar");
-        let machine = GrammarAutomaton::new(&grammar, Limits::default()).expect("a grammar");
+        let machine = GrammarAutomaton::new(&grammar, GrammarLimits::default()).expect("a grammar");
         reads(&machine, text)
     };
     let preferred = "start: C A |\nA: /a/\nC.1: \"c\"\n%ignore \"c\"";

@@ -12,8 +12,8 @@ use formalm_automata::{
     ScratchPosition, StateId, into_dyn_machine,
 };
 use formalm_constraint::PositionMaskClasses;
-use formalm_grammar::{GrammarAutomaton, GrammarKeys};
-use formalm_schema::{SchemaAutomaton, SchemaKeys};
+use formalm_grammar::{GrammarAutomaton, GrammarMaskClasses};
+use formalm_schema::{SchemaAutomaton, SchemaMaskClasses};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -276,10 +276,10 @@ struct UnprefixedMaskClasses {
 #[derive(Debug)]
 enum UnprefixedKind {
     Regular(Box<RegularMaskClasses>),
-    Grammar(GrammarKeys),
+    Grammar(GrammarMaskClasses),
     /// Of grammars with user parsers in their rules.
     Asking(GrammarParserMasks),
-    Schema(Box<SchemaKeys>),
+    Schema(Box<SchemaMaskClasses>),
     Parser(ParserMasks),
     /// Of position automata.
     Composed(Box<PositionMaskClasses<AnyMaskClasses>>),
@@ -341,11 +341,11 @@ impl AnyMaskClasses {
                     GrammarParserMasks::new(Arc::clone(one), Arc::clone(tokens)),
                 ),
                 AnyMachine::Grammar(one) => {
-                    UnprefixedKind::Grammar(GrammarKeys::new(Arc::clone(one)))
+                    UnprefixedKind::Grammar(GrammarMaskClasses::new(Arc::clone(one)))
                 }
                 AnyMachine::Schema(one) => {
                     let names = Arc::clone(tokens.token_names());
-                    UnprefixedKind::Schema(Box::new(SchemaKeys::new(
+                    UnprefixedKind::Schema(Box::new(SchemaMaskClasses::new(
                         Arc::clone(one),
                         horizon,
                         names,

@@ -10,7 +10,7 @@ use formalm_automata::{
     Prefix, Resource, SourceSpan, StateId, StepBudget, random_member, require_exact, split_among,
     steps_taken,
 };
-use formalm_grammar::{GrammarAutomaton, Limits as GrammarLimits};
+use formalm_grammar::{GrammarAutomaton, GrammarLimits};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -168,7 +168,7 @@ impl Automaton {
             LanguageSource::Grammar(grammar) => {
                 let grammar = &grammar.get().inner;
                 let limits = grammar_limits(state_limit);
-                let made = py.detach(|| GrammarAutomaton::of(grammar, limits));
+                let made = py.detach(|| GrammarAutomaton::new_if_nonempty(grammar, limits));
                 made.map(|machine| machine.map(|one| AnyMachine::Grammar(Arc::new(one))))
             }
             LanguageSource::Schema(schema) => {
@@ -304,7 +304,7 @@ impl Automaton {
     fn places(&self, py: Python<'_>) -> Vec<String> {
         let machine = self.machine();
         let AnyMachine::Schema(schema) = &*machine else { return Vec::new() };
-        py.detach(|| schema.places())
+        py.detach(|| schema.subschema_pointers())
     }
 
     /// Returns whether all strings are UTF-8.

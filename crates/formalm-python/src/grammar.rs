@@ -2,7 +2,8 @@
 
 use formalm_automata::{Error, Machine};
 use formalm_grammar::{
-    Embedded, Levels, Lexing, Limits, Note, Options, Rules, Syntax, inlined, parse_with, unusable,
+    ColumnRules, GrammarLimits, GrammarNote, IndentationNames, Lexing, ParseOptions, Sublanguage,
+    Syntax, inline_languages, parse_with, unusable_alternatives,
 };
 use pyo3::prelude::*;
 
@@ -14,7 +15,7 @@ use crate::regular_language::Expression;
 /// The indentation rules, by names of terminals.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct IndentationLevels {
-    pub(crate) inner: Levels,
+    pub(crate) inner: IndentationNames,
 }
 
 #[pymethods]
@@ -29,9 +30,18 @@ impl IndentationLevels {
         let [newline, indent, dedent] = names;
         let [opening, closing] = brackets;
         let [tab, widest, levels] = numbers;
-        let rules = if is_python { Rules::Python } else { Rules::Lark };
-        let inner =
-            Levels { newline, indent, dedent, opening, closing, rules, tab, widest, levels };
+        let rules = if is_python { ColumnRules::Python } else { ColumnRules::Lark };
+        let inner = IndentationNames {
+            newline,
+            indent,
+            dedent,
+            opening,
+            closing,
+            rules,
+            tab,
+            widest,
+            levels,
+        };
         IndentationLevels { inner }
     }
 }
@@ -40,7 +50,7 @@ impl IndentationLevels {
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct GrammarText {
     pub(crate) text: String,
-    pub(crate) options: Options,
+    pub(crate) options: ParseOptions,
 }
 
 #[pymethods]
@@ -49,7 +59,8 @@ impl GrammarText {
     #[staticmethod]
     #[expect(clippy::type_complexity, reason = "handed to one place in Python")]
     fn inlined(py: Python<'_>, text: &str) -> PyResult<Vec<(String, String, (usize, usize))>> {
-        let found = inlined(text).map_err(|error| errors::failure(py, &error, Some(text)))?;
+        let found =
+            inline_languages(text).map_err(|error| errors::failure(py, &error, Some(text)))?;
         let all = found.into_iter();
         Ok(all.map(|one| (one.name, one.text, (one.span.start, one.span.end))).collect())
     }
@@ -73,15 +84,15 @@ impl GrammarText {
         for (name, one) in embedded {
             let machine = one.machine();
             let is_text = machine.is_text();
-            machines.push((name, Embedded { machine, is_text }));
+            machines.push((name, Sublanguage { machine, is_text }));
         }
-        let options = Options {
+        let options = ParseOptions {
             syntax: syntax_of(py, syntax)?,
             lexing: lexing_of(py, lexing)?,
             start,
             languages: languages.collect(),
-            levels: levels.map(|levels| levels.inner.clone()),
-            embedded: machines,
+            indentation: levels.map(|levels| levels.inner.clone()),
+            sublanguages: machines,
         };
         Ok(GrammarText { text, options })
     }
@@ -144,7 +155,7 @@ impl Grammar {
         let all = self.inner.captures.iter();
         all.map(|one| {
             let span = (one.span.start, one.span.end);
-            (one.name.clone(), one.of.clone(), one.stop, span)
+            (one.name.clone(), one.symbol.clone(), one.stop_bytes, span)
         })
         .collect()
     }
@@ -152,15 +163,15 @@ impl Grammar {
     /// Remarks `(message, span)` about alternatives that the longest match makes unusable.
     #[expect(clippy::type_complexity, reason = "handed to one place in Python")]
     fn unusable(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<(usize, usize)>)>> {
-        let found = py.detach(|| unusable(&self.inner, Limits::default()));
+        let found = py.detach(|| unusable_alternatives(&self.inner, GrammarLimits::default()));
         let notes = found.map_err(|error| errors::failure(py, &error, Some(&self.text)))?;
-        let span = |note: &Note| note.span.map(|span| (span.start, span.end));
+        let span = |note: &GrammarNote| note.span.map(|span| (span.start, span.end));
         Ok(notes.into_iter().map(|note| (note.message.clone(), span(&note))).collect())
     }
 
     /// Names of the special tokens in the text.
     fn special_tokens(&self) -> Vec<String> {
-        self.inner.special.clone()
+        self.inner.special_tokens.clone()
     }
 
     #[getter]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 use formalm_schema::{
-    Blanks, Described, Document, EscapePolicy, FORMATS, Formats, Layout, Limits, Note, Options,
-    Order, SchemaAutomaton,
+    Document, EscapePolicy, FORMATS, FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder,
+    SchemaAutomaton, SchemaDescription, SchemaNote, Whitespace, WhitespaceLayout,
 };
 use pyo3::prelude::*;
 
@@ -18,7 +18,7 @@ use crate::errors;
 pub(crate) struct JsonSchema {
     schema: Document,
     resources: Vec<(String, Document)>,
-    options: Options,
+    options: JsonSchemaOptions,
 }
 
 impl JsonSchema {
@@ -32,7 +32,7 @@ impl JsonSchema {
         SchemaAutomaton::new(&self.schema, &self.resources, self.options, limits)
     }
 
-    fn described(&self) -> Described<'_> {
+    fn described(&self) -> SchemaDescription<'_> {
         (&self.schema, &self.resources, self.options)
     }
 
@@ -42,32 +42,35 @@ impl JsonSchema {
         state_limit: Option<u64>,
     ) -> Result<Option<SchemaAutomaton>, Error> {
         let limits = limits(state_limit);
-        SchemaAutomaton::of(&self.schema, &self.resources, self.options, limits)
+        SchemaAutomaton::new_if_satisfiable(&self.schema, &self.resources, self.options, limits)
     }
 }
 
 /// A remark about a schema: JSON pointer, message, effect.
 pub(crate) type Remark = (String, String, &'static str);
 
-pub(crate) fn remarks(notes: &[Note]) -> Vec<Remark> {
+pub(crate) fn remarks(notes: &[SchemaNote]) -> Vec<Remark> {
     let told = notes.iter();
     told.map(|note| (note.place.clone(), note.message.clone(), note.effect.name())).collect()
 }
 
-fn limits(states: Option<u64>) -> Limits {
-    let limits = Limits::default();
-    Limits { states: states.unwrap_or(limits.states), ..limits }
+fn limits(states: Option<u64>) -> JsonSchemaLimits {
+    let limits = JsonSchemaLimits::default();
+    JsonSchemaLimits { states: states.unwrap_or(limits.states), ..limits }
 }
 
 /// Builds a layout from its texts: indentation, after commas, before and after colons.
-fn layout(py: Python<'_>, texts: (Option<String>, String, String, String)) -> PyResult<Layout> {
+fn layout(
+    py: Python<'_>,
+    texts: (Option<String>, String, String, String),
+) -> PyResult<WhitespaceLayout> {
     let read = |text: &str| {
-        Blanks::of(text).ok_or_else(|| {
-            let message = format!("{text:?} is not at most {} blanks", Blanks::MOST);
+        Whitespace::parse(text).ok_or_else(|| {
+            let message = format!("{text:?} is not at most {} blanks", Whitespace::MAX_LEN);
             errors::argument(py, &message, Some("blanks are spaces, tabs and line ends"))
         })
     };
-    Ok(Layout {
+    Ok(WhitespaceLayout {
         indent: texts.0.as_deref().map(read).transpose()?,
         after_comma: read(&texts.1)?,
         before_colon: read(&texts.2)?,
@@ -78,7 +81,7 @@ fn layout(py: Python<'_>, texts: (Option<String>, String, String, String)) -> Py
 /// The format of instances, and which keywords are enforced.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct SchemaOptions {
-    options: Options,
+    options: JsonSchemaOptions,
 }
 
 #[pymethods]
@@ -99,8 +102,8 @@ impl SchemaOptions {
         approximate: bool,
     ) -> PyResult<SchemaOptions> {
         let order = match order {
-            "schema" => Order::Schema,
-            "any" => Order::Any,
+            "schema" => PropertyOrder::Schema,
+            "any" => PropertyOrder::Any,
             other => {
                 let message = format!("there is no order {other:?} of members");
                 return Err(errors::argument(py, &message, Some("use \"schema\" or \"any\"")));
@@ -125,8 +128,8 @@ impl SchemaOptions {
             }
         };
         let enforced = match &formats {
-            None => Some(Formats::ALL),
-            Some(names) => Formats::named(names.iter().map(String::as_str)),
+            None => Some(FormatSet::ALL),
+            Some(names) => FormatSet::from_names(names.iter().map(String::as_str)),
         };
         let Some(enforced) = enforced else {
             let hint = format!("the formats are {}", FORMATS.join(", "));
@@ -136,16 +139,16 @@ impl SchemaOptions {
         };
         let depth = depth.unwrap_or(u32::MAX);
         let layout = layout.map(|texts| self::layout(py, texts)).transpose()?;
-        let options = Options {
-            order,
-            blanks,
+        let options = JsonSchemaOptions {
+            property_order: order,
+            max_whitespace: blanks,
             layout,
-            exponents,
+            allow_exponents: exponents,
             escapes,
             formats: enforced,
-            takes_more,
-            depth,
-            approximate,
+            allow_additional: takes_more,
+            max_free_depth: depth,
+            allow_approximate: approximate,
         };
         Ok(SchemaOptions { options })
     }

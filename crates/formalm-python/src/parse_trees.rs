@@ -1,6 +1,9 @@
 //! `Trees`: parse trees of grammars, ambiguity and counts.
 
-use formalm_grammar::{Kind, Lengths, Limits, Node, Part, ambiguity, parse_shaped, tree_counts};
+use formalm_grammar::{
+    CountOptions, GrammarLimits, RuleBody, RuleKind, TreeNodeKind, ambiguity, parse_shaped,
+    tree_counts,
+};
 use num_bigint::BigUint;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -14,7 +17,7 @@ use crate::interruptible::without_gil;
 /// A grammar in the form that trees show.
 #[pyclass(frozen, module = "formalm._core")]
 pub(crate) struct Trees {
-    inner: formalm_grammar::Trees,
+    inner: formalm_grammar::TreeParser,
 }
 
 #[pymethods]
@@ -23,7 +26,7 @@ impl Trees {
     fn new(py: Python<'_>, text: PyRef<'_, GrammarText>) -> PyResult<Trees> {
         let GrammarText { text, options } = &*text;
         let made = py.detach(|| {
-            formalm_grammar::Trees::new(parse_shaped(text, options)?, Limits::default())
+            formalm_grammar::TreeParser::new(parse_shaped(text, options)?, GrammarLimits::default())
         });
         match made {
             Ok(inner) => Ok(Trees { inner }),
@@ -45,27 +48,27 @@ impl Trees {
         let parsed =
             without_gil(py, |poll| self.inner.parse(machine, text, whole, step_limit, poll))?;
         let Some(parsed) = parsed else { return Ok(None) };
-        let shaped = self.inner.shaped();
+        let shaped = self.inner.shaped_grammar();
         let branches = PyList::empty(py);
-        for one in &parsed.branches {
-            let (name, rule) = match one.part {
-                Part::Rule(rule, alternative) => {
+        for one in &parsed.nodes {
+            let (name, rule) = match one.kind {
+                TreeNodeKind::Rule(rule, alternative) => {
                     let name = &shaped.grammar.rules[rule].name;
                     // Only the name of a template, as written.
                     let name = name.split('{').next().unwrap_or(name);
-                    let alias = shaped.shown[rule].aliases.get(alternative);
+                    let alias = shaped.tree_shapes[rule].aliases.get(alternative);
                     let alias = alias.and_then(Option::as_deref);
                     (Some(alias.unwrap_or(name)), Some(name))
                 }
-                Part::Lexeme(terminal) => {
+                TreeNodeKind::Lexeme(terminal) => {
                     (Some(shaped.grammar.terminals[terminal].name.as_str()), None)
                 }
-                Part::Absent => (None, None),
+                TreeNodeKind::Placeholder => (None, None),
             };
-            let ways = one.ways.as_ref();
-            branches.append((name, rule, one.children, one.span, one.kept, ways))?;
+            let ways = one.tree_count.as_ref();
+            branches.append((name, rule, one.children, one.span, one.is_shown, ways))?;
         }
-        Ok(Some((parsed.count, branches)))
+        Ok(Some((parsed.tree_count, branches)))
     }
 
     /// Returns the rules with two derivations, and where the next lexeme does not decide how to
@@ -75,12 +78,13 @@ impl Trees {
         &self,
         py: Python<'_>,
     ) -> PyResult<(Vec<usize>, Vec<(Vec<usize>, bool, Vec<Option<usize>>, Vec<usize>)>)> {
-        let plain = self.inner.shaped().plain();
-        let found = py.detach(|| ambiguity(&plain, Limits::default()));
+        let plain = self.inner.shaped_grammar().plain();
+        let found = py.detach(|| ambiguity(&plain, GrammarLimits::default()));
         let found = found.map_err(|error| errors::failure(py, &error, None))?;
         let conflicts = found.conflicts.into_iter();
-        let conflicts = conflicts.map(|one| (one.rules, one.goes_on, one.next, one.before));
-        Ok((found.doubled, conflicts.collect()))
+        let conflicts =
+            conflicts.map(|one| (one.rules, one.can_shift, one.lookaheads, one.example_prefix));
+        Ok((found.ambiguous_rules, conflicts.collect()))
     }
 
     /// Number of inputs with a tree, by length; `None` if unbounded.
@@ -91,40 +95,41 @@ impl Trees {
         characters: bool,
         step_limit: u64,
     ) -> PyResult<Vec<Option<BigUint>>> {
-        let lengths = Lengths { most, unit: unit(characters), steps: step_limit };
-        without_gil(py, |poll| tree_counts(self.inner.shaped(), lengths, poll))
+        let lengths =
+            CountOptions { max_length: most, unit: unit(characters), max_steps: step_limit };
+        without_gil(py, |poll| tree_counts(self.inner.shaped_grammar(), lengths, poll))
     }
 
     /// Names of the terminals.
     fn terminals(&self) -> Vec<String> {
-        let all = &self.inner.shaped().grammar.terminals;
+        let all = &self.inner.shaped_grammar().grammar.terminals;
         all.iter().map(|one| one.name.clone()).collect()
     }
 
     /// Shortest non-empty strings of the terminals; `None` for terminals without one.
     fn terminal_texts(&self, py: Python<'_>) -> PyResult<Vec<Option<Vec<u8>>>> {
-        let texts = py.detach(|| self.inner.terminal_texts());
+        let texts = py.detach(|| self.inner.shortest_lexemes());
         texts.map_err(|error| errors::failure(py, &error, None))
     }
 
     /// Ignored terminals.
     fn ignored(&self) -> Vec<usize> {
-        self.inner.shaped().grammar.ignored.clone()
+        self.inner.shaped_grammar().grammar.ignored.clone()
     }
 
     /// Per rule `(name, kind, span, first terminals, nullable, body)`, the start first. A body is
     /// nested tuples that begin with their kind.
     fn rules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let shaped = self.inner.shaped();
-        let begins = py.detach(|| self.inner.beginnings(Limits::default()));
+        let shaped = self.inner.shaped_grammar();
+        let begins = py.detach(|| self.inner.first_terminals(GrammarLimits::default()));
         let begins = begins.map_err(|error| errors::failure(py, &error, None))?;
         let rules = PyList::empty(py);
-        let all = shaped.grammar.rules.iter().zip(&shaped.shown).zip(begins);
+        let all = shaped.grammar.rules.iter().zip(&shaped.tree_shapes).zip(begins);
         for ((rule, shown), begins) in all {
             let kind = match shown.kind {
-                Kind::Rule => "rule",
-                Kind::Hidden => "lexeme",
-                Kind::Absent(_) => "nothing",
+                RuleKind::Rule => "rule",
+                RuleKind::OmittedLexeme => "lexeme",
+                RuleKind::Placeholder(_) => "nothing",
             };
             let span = rule.span.map(|span| (span.start, span.end));
             let (begins, empty) =
@@ -137,19 +142,20 @@ impl Trees {
     /// The number of the start rule.
     #[getter]
     fn start(&self) -> usize {
-        self.inner.shaped().grammar.start
+        self.inner.shaped_grammar().grammar.start
     }
 }
 
 /// Converts a right-hand side to nested tuples, nested at most as deeply as the parser accepts.
-fn node<'py>(py: Python<'py>, one: &Node) -> PyResult<Bound<'py, PyTuple>> {
-    let all = |list: &[Node]| list.iter().map(|one| node(py, one)).collect::<PyResult<Vec<_>>>();
+fn node<'py>(py: Python<'py>, one: &RuleBody) -> PyResult<Bound<'py, PyTuple>> {
+    let all =
+        |list: &[RuleBody]| list.iter().map(|one| node(py, one)).collect::<PyResult<Vec<_>>>();
     match one {
-        Node::Empty => ("empty",).into_pyobject(py),
-        Node::Terminal(at) => ("terminal", at).into_pyobject(py),
-        Node::Rule(at) => ("rule", at).into_pyobject(py),
-        Node::Sequence(list) => ("sequence", all(list)?).into_pyobject(py),
-        Node::Choice(list) => ("choice", all(list)?).into_pyobject(py),
-        Node::Repeat(one, min, max) => ("repeat", node(py, one)?, min, max).into_pyobject(py),
+        RuleBody::Empty => ("empty",).into_pyobject(py),
+        RuleBody::Terminal(at) => ("terminal", at).into_pyobject(py),
+        RuleBody::Rule(at) => ("rule", at).into_pyobject(py),
+        RuleBody::Sequence(list) => ("sequence", all(list)?).into_pyobject(py),
+        RuleBody::Choice(list) => ("choice", all(list)?).into_pyobject(py),
+        RuleBody::Repeat(one, min, max) => ("repeat", node(py, one)?, min, max).into_pyobject(py),
     }
 }

@@ -12,7 +12,7 @@ use rustc_hash::FxBuildHasher;
 
 /// Number of entries for which [`Interner::clear`] keeps the allocation. Larger tables are freed.
 /// Chosen, not measured.
-pub(crate) const ROOM: usize = 512;
+pub(crate) const RETAINED_CAPACITY: usize = 512;
 
 /// Maximum number of entries that are scanned without an index. Chosen, not measured.
 const LINEAR_SCAN_MAX: usize = 8;
@@ -165,18 +165,18 @@ fn push<T>(list: &mut Vec<T>, entry: T) {
 
 /// A set of distinct entries, numbered in order of arrival.
 #[derive(Debug)]
-pub(crate) struct Table<T> {
+pub(crate) struct Interner<T> {
     list: Vec<T>,
     slots: HashSlots,
 }
 
-impl<T> Default for Table<T> {
-    fn default() -> Table<T> {
-        Table { list: Vec::new(), slots: HashSlots::default() }
+impl<T> Default for Interner<T> {
+    fn default() -> Interner<T> {
+        Interner { list: Vec::new(), slots: HashSlots::default() }
     }
 }
 
-impl<T: Eq + Hash> Table<T> {
+impl<T: Eq + Hash> Interner<T> {
     pub(crate) fn intern(&mut self, entry: T) -> u32 {
         match self.find(&entry) {
             Some(id) => id,
@@ -186,7 +186,7 @@ impl<T: Eq + Hash> Table<T> {
 
     /// Returns the number of the entry equal to `like`, inserting what `make` returns if there is
     /// none.
-    pub(crate) fn intern_like<Q>(&mut self, like: &Q, make: impl FnOnce() -> T) -> u32
+    pub(crate) fn intern_borrowed<Q>(&mut self, like: &Q, make: impl FnOnce() -> T) -> u32
     where
         T: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
@@ -215,8 +215,8 @@ impl<T: Eq + Hash> Table<T> {
 
     /// Removes all entries. Keeps the allocation unless it is large.
     pub(crate) fn clear(&mut self) {
-        if self.list.len() > ROOM {
-            *self = Table::default();
+        if self.list.len() > RETAINED_CAPACITY {
+            *self = Interner::default();
             return;
         }
         self.list.clear();
@@ -253,18 +253,18 @@ impl<T: Eq + Hash> Table<T> {
 
 /// A hash map that keeps its entries in insertion order.
 #[derive(Debug)]
-pub(crate) struct Map<K, V> {
+pub(crate) struct CompactMap<K, V> {
     list: Vec<(K, V)>,
     slots: HashSlots,
 }
 
-impl<K, V> Default for Map<K, V> {
-    fn default() -> Map<K, V> {
-        Map { list: Vec::new(), slots: HashSlots::default() }
+impl<K, V> Default for CompactMap<K, V> {
+    fn default() -> CompactMap<K, V> {
+        CompactMap { list: Vec::new(), slots: HashSlots::default() }
     }
 }
 
-impl<K: Eq + Hash, V> Map<K, V> {
+impl<K: Eq + Hash, V> CompactMap<K, V> {
     pub(crate) fn get<Q>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -342,7 +342,7 @@ mod tests {
         fn an_interner_agrees_with_a_linear_list(
             steps in proptest::collection::vec((any::<u8>(), 0u8..20), 0..400),
         ) {
-            let mut table = Table::default();
+            let mut table = Interner::default();
             let mut list: Vec<CollidingEntry> = Vec::new();
             for (entry, what) in steps {
                 let entry = CollidingEntry(entry);
@@ -378,7 +378,7 @@ mod tests {
         fn a_map_returns_the_last_value_of_each_key(
             steps in proptest::collection::vec((any::<u8>(), any::<u32>()), 0..400),
         ) {
-            let mut map = Map::default();
+            let mut map = CompactMap::default();
             let mut all = std::collections::HashMap::new();
             for (key, value) in steps {
                 map.insert(CollidingEntry(key), value);

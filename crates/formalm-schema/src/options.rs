@@ -7,7 +7,7 @@ use crate::formats::NAMES;
 
 /// The order in which the properties of an object may come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum PropertyOrder {
     /// One fixed order at each object: declared properties first, in the order of the schema, then
     /// required properties that are not declared, then all others in any order.
     #[default]
@@ -18,19 +18,19 @@ pub enum Order {
 
 /// A set of known values of `format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Formats(u32);
+pub struct FormatSet(u32);
 
-impl Formats {
+impl FormatSet {
     /// All known formats.
-    pub const ALL: Formats = Formats(u32::MAX);
+    pub const ALL: FormatSet = FormatSet(u32::MAX);
     /// No format.
-    pub const NONE: Formats = Formats(0);
+    pub const NONE: FormatSet = FormatSet(0);
 
     /// Returns the set of the named formats, or `None` if one is unknown.
-    pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Formats> {
-        names.into_iter().try_fold(Formats::NONE, |set, name| {
+    pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<FormatSet> {
+        names.into_iter().try_fold(FormatSet::NONE, |set, name| {
             let at = NAMES.iter().position(|known| *known == name)?;
-            Some(Formats(set.0 | 1 << at))
+            Some(FormatSet(set.0 | 1 << at))
         })
     }
 
@@ -42,19 +42,19 @@ impl Formats {
 
 /// A short string of whitespace: spaces, tabs and line ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Blanks {
-    bytes: [u8; Blanks::MOST],
+pub struct Whitespace {
+    bytes: [u8; Whitespace::MAX_LEN],
     length: u8,
 }
 
-impl Blanks {
+impl Whitespace {
     /// Maximum length, in bytes. It is bounded so that the indentation of a nested line fits a
     /// counter. Chosen, not measured.
-    pub const MOST: usize = 32;
+    pub const MAX_LEN: usize = 32;
 
     /// Converts a string. Returns `None` if it is too long or contains other characters.
-    pub fn of(text: &str) -> Option<Blanks> {
-        let mut blanks = Blanks::default();
+    pub fn parse(text: &str) -> Option<Whitespace> {
+        let mut blanks = Whitespace::default();
         blanks.bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         blanks.length = text.len() as u8;
         text.bytes().all(|byte| b" \n\t\r".contains(&byte)).then_some(blanks)
@@ -67,54 +67,54 @@ impl Blanks {
 
 /// The exact whitespace between the tokens of an instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
+pub struct WhitespaceLayout {
     /// The indentation added at each level; `None` writes everything on one line. Empty objects and
     /// arrays are never broken.
-    pub indent: Option<Blanks>,
+    pub indent: Option<Whitespace>,
     /// Whitespace after a comma, before the line end.
-    pub after_comma: Blanks,
+    pub after_comma: Whitespace,
     /// Whitespace before a colon.
-    pub before_colon: Blanks,
+    pub before_colon: Whitespace,
     /// Whitespace after a colon.
-    pub after_colon: Blanks,
+    pub after_colon: Whitespace,
 }
 
 /// Choices that a schema leaves open.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct JsonSchemaOptions {
     /// The order of properties.
-    pub order: Order,
+    pub property_order: PropertyOrder,
     /// Maximum whitespace, in bytes, in each gap between the tokens of an object or array.
-    pub blanks: u8,
+    pub max_whitespace: u8,
     /// Exact whitespace; overrides the maximum.
-    pub layout: Option<Layout>,
+    pub layout: Option<WhitespaceLayout>,
     /// Allows exponents in numbers that the schema constrains.
-    pub exponents: bool,
+    pub allow_exponents: bool,
     /// How strings are escaped.
     pub escapes: EscapePolicy,
     /// The formats that are enforced; all others are annotations.
-    pub formats: Formats,
+    pub formats: FormatSet,
     /// Allows undeclared properties where `properties` or `patternProperties` comes without
     /// `additionalProperties`.
-    pub takes_more: bool,
+    pub allow_additional: bool,
     /// Maximum nesting of arrays and objects where the schema does not constrain the value.
-    pub depth: u32,
+    pub max_free_depth: u32,
     /// Accepts schemas that cannot be enforced exactly, with notes, instead of refusing them.
-    pub approximate: bool,
+    pub allow_approximate: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            order: Order::Schema,
-            blanks: 1,
+impl Default for JsonSchemaOptions {
+    fn default() -> JsonSchemaOptions {
+        JsonSchemaOptions {
+            property_order: PropertyOrder::Schema,
+            max_whitespace: 1,
             layout: None,
-            exponents: false,
+            allow_exponents: false,
             escapes: EscapePolicy::Minimal,
-            formats: Formats::ALL,
-            takes_more: true,
-            depth: u32::MAX,
-            approximate: false,
+            formats: FormatSet::ALL,
+            allow_additional: true,
+            max_free_depth: u32::MAX,
+            allow_approximate: false,
         }
     }
 }
@@ -122,7 +122,7 @@ impl Default for Options {
 /// Resource limits of an automaton. Exceeding one is
 /// [`Error::Limit`](formalm_automata::Error::Limit).
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct JsonSchemaLimits {
     /// Maximum number of states.
     pub states: u64,
     /// Maximum memory, in bytes.
@@ -133,8 +133,8 @@ pub struct Limits {
     pub nesting: u32,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { states: 2_000_000, bytes: 512 << 20, steps: 60_000, nesting: 1_000 }
+impl Default for JsonSchemaLimits {
+    fn default() -> JsonSchemaLimits {
+        JsonSchemaLimits { states: 2_000_000, bytes: 512 << 20, steps: 60_000, nesting: 1_000 }
     }
 }

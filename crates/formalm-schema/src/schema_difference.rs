@@ -6,15 +6,15 @@ use formalm_automata::Error;
 
 use crate::json::document::Document;
 use crate::machine::{SchemaAutomaton, SchemaSource};
-use crate::options::{Limits, Options};
-use crate::schema_nodes::{Note, Rule, Schema, SchemaNode};
+use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
+use crate::schema_nodes::{KeywordRule, ResolvedSchema, SchemaNode, SchemaNote};
 use crate::schema_reader::{self, read_additional};
 
 /// A schema document, the documents that it may refer to (by URI), and the options to read it with.
-pub type Described<'a> = (&'a Document, &'a [(String, Document)], Options);
+pub type SchemaDescription<'a> = (&'a Document, &'a [(String, Document)], JsonSchemaOptions);
 
 /// An owned [`SchemaDescription`].
-pub(crate) type Side = (Document, Arc<[(String, Document)]>, Options);
+pub(crate) type OwnedDescription = (Document, Arc<[(String, Document)]>, JsonSchemaOptions);
 
 impl SchemaAutomaton {
     /// Returns the automaton of the instances of `left` that are not instances of `right`, spelled
@@ -26,30 +26,30 @@ impl SchemaAutomaton {
     ///
     /// Those of [`SchemaAutomaton::new`].
     pub fn difference(
-        left: Described<'_>,
-        right: Described<'_>,
-        limits: Limits,
-    ) -> Result<(Option<SchemaAutomaton>, Vec<Note>), Error> {
-        let side = |(schema, resources, options): Described<'_>| {
+        left: SchemaDescription<'_>,
+        right: SchemaDescription<'_>,
+        limits: JsonSchemaLimits,
+    ) -> Result<(Option<SchemaAutomaton>, Vec<SchemaNote>), Error> {
+        let side = |(schema, resources, options): SchemaDescription<'_>| {
             (schema.clone(), resources.into(), options)
         };
         let source = SchemaSource::Difference(Box::new([side(left), side(right)]));
-        let options = Options { approximate: true, ..left.2 };
-        let (made, notes) = SchemaAutomaton::of_source(source, options, limits)?;
+        let options = JsonSchemaOptions { allow_approximate: true, ..left.2 };
+        let (made, notes) = SchemaAutomaton::from_source(source, options, limits)?;
         Ok((made, notes.to_vec()))
     }
 }
 
 /// Reads two schemas into one node graph whose root is "the first and not the second".
-pub(crate) fn read(sides: &[Side; 2]) -> Result<Schema, Error> {
+pub(crate) fn read(sides: &[OwnedDescription; 2]) -> Result<ResolvedSchema, Error> {
     let [(left, resources, options), (right, others, other_options)] = sides;
-    let mut schema = schema_reader::read(left, resources, *options)?;
+    let mut schema = schema_reader::read_schema(left, resources, *options)?;
     let wanted = schema.root;
     schema = read_additional(schema, right, others, *other_options)?;
-    let others = schema.root.map(Rule::Not).into_iter().collect();
+    let others = schema.root.map(KeywordRule::Not).into_iter().collect();
     let not = schema.add_node(SchemaNode::synthetic(others));
     let both = wanted.into_iter().chain([not]).collect();
-    let root = schema.add_node(SchemaNode::synthetic(vec![Rule::All(both)]));
+    let root = schema.add_node(SchemaNode::synthetic(vec![KeywordRule::AllOf(both)]));
     schema.root = Some(root);
     Ok(schema)
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use formalm_automata::Expression;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::formula::Which;
+use crate::formula::NameSelector;
 use crate::json::decimal::Decimal;
-use crate::json::interned_values::{ValueId, Values};
-use crate::json::property_names::{NameId, Names};
+use crate::json::interned_values::{ValueId, ValueInterner};
+use crate::json::property_names::{NameId, PropertyNames};
 
 /// A subschema in one context (base URI, dynamic scope), interned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ pub(crate) struct RegexId(pub(crate) u32);
 
 /// The JSON types; integers are numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Type {
+pub(crate) enum JsonType {
     Null,
     Bool,
     String,
@@ -34,18 +34,24 @@ pub(crate) enum Type {
     Object,
 }
 
-impl Type {
+impl JsonType {
     /// All types, cheapest to decide first.
-    pub(crate) const ALL: [Type; 6] =
-        [Type::Null, Type::Bool, Type::String, Type::Number, Type::Array, Type::Object];
+    pub(crate) const ALL: [JsonType; 6] = [
+        JsonType::Null,
+        JsonType::Bool,
+        JsonType::String,
+        JsonType::Number,
+        JsonType::Array,
+        JsonType::Object,
+    ];
 }
 
 /// One constraint of a schema object. A node is the conjunction of its rules.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Rule {
+pub(crate) enum KeywordRule {
     Never,
     Types {
-        types: Vec<Type>,
+        types: Vec<JsonType>,
         integer: bool,
     },
     /// The number is spelled without a fraction: draft 4 does not count `1.0` as an integer.
@@ -57,7 +63,7 @@ pub(crate) enum Rule {
     ExclusiveMaximum(Decimal),
     MultipleOf(Decimal),
     StringLanguage(RegexId),
-    Members(Arc<[(Which, NodeId)]>),
+    Properties(Arc<[(NameSelector, NodeId)]>),
     Required(Vec<NameId>),
     MinProperties(u64),
     MaxProperties(u64),
@@ -71,18 +77,18 @@ pub(crate) enum Rule {
     },
     MinItems(u64),
     MaxItems(u64),
-    Unique,
-    All(Vec<NodeId>),
-    Any(Vec<NodeId>),
-    One(Vec<NodeId>),
+    UniqueItems,
+    AllOf(Vec<NodeId>),
+    AnyOf(Vec<NodeId>),
+    OneOf(Vec<NodeId>),
     Not(NodeId),
     If {
         condition: NodeId,
         then: Option<NodeId>,
-        other: Option<NodeId>,
+        otherwise: Option<NodeId>,
     },
     DependentRequired(NameId, Vec<NameId>),
-    SchemaWith(NameId, NodeId),
+    DependentSchema(NameId, NodeId),
     UnevaluatedProperties(NodeId),
     UnevaluatedItems(NodeId),
 }
@@ -110,7 +116,7 @@ pub(crate) enum KeywordPart {
 
 impl KeywordPart {
     /// Returns the reference token of a JSON pointer, before escaping; `None` for the whole value.
-    pub(crate) fn text(&self, names: &Names) -> Option<String> {
+    pub(crate) fn text(&self, names: &PropertyNames) -> Option<String> {
         match self {
             KeywordPart::Whole => None,
             KeywordPart::Item(number) => Some(number.to_string()),
@@ -123,13 +129,13 @@ impl KeywordPart {
 /// A subschema: its rules and its location.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SchemaNode {
-    pub(crate) rules: Arc<[Rule]>,
+    pub(crate) rules: Arc<[KeywordRule]>,
     pub(crate) location: NodeLocation,
 }
 
 impl SchemaNode {
     /// Creates a synthesized node, without a location.
-    pub(crate) fn synthetic(rules: Vec<Rule>) -> SchemaNode {
+    pub(crate) fn synthetic(rules: Vec<KeywordRule>) -> SchemaNode {
         SchemaNode { rules: rules.into(), location: NodeLocation::Nowhere }
     }
 
@@ -141,13 +147,13 @@ impl SchemaNode {
 
 /// The resolved schema and its interned parts.
 #[derive(Debug, Default)]
-pub(crate) struct Schema {
+pub(crate) struct ResolvedSchema {
     pub(crate) nodes: Vec<SchemaNode>,
     pub(crate) root: Option<NodeId>,
     /// For each node the representative of its equivalence class, which may be itself.
     pub(crate) representatives: Vec<NodeId>,
-    pub(crate) names: Names,
-    pub(crate) values: Values,
+    pub(crate) names: PropertyNames,
+    pub(crate) values: ValueInterner,
     pub(crate) regexes: Vec<Expression>,
     pub(crate) regex_ids: FxHashMap<String, RegexId>,
     /// For each regex its description, except for enumerations of strings.
@@ -155,8 +161,8 @@ pub(crate) struct Schema {
     /// Regexes that are searched for, so that every string can be extended to a match.
     pub(crate) extensible_regexes: FxHashSet<RegexId>,
     /// Strings of the regexes that are enumerations; sorted.
-    pub(crate) listed: FxHashMap<RegexId, Arc<[String]>>,
-    pub(crate) notes: Vec<Note>,
+    pub(crate) enum_strings: FxHashMap<RegexId, Arc<[String]>>,
+    pub(crate) notes: Vec<SchemaNote>,
     /// Synthesized nodes "equals one of these values".
     pub(crate) value_nodes: FxHashMap<Vec<ValueId>, NodeId>,
     /// Heap bytes of the lists in `value_nodes`.
@@ -167,18 +173,18 @@ pub(crate) struct Schema {
 
 /// A remark for the user about one location of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct SchemaNote {
     /// JSON pointer of the keyword.
     pub place: String,
     /// One sentence without a full stop.
     pub message: String,
     /// How the remark affects the language.
-    pub effect: Effect,
+    pub effect: NoteEffect,
 }
 
 /// The relation between the automaton's language and the schema's literal meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum NoteEffect {
     /// Exactly the schema, as the standard or the note says.
     Exact,
     /// Some instances of the schema are missing.
@@ -187,13 +193,13 @@ pub enum Effect {
     DeadEnds,
 }
 
-impl Effect {
+impl NoteEffect {
     /// Returns the name of the effect.
     pub fn name(self) -> &'static str {
         match self {
-            Effect::Exact => "exact",
-            Effect::Fewer => "fewer",
-            Effect::DeadEnds => "dead ends",
+            NoteEffect::Exact => "exact",
+            NoteEffect::Fewer => "fewer",
+            NoteEffect::DeadEnds => "dead ends",
         }
     }
 }
@@ -201,13 +207,13 @@ impl Effect {
 /// The first character of descriptions of enumerations.
 const ENUM_KEY_PREFIX: char = 't';
 
-impl Schema {
+impl ResolvedSchema {
     pub(crate) fn node(&self, id: NodeId) -> &SchemaNode {
         &self.nodes[id.0 as usize]
     }
 
     /// Returns the JSON pointer of a node; empty for synthesized nodes.
-    pub(crate) fn place(&self, id: NodeId) -> String {
+    pub(crate) fn json_pointer(&self, id: NodeId) -> String {
         let (mut parts, mut at): (Vec<String>, NodeId) = (Vec::new(), id);
         let mut pointer = loop {
             match &self.node(at).location {
@@ -262,7 +268,7 @@ impl Schema {
     }
 
     /// Returns the regex of exactly these strings.
-    pub(crate) fn texts(&mut self, mut texts: Vec<String>) -> RegexId {
+    pub(crate) fn enum_regex(&mut self, mut texts: Vec<String>) -> RegexId {
         texts.sort_unstable();
         texts.dedup();
         let mut key = String::from(ENUM_KEY_PREFIX);
@@ -275,18 +281,18 @@ impl Schema {
         }
         let bytes = texts.iter().map(|text| text.clone().into_bytes()).collect();
         let id = self.intern_regex(key, || Expression::literals(bytes));
-        self.listed.insert(id, texts.into());
+        self.enum_strings.insert(id, texts.into());
         id
     }
 
     /// Returns the node "equals one of these values".
-    pub(crate) fn node_of_values(&mut self, values: &[ValueId]) -> NodeId {
+    pub(crate) fn node_for_values(&mut self, values: &[ValueId]) -> NodeId {
         if let Some(&id) = self.value_nodes.get(values) {
             return id;
         }
         // The rule and the map's key each hold the list.
         self.value_bytes += 2 * size_of_val(values);
-        let rules = vec![Rule::Enum(values.to_vec())];
+        let rules = vec![KeywordRule::Enum(values.to_vec())];
         let id = self.add_node(SchemaNode::synthetic(rules));
         self.value_nodes.insert(values.to_vec(), id);
         id
@@ -297,7 +303,7 @@ impl Schema {
         if let Some(&id) = self.any_of_nodes.get(&nodes) {
             return id;
         }
-        let id = self.add_node(SchemaNode::synthetic(vec![Rule::Any(nodes.clone())]));
+        let id = self.add_node(SchemaNode::synthetic(vec![KeywordRule::AnyOf(nodes.clone())]));
         self.any_of_nodes.insert(nodes, id);
         id
     }

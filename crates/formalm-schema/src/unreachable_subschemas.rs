@@ -3,18 +3,18 @@
 
 use formalm_automata::Error;
 
-use crate::formula::F;
-use crate::schema_nodes::{Effect, NodeId, Note, Rule, SchemaNode, Type};
-use crate::solver::context::Core;
+use crate::formula::FormulaId;
+use crate::schema_nodes::{JsonType, KeywordRule, NodeId, NoteEffect, SchemaNode, SchemaNote};
+use crate::solver::context::SolverContext;
 
 /// Step budget of all queries together, as a multiple of the limit for one search. Chosen, not
 /// measured.
 const STEP_MULTIPLE: u64 = 4;
 
-impl Core {
+impl SolverContext {
     /// Returns a note for each unreachable subschema, and one that says so if the step budget ran
     /// out.
-    pub(crate) fn pruned(&mut self) -> Vec<Note> {
+    pub(crate) fn unreachable_notes(&mut self) -> Vec<SchemaNote> {
         let (mut notes, mut taken) = (Vec::new(), 0);
         for at in 0..self.schema.nodes.len() as u32 {
             let within = self.check_node(NodeId(at), &mut taken, &mut notes);
@@ -25,7 +25,11 @@ impl Core {
                 let message = format!(
                     "whether other parts of the schema are ever met was not found out in {taken} steps"
                 );
-                notes.push(Note { place: "#".to_owned(), message, effect: Effect::Exact });
+                notes.push(SchemaNote {
+                    place: "#".to_owned(),
+                    message,
+                    effect: NoteEffect::Exact,
+                });
                 break;
             }
         }
@@ -39,7 +43,7 @@ impl Core {
         &mut self,
         id: NodeId,
         taken: &mut u64,
-        notes: &mut Vec<Note>,
+        notes: &mut Vec<SchemaNote>,
     ) -> Result<(), Error> {
         let whole = self.child(id);
         let rules = self.schema.node(id).rules.clone();
@@ -48,7 +52,7 @@ impl Core {
         }
         for rule in rules.iter() {
             match rule {
-                Rule::Any(list) | Rule::One(list) => {
+                KeywordRule::AnyOf(list) | KeywordRule::OneOf(list) => {
                     for &one in list {
                         let part = self.child(one);
                         let both = self.formulas.both(whole, part);
@@ -56,12 +60,12 @@ impl Core {
                         self.note_if_unreachable(both, one, message, taken, notes)?;
                     }
                 }
-                Rule::Members(properties) => {
+                KeywordRule::Properties(properties) => {
                     for (which, node) in properties.iter() {
                         let Some([name]) = which.names.as_deref() else { continue };
                         let rules = vec![
-                            Rule::Types { types: vec![Type::Object], integer: false },
-                            Rule::Required(vec![*name]),
+                            KeywordRule::Types { types: vec![JsonType::Object], integer: false },
+                            KeywordRule::Required(vec![*name]),
                         ];
                         let with = self.schema.add_node(SchemaNode::synthetic(rules));
                         let with = self.child(with);
@@ -79,28 +83,33 @@ impl Core {
     /// Adds a note if a formula is unsatisfiable.
     fn note_if_unreachable(
         &mut self,
-        formula: F,
+        formula: FormulaId,
         part: NodeId,
         message: &str,
         taken: &mut u64,
-        notes: &mut Vec<Note>,
+        notes: &mut Vec<SchemaNote>,
     ) -> Result<(), Error> {
         let node = self.schema.node(part);
         // A literal `false` is intended.
-        if node.rules.iter().any(|rule| matches!(rule, Rule::Never)) || !node.has_location() {
+        if node.rules.iter().any(|rule| matches!(rule, KeywordRule::Never)) || !node.has_location()
+        {
             return Ok(());
         }
-        let place = self.schema.place(part);
+        let place = self.schema.json_pointer(part);
         if !self.is_satisfiable(formula, taken)? {
-            notes.push(Note { place, message: message.to_owned(), effect: Effect::Exact });
+            notes.push(SchemaNote {
+                place,
+                message: message.to_owned(),
+                effect: NoteEffect::Exact,
+            });
         }
         Ok(())
     }
 
     /// Decides a formula with a step limit of its own.
-    fn is_satisfiable(&mut self, formula: F, taken: &mut u64) -> Result<bool, Error> {
+    fn is_satisfiable(&mut self, formula: FormulaId, taken: &mut u64) -> Result<bool, Error> {
         self.steps = 0;
-        let met = self.some_value(formula);
+        let met = self.has_value(formula);
         *taken += self.steps;
         met
     }

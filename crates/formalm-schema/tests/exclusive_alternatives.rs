@@ -3,7 +3,9 @@
 //! reach a dead end.
 
 use formalm_automata::Machine;
-use formalm_schema::{Formats, Limits, Options, Order, SchemaAutomaton};
+use formalm_schema::{
+    FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
+};
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
 
@@ -149,9 +151,14 @@ fn objects() -> Vec<String> {
 }
 
 fn machine(schema: &Json) -> Result<SchemaAutomaton, formalm_automata::Error> {
-    let (order, formats) = (Order::Any, Formats::NONE);
-    let options = Options { order, formats, blanks: 0, ..Options::default() };
-    SchemaAutomaton::new(&schema.clone().into(), &[], options, Limits::default())
+    let (order, formats) = (PropertyOrder::Any, FormatSet::NONE);
+    let options = JsonSchemaOptions {
+        property_order: order,
+        formats,
+        max_whitespace: 0,
+        ..JsonSchemaOptions::default()
+    };
+    SchemaAutomaton::new(&schema.clone().into(), &[], options, JsonSchemaLimits::default())
 }
 
 fn next(seed: &mut u64) -> usize {
@@ -266,8 +273,12 @@ fn wide_alternatives_stay_within_500_solver_steps() {
         ),
     ];
     for (schema, instance) in cases {
-        let options = Options { order: Order::Any, blanks: 0, ..Options::default() };
-        let limits = Limits { steps: 500, ..Limits::default() };
+        let options = JsonSchemaOptions {
+            property_order: PropertyOrder::Any,
+            max_whitespace: 0,
+            ..JsonSchemaOptions::default()
+        };
+        let limits = JsonSchemaLimits { steps: 500, ..JsonSchemaLimits::default() };
         let machine = SchemaAutomaton::new(&schema.clone().into(), &[], options, limits).unwrap();
         let text = instance.to_string();
         let read = machine.walk(machine.start(), text.as_bytes()).unwrap();

@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use formalm_automata::Machine;
-use formalm_schema::{Document, Formats, Limits, Options, Order, SchemaAutomaton};
+use formalm_schema::{
+    Document, FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder, SchemaAutomaton,
+};
 use serde_json::Value as Json;
 
 fn suite() -> Option<PathBuf> {
@@ -57,12 +59,12 @@ struct Tally {
     failed: Vec<String>,
 }
 
-fn run(suite: &Path, paths: &[PathBuf], options: Options) -> Tally {
+fn run(suite: &Path, paths: &[PathBuf], options: JsonSchemaOptions) -> Tally {
     let resources = remotes(suite);
     let mut tally = Tally { passed: 0, failed: Vec::new() };
     for path in paths {
         for case in read(path).as_array().expect("a list of cases") {
-            let options = Options { order: Order::Any, ..options };
+            let options = JsonSchemaOptions { property_order: PropertyOrder::Any, ..options };
             let schema = &case["schema"];
             // Without resources most schemas are read without a registry of identifiers.
             let refers = schema.to_string().contains("://localhost:1234");
@@ -70,7 +72,7 @@ fn run(suite: &Path, paths: &[PathBuf], options: Options) -> Tally {
                 &Document::from(schema.clone()),
                 if refers { &resources } else { &[] },
                 options,
-                Limits::default(),
+                JsonSchemaLimits::default(),
             );
             for test in case["tests"].as_array().expect("a list of tests") {
                 let expected = test["valid"] == Json::Bool(true);
@@ -103,7 +105,11 @@ fn required_tests_pass() {
     let all = files(&suite.join("tests/draft2020-12"));
     let required: Vec<PathBuf> =
         all.into_iter().filter(|path| !path.to_string_lossy().contains("/optional/")).collect();
-    let tally = run(&suite, &required, Options { formats: Formats::NONE, ..Options::default() });
+    let tally = run(
+        &suite,
+        &required,
+        JsonSchemaOptions { formats: FormatSet::NONE, ..JsonSchemaOptions::default() },
+    );
     assert!(tally.passed > 1_000, "the suite is there");
     assert_eq!(tally.failed, Vec::<String>::new(), "{} are right", tally.passed);
 }
@@ -113,7 +119,7 @@ fn required_tests_pass() {
 fn optional_format_tests_pass() {
     let Some(suite) = suite() else { return };
     let all = files(&suite.join("tests/draft2020-12/optional/format"));
-    let tally = run(&suite, &all, Options::default());
+    let tally = run(&suite, &all, JsonSchemaOptions::default());
     assert!(tally.passed > 700, "the suite is there");
     assert_eq!(tally.failed, Vec::<String>::new(), "{} are right", tally.passed);
 }

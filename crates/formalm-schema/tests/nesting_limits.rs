@@ -2,14 +2,14 @@
 //! profile.
 
 use formalm_automata::{Error, Machine};
-use formalm_schema::{Document, Limits, Options, SchemaAutomaton};
+use formalm_schema::{Document, JsonSchemaLimits, JsonSchemaOptions, SchemaAutomaton};
 
 /// Returns the shortest instance of a schema, computed in a stack of 8 MiB.
 fn shortest(text: String) -> Result<Vec<u8>, Error> {
     let work = move || {
         let schema = Document::read(&text)?;
-        let options = Options { blanks: 0, ..Options::default() };
-        let machine = SchemaAutomaton::new(&schema, &[], options, Limits::default())?;
+        let options = JsonSchemaOptions { max_whitespace: 0, ..JsonSchemaOptions::default() };
+        let machine = SchemaAutomaton::new(&schema, &[], options, JsonSchemaLimits::default())?;
         machine.shortest_completion(machine.start())
     };
     let thread = std::thread::Builder::new().stack_size(8 << 20).spawn(work);

@@ -4,7 +4,10 @@
 use std::collections::{HashSet, VecDeque};
 
 use formalm_automata::{Machine, StateId};
-use formalm_schema::{Document, EscapePolicy, Formats, Limits, Options, Order, SchemaAutomaton};
+use formalm_schema::{
+    Document, EscapePolicy, FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder,
+    SchemaAutomaton,
+};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -102,24 +105,24 @@ fn schema() -> impl Strategy<Value = Json> {
     })
 }
 
-fn machine(schema: &Json, options: Options) -> Option<SchemaAutomaton> {
-    SchemaAutomaton::new(&schema.clone().into(), &[], options, Limits::default()).ok()
+fn machine(schema: &Json, options: JsonSchemaOptions) -> Option<SchemaAutomaton> {
+    SchemaAutomaton::new(&schema.clone().into(), &[], options, JsonSchemaLimits::default()).ok()
 }
 
-fn options() -> impl Strategy<Value = Options> {
+fn options() -> impl Strategy<Value = JsonSchemaOptions> {
     let escapes = prop_oneof![
         Just(EscapePolicy::Minimal),
         Just(EscapePolicy::Ascii),
         Just(EscapePolicy::Any)
     ];
-    let order = prop_oneof![Just(Order::Any), Just(Order::Schema)];
-    (order, 0..2u8, escapes).prop_map(|(order, blanks, escapes)| Options {
-        order,
-        blanks,
+    let order = prop_oneof![Just(PropertyOrder::Any), Just(PropertyOrder::Schema)];
+    (order, 0..2u8, escapes).prop_map(|(order, blanks, escapes)| JsonSchemaOptions {
+        property_order: order,
+        max_whitespace: blanks,
         escapes,
-        formats: Formats::NONE,
-        approximate: true,
-        ..Options::default()
+        formats: FormatSet::NONE,
+        allow_approximate: true,
+        ..JsonSchemaOptions::default()
     })
 }
 
@@ -135,8 +138,8 @@ proptest! {
     #[test]
     fn acceptance_agrees_with_a_validator(schema in schema(), values in proptest::collection::vec(value(), 12)) {
         let Ok(reference) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
-        let options = Options { order: Order::Any, ..Options::default() };
-        let made = SchemaAutomaton::new(&schema.clone().into(), &[], options, Limits::default());
+        let options = JsonSchemaOptions { property_order: PropertyOrder::Any, ..JsonSchemaOptions::default() };
+        let made = SchemaAutomaton::new(&schema.clone().into(), &[], options, JsonSchemaLimits::default());
         for value in values {
             let expected = reference.is_valid(&value);
             match &made {
@@ -224,9 +227,9 @@ proptest! {
 
     #[test]
     fn completions_are_shortest_and_lexicographically_least(schema in schema(), any_order in any::<bool>(), value in value(), cut in 0..12usize) {
-        let order = if any_order { Order::Any } else { Order::Schema };
+        let order = if any_order { PropertyOrder::Any } else { PropertyOrder::Schema };
         let options =
-            Options { order, blanks: 0, formats: Formats::NONE, approximate: true, ..Options::default() };
+            JsonSchemaOptions { property_order: order, max_whitespace: 0, formats: FormatSet::NONE, allow_approximate: true, ..JsonSchemaOptions::default() };
         let Some(machine) = machine(&schema, options) else { return Ok(()) };
         let text = value.to_string().into_bytes();
         let mut state = machine.start();
@@ -249,7 +252,7 @@ proptest! {
         let required: Vec<&str> = ["c", "a", "ab"][..names.min(3)].to_vec();
         let schema = json!({"type": "object", "required": required, "allOf": list});
         let options =
-            Options { order: Order::Any, blanks: 0, approximate: true, ..Options::default() };
+            JsonSchemaOptions { property_order: PropertyOrder::Any, max_whitespace: 0, allow_approximate: true, ..JsonSchemaOptions::default() };
         let Some(machine) = machine(&schema, options) else { return Ok(()) };
         let Some(expected) = naive_shortest(&machine, machine.start()) else { return Ok(()) };
         let found = machine.shortest_completion(machine.start());
@@ -290,7 +293,8 @@ fn object_schema() -> impl Strategy<Value = Json> {
 
 #[test]
 fn known_pitfalls_are_decided() {
-    let any = Options { order: Order::Any, ..Options::default() };
+    let any =
+        JsonSchemaOptions { property_order: PropertyOrder::Any, ..JsonSchemaOptions::default() };
     let dead = [
         (json!({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}), "{\"a\":1,\"b\""),
         (json!({"not": {"properties": {"a": {"type": "string"}}}}), "{}"),
@@ -346,8 +350,8 @@ fn errors_name_the_json_pointer() {
         let made = SchemaAutomaton::new(
             &Document::from(schema.clone()),
             &[],
-            Options::default(),
-            Limits::default(),
+            JsonSchemaOptions::default(),
+            JsonSchemaLimits::default(),
         );
         let message = made.map(|_| String::new()).unwrap_or_else(|error| error.to_string());
         assert!(message.contains(place), "{schema}: {message}");

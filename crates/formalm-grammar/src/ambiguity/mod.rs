@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::grammar::Grammar;
 use crate::lexer::terminal_automata::{build_terminal_automata, unproductive_terminals};
-use crate::limits::{Limits, StepMeter, check};
+use crate::limits::{GrammarLimits, StepMeter, check};
 use crate::lr0::{END_OF_INPUT, Lr0Automaton, contains, elements};
 use crate::normal_form::NormalizedGrammar;
 use crate::normal_form::lowering::{LoweredRules, Production};
@@ -26,30 +26,30 @@ const MAX_CONFLICTS: usize = 100;
 
 /// An LALR(1) conflict: a position where the next lexeme does not determine the action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
+pub struct LalrConflict {
     /// The rules that may end there.
     pub rules: Vec<usize>,
     /// `true` if some rule may also continue there.
-    pub goes_on: bool,
+    pub can_shift: bool,
     /// The terminals that may come next in either case; `None` is the end of input.
-    pub next: Vec<Option<usize>>,
+    pub lookaheads: Vec<Option<usize>>,
     /// A shortest known sequence of terminals that leads there; empty if it is too long.
-    pub before: Vec<usize>,
+    pub example_prefix: Vec<usize>,
 }
 
 /// The result of the analysis.
 #[derive(Clone, Debug, Default)]
-pub struct Ambiguity {
+pub struct AmbiguityReport {
     /// The conflicts; a sample if there are very many.
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<LalrConflict>,
     /// Rules that certainly derive something in two ways.
-    pub doubled: Vec<usize>,
+    pub ambiguous_rules: Vec<usize>,
 }
 
-impl Ambiguity {
+impl AmbiguityReport {
     /// Returns `true` if every sequence of lexemes has at most one tree.
-    pub fn is_excluded(&self) -> bool {
-        self.conflicts.is_empty() && self.doubled.is_empty()
+    pub fn is_unambiguous(&self) -> bool {
+        self.conflicts.is_empty() && self.ambiguous_rules.is_empty()
     }
 }
 
@@ -58,7 +58,7 @@ impl Ambiguity {
 /// # Errors
 ///
 /// [`Error::Limit`] if the tables are too large.
-pub fn ambiguity(grammar: &Grammar, limits: Limits) -> Result<Ambiguity, Error> {
+pub fn ambiguity(grammar: &Grammar, limits: GrammarLimits) -> Result<AmbiguityReport, Error> {
     grammar.check()?;
     let (terminal_automata, nullable) = build_terminal_automata(grammar)?;
     let lowering = LoweredRules::for_trees(grammar, &nullable, limits.productions)?;
@@ -69,7 +69,7 @@ pub fn ambiguity(grammar: &Grammar, limits: Limits) -> Result<Ambiguity, Error> 
         &unproductive_terminals(grammar, &terminal_automata)?,
         start,
     ) else {
-        return Ok(Ambiguity::default());
+        return Ok(AmbiguityReport::default());
     };
     let first = grammar.terminals.len() as u32;
     let owner = |symbol: u32| owners[(symbol - first) as usize] as usize;
@@ -83,7 +83,7 @@ pub fn ambiguity(grammar: &Grammar, limits: Limits) -> Result<Ambiguity, Error> 
     let mut lr0 = Lr0Automaton::new(&normalized, &ones, &mut meter)?;
     let lookaheads = LalrLookaheads::new(&mut lr0, &mut meter)?;
     let examples = ExamplePrefixes::new(&normalized, &lookaheads);
-    let mut conflicts: Vec<Conflict> = Vec::new();
+    let mut conflicts: Vec<LalrConflict> = Vec::new();
     let mut known: FxHashMap<(Vec<usize>, bool), usize> = FxHashMap::default();
     for state in 0..lookaheads.len() {
         doubled.extend(ambiguous_in_state(&lr0, state));
@@ -93,24 +93,29 @@ pub fn ambiguity(grammar: &Grammar, limits: Limits) -> Result<Ambiguity, Error> 
             rules.dedup();
             let next = next.into_iter().map(|number| number.checked_sub(1).map(|at| at as usize));
             match known.get(&(rules.clone(), goes_on)) {
-                Some(&at) => conflicts[at].next.extend(next),
+                Some(&at) => conflicts[at].lookaheads.extend(next),
                 None if conflicts.len() < MAX_CONFLICTS => {
                     known.insert((rules.clone(), goes_on), conflicts.len());
                     let before = examples.before(state);
-                    conflicts.push(Conflict { rules, goes_on, next: next.collect(), before });
+                    conflicts.push(LalrConflict {
+                        rules,
+                        can_shift: goes_on,
+                        lookaheads: next.collect(),
+                        example_prefix: before,
+                    });
                 }
                 None => {}
             }
         }
     }
     for one in &mut conflicts {
-        one.next.sort_unstable();
-        one.next.dedup();
+        one.lookaheads.sort_unstable();
+        one.lookaheads.dedup();
     }
     let mut doubled: Vec<usize> = doubled.into_iter().map(owner).collect();
     doubled.sort_unstable();
     doubled.dedup();
-    Ok(Ambiguity { conflicts, doubled })
+    Ok(AmbiguityReport { conflicts, ambiguous_rules: doubled })
 }
 
 /// Returns `true` if some symbol of a production is its own left-hand side and all others are

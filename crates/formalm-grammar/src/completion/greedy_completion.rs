@@ -266,11 +266,11 @@ fn whitespace_to((wide, narrow): (u32, u32), tab: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::indentation::{ColumnCounter, FIRST_COLUMN, Rules};
+    use crate::indentation::{ColumnCounter, ColumnRules, FIRST_COLUMN};
 
     #[test]
     fn whitespace_reaches_its_column() {
-        let columns = ColumnCounter { rules: Rules::Python, tab: 8, widest: 200 };
+        let columns = ColumnCounter { rules: ColumnRules::Python, tab: 8, widest: 200 };
         for text in ["", " ", "\t", " \t", "\t ", "  \t\t   ", "       \t \t", "         "] {
             let column = |text: &[u8]| {
                 text.iter().fold(FIRST_COLUMN, |column, &byte| columns.step(column, byte))

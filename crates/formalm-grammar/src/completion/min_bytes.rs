@@ -15,7 +15,7 @@ use crate::grammar_state::{Configuration, GrammarState};
 use crate::indentation::parser_state::{
     IndentationState, OUT_OF_SIGHT, ParserStateParts, is_closed,
 };
-use crate::indentation::{ColumnCounter, FIRST_COLUMN, Rules, nearest_column, widths};
+use crate::indentation::{ColumnCounter, ColumnRules, FIRST_COLUMN, nearest_column, widths};
 use crate::lexer::ThreadKind;
 use crate::list_interner::NOTHING;
 use crate::lr0::Lr0Automaton;
@@ -318,8 +318,8 @@ impl ColumnCounter {
     fn bytes_to_column(&self, read: u32, goal: u32, deeper: u32) -> Option<u32> {
         let ((wide, narrow), (to_wide, to_narrow)) = (widths(read), widths(goal));
         match self.rules {
-            Rules::Python if deeper > 0 => Some((to_narrow + deeper).saturating_sub(narrow)),
-            Rules::Python => {
+            ColumnRules::Python if deeper > 0 => Some((to_narrow + deeper).saturating_sub(narrow)),
+            ColumnRules::Python => {
                 let bytes = to_narrow.checked_sub(narrow)?;
                 let stop = to_wide / self.tab * self.tab;
                 if stop <= wide {
@@ -330,10 +330,10 @@ impl ColumnCounter {
                 let before = bytes.checked_sub(to_wide - stop)?;
                 (stops..=stop - wide).contains(&before).then_some(bytes)
             }
-            Rules::Lark if deeper > 0 => {
+            ColumnRules::Lark if deeper > 0 => {
                 Some((to_wide + deeper).saturating_sub(wide).div_ceil(self.tab))
             }
-            Rules::Lark => {
+            ColumnRules::Lark => {
                 let more = to_wide.checked_sub(wide)?;
                 Some(more / self.tab + more % self.tab)
             }
@@ -348,12 +348,12 @@ mod tests {
     #[test]
     fn min_whitespace_matches_exhaustive_search() {
         for (rules, tab) in [
-            (Rules::Python, 8),
-            (Rules::Python, 3),
-            (Rules::Python, 1),
-            (Rules::Lark, 8),
-            (Rules::Lark, 3),
-            (Rules::Lark, 1),
+            (ColumnRules::Python, 8),
+            (ColumnRules::Python, 3),
+            (ColumnRules::Python, 1),
+            (ColumnRules::Lark, 8),
+            (ColumnRules::Lark, 3),
+            (ColumnRules::Lark, 1),
         ] {
             let columns = ColumnCounter { rules, tab, widest: 200 };
             // The columns that each number of spaces and tabs leads to.

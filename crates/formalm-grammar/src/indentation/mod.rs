@@ -13,7 +13,7 @@ pub(crate) mod parser_state;
 
 /// The rules for counting columns and for the first and last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rules {
+pub enum ColumnRules {
     /// As in Python: a tab advances to the next multiple of its width, and a form feed resets the
     /// column. The first line has an indentation too, and the last line may end with the input.
     /// Levels must compare equally for every tab width.
@@ -37,7 +37,7 @@ pub struct Indentation {
     /// Closing brackets, see [`Indentation::opening`].
     pub closing: Vec<usize>,
     /// The rules for counting columns.
-    pub rules: Rules,
+    pub rules: ColumnRules,
     /// The width of a tab, in columns.
     pub tab: u32,
     /// The widest indentation, in columns.
@@ -84,7 +84,7 @@ enum LineJoin {
 /// Counts columns. A column is a pair: the width as counted, and the width with one-column tabs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ColumnCounter {
-    pub(crate) rules: Rules,
+    pub(crate) rules: ColumnRules,
     pub(crate) tab: u32,
     pub(crate) widest: u32,
 }
@@ -145,7 +145,7 @@ impl ColumnCounter {
 
     /// Returns the column after a byte.
     pub(crate) fn step(&self, column: u32, byte: u8) -> u32 {
-        if self.rules == Rules::Python && is_counted(column) {
+        if self.rules == ColumnRules::Python && is_counted(column) {
             match (byte, join(column)) {
                 (b'\\', LineJoin::Backslash) => return NOT_WHITESPACE,
                 (b'\\', _) => return with_join(column, LineJoin::Backslash),
@@ -170,13 +170,13 @@ impl ColumnCounter {
             }
         }
         let blanks = match (byte, self.rules) {
-            (b'\n', _) | (b'\r' | 0xc, Rules::Python) => return self.reset(column, byte),
+            (b'\n', _) | (b'\r' | 0xc, ColumnRules::Python) => return self.reset(column, byte),
             (b' ', _) => (1, 1),
-            (b'\t', Rules::Lark) => (self.tab, self.tab),
-            (b'\t', Rules::Python) => (self.tab - widths(column).0 % self.tab, 1),
-            (_, Rules::Lark) => return column,
-            (_, Rules::Python) if column == BEFORE_LINE_BREAK => return BEFORE_LINE_BREAK,
-            (_, Rules::Python) => return NOT_WHITESPACE,
+            (b'\t', ColumnRules::Lark) => (self.tab, self.tab),
+            (b'\t', ColumnRules::Python) => (self.tab - widths(column).0 % self.tab, 1),
+            (_, ColumnRules::Lark) => return column,
+            (_, ColumnRules::Python) if column == BEFORE_LINE_BREAK => return BEFORE_LINE_BREAK,
+            (_, ColumnRules::Python) => return NOT_WHITESPACE,
         };
         if !is_counted(column) || widths(column).0 == TOO_WIDE {
             return column;

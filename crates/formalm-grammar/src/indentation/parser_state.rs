@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 use crate::grammar::Grammar;
 use crate::grammar_state::{Configuration, GrammarState};
 use crate::indentation::{
-    BEFORE_LINE_BREAK, ColumnCounter, FIRST_COLUMN, NO_COLUMN, Rules, is_column, may_end_at, widths,
+    BEFORE_LINE_BREAK, ColumnCounter, ColumnRules, FIRST_COLUMN, NO_COLUMN, is_column, may_end_at,
+    widths,
 };
 use crate::list_interner::{ListInterner, NOTHING};
 use crate::lr0::elements;
@@ -112,7 +113,7 @@ impl IndentationState {
     }
 
     pub(crate) fn is_python(&self) -> bool {
-        self.columns.rules == Rules::Python
+        self.columns.rules == ColumnRules::Python
     }
 
     /// Returns the terminal id of a line that starts at a column, if it is one.

@@ -110,7 +110,7 @@ pub(crate) fn build_terminal_automata(
     let mut nullable = Vec::with_capacity(grammar.terminals.len());
     let literals = literal_automata(grammar.terminals.iter().map(|one| &one.language));
     for (one, word) in grammar.terminals.iter().zip(literals) {
-        if let Some(one) = &one.embedded {
+        if let Some(one) = &one.sublanguage {
             nullable.push(one.machine.is_accepting(one.machine.start())?);
             automata.push(None);
             continue;
@@ -168,14 +168,14 @@ pub(crate) fn unproductive_terminals(
     automata: &[Option<Arc<TerminalAutomaton>>],
 ) -> Result<Vec<bool>, Error> {
     // With ordered lexemes, an ignored lexeme never reaches the parser unless it is replaced.
-    let reaches_parser = |at: usize| grammar.replaced.iter().any(|one| one.text == at);
+    let reaches_parser = |at: usize| grammar.replacements.iter().any(|one| one.text == at);
     let ordered = grammar.lexing != Lexing::Any;
     let unread = |at: usize| ordered && grammar.ignored.contains(&at) && !reaches_parser(at);
     let indentation = IndentationState::new(grammar);
     let is_level = |at: usize| indentation.as_ref().is_some_and(|one| one.is_level(at as u32));
     let mut unproductive = Vec::with_capacity(automata.len());
     for (at, one) in automata.iter().enumerate() {
-        let is_read = match &grammar.terminals[at].embedded {
+        let is_read = match &grammar.terminals[at].sublanguage {
             Some(one) => !one.machine.live_bytes(one.machine.start())?.is_empty(),
             None => one.is_some() || is_level(at),
         };

@@ -3,7 +3,7 @@
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
-use crate::grammar::{Grammar, Node};
+use crate::grammar::{Grammar, RuleBody};
 use crate::limits::check;
 
 /// A production. Symbols below the number of terminals are terminals.
@@ -42,7 +42,7 @@ pub(crate) struct LoweredRules {
     unambiguous: bool,
     pub(crate) symbols: u32,
     terminals: u32,
-    helper_of_node: FxHashMap<Node, u32>,
+    helper_of_node: FxHashMap<RuleBody, u32>,
     helper_of_repeat: FxHashMap<(u32, RepeatCount), u32>,
     allowed: u64,
 }
@@ -94,13 +94,13 @@ impl LoweredRules {
                 let helper = lowered.helper();
                 lowered.add(helper, Vec::new())?;
                 lowered.add(helper, vec![at as u32])?;
-                lowered.helper_of_node.insert(Node::Terminal(at), helper);
+                lowered.helper_of_node.insert(RuleBody::Terminal(at), helper);
             }
         }
         for (at, rule) in grammar.rules.iter().enumerate() {
             lowered.owner = at as u32;
             let all = match &rule.body {
-                Node::Choice(list) => &list[..],
+                RuleBody::Choice(list) => &list[..],
                 one => std::slice::from_ref(one),
             };
             for (number, one) in (0..).zip(all) {
@@ -123,10 +123,10 @@ impl LoweredRules {
         check(Resource::Terms, self.productions.len() as u64, self.allowed)
     }
 
-    fn alternatives(&mut self, left: u32, node: &Node) -> Result<(), Error> {
+    fn alternatives(&mut self, left: u32, node: &RuleBody) -> Result<(), Error> {
         match node {
-            Node::Choice(list) => list.iter().try_for_each(|one| self.alternatives(left, one)),
-            Node::Repeat(one, 0, Some(1)) => {
+            RuleBody::Choice(list) => list.iter().try_for_each(|one| self.alternatives(left, one)),
+            RuleBody::Repeat(one, 0, Some(1)) => {
                 self.add(left, Vec::new())?;
                 self.alternatives(left, one)
             }
@@ -138,26 +138,28 @@ impl LoweredRules {
         }
     }
 
-    fn sequence(&mut self, node: &Node, right: &mut Vec<u32>) -> Result<(), Error> {
+    fn sequence(&mut self, node: &RuleBody, right: &mut Vec<u32>) -> Result<(), Error> {
         match node {
-            Node::Empty => {}
-            Node::Rule(at) => right.push(self.terminals + *at as u32),
-            Node::Terminal(at) => {
+            RuleBody::Empty => {}
+            RuleBody::Rule(at) => right.push(self.terminals + *at as u32),
+            RuleBody::Terminal(at) => {
                 right.push(self.helper_of_node.get(node).copied().unwrap_or(*at as u32));
             }
-            Node::Sequence(list) => list.iter().try_for_each(|one| self.sequence(one, right))?,
-            Node::Repeat(one, min, max) if (*min, *max) != (0, Some(1)) => {
+            RuleBody::Sequence(list) => {
+                list.iter().try_for_each(|one| self.sequence(one, right))?
+            }
+            RuleBody::Repeat(one, min, max) if (*min, *max) != (0, Some(1)) => {
                 self.repetition(one, (*min, *max), right)?;
             }
-            Node::Choice(_) | Node::Repeat(..) => right.push(self.symbol(node)?),
+            RuleBody::Choice(_) | RuleBody::Repeat(..) => right.push(self.symbol(node)?),
         }
         Ok(())
     }
 
     /// Returns one symbol for a node; equal nodes share it.
-    fn symbol(&mut self, node: &Node) -> Result<u32, Error> {
+    fn symbol(&mut self, node: &RuleBody) -> Result<u32, Error> {
         let mut right = Vec::new();
-        if !matches!(node, Node::Choice(_) | Node::Repeat(_, 0, Some(1))) {
+        if !matches!(node, RuleBody::Choice(_) | RuleBody::Repeat(_, 0, Some(1))) {
             self.sequence(node, &mut right)?;
             if let [one] = right[..] {
                 return Ok(one);
@@ -178,7 +180,7 @@ impl LoweredRules {
 
     fn repetition(
         &mut self,
-        one: &Node,
+        one: &RuleBody,
         (min, max): (u32, Option<u32>),
         right: &mut Vec<u32>,
     ) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use crate::notation::lark::definition_attributes::DefinitionAttributes;
 use crate::notation::quantifiers::{RepeatBounds, braces, repeated};
 use crate::notation::scanner::Scanner;
 use crate::notation::{GrammarSource, RuleSource, SyntaxTree};
-use crate::trees::tree_shape::Shown;
+use crate::trees::tree_shape::RuleTreeShape;
 
 pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
     let mut reader = GbnfReader { scanner: Scanner::new(text), source: GrammarSource::default() };
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
             parameters: Vec::new(),
             body,
             span,
-            shown: Shown::ALL,
+            shown: RuleTreeShape::ALL,
             attributes: DefinitionAttributes::NONE,
         });
         reader.blanks(true);

@@ -22,12 +22,12 @@ mod wrong_syntax_hint;
 use formalm_automata::{Error, Expression, SourceSpan};
 
 use crate::grammar::{Grammar, Lexing};
-use crate::trees::tree_shape::{Shaped, Shown};
+use crate::trees::tree_shape::{RuleTreeShape, ShapedGrammar};
 use atoms::Atom;
-pub use grammar_builder::indent_terminals::Levels;
+pub use grammar_builder::indent_terminals::IndentationNames;
 use lark::definition_attributes::DefinitionAttributes;
-pub use lark::inline_languages::{Inlined, inlined};
-pub use parse_options::{Options, Syntax};
+pub use lark::inline_languages::{InlineLanguage, inline_languages};
+pub use parse_options::{ParseOptions, Syntax};
 
 /// Parses a grammar text. `lexing` defaults to the longest lexeme for Lark and to [`Lexing::Any`]
 /// for other notations. `start` defaults to `start` (Lark), `root` (GBNF) or the first rule (EBNF).
@@ -51,7 +51,7 @@ pub fn parse(
     start: Option<&str>,
 ) -> Result<Grammar, Error> {
     let start = start.map(str::to_owned);
-    parse_with(text, &Options { lexing, start, ..Options::new(syntax) })
+    parse_with(text, &ParseOptions { lexing, start, ..ParseOptions::new(syntax) })
 }
 
 /// Parses a grammar text with all options.
@@ -60,7 +60,7 @@ pub fn parse(
 ///
 /// As [`parse`]; also for languages under names that the text does not declare, and for notations
 /// and lexing modes that do not support an option.
-pub fn parse_with(text: &str, options: &Options) -> Result<Grammar, Error> {
+pub fn parse_with(text: &str, options: &ParseOptions) -> Result<Grammar, Error> {
     let (grammar, _) = read(text, options, false)?;
     Ok(regular_rules::merge_regular_rules(grammar))
 }
@@ -71,12 +71,16 @@ pub fn parse_with(text: &str, options: &Options) -> Result<Grammar, Error> {
 /// # Errors
 ///
 /// As [`parse_with`].
-pub fn parse_shaped(text: &str, options: &Options) -> Result<Shaped, Error> {
+pub fn parse_shaped(text: &str, options: &ParseOptions) -> Result<ShapedGrammar, Error> {
     let (grammar, shown) = read(text, options, true)?;
-    Ok(Shaped { grammar, shown })
+    Ok(ShapedGrammar { grammar, tree_shapes: shown })
 }
 
-fn read(text: &str, options: &Options, shaped: bool) -> Result<(Grammar, Vec<Shown>), Error> {
+fn read(
+    text: &str,
+    options: &ParseOptions,
+    shaped: bool,
+) -> Result<(Grammar, Vec<RuleTreeShape>), Error> {
     options.check()?;
     let source = read_source(text, options.syntax)
         .map_err(|error| wrong_syntax_hint::with_syntax_hint(error, text, options.syntax))?;
@@ -116,7 +120,7 @@ struct RuleSource {
     parameters: Vec<String>,
     body: SyntaxTree,
     span: SourceSpan,
-    shown: Shown,
+    shown: RuleTreeShape,
     attributes: DefinitionAttributes,
 }
 
@@ -140,12 +144,12 @@ struct GrammarSource {
     ignored: Vec<(SyntaxTree, SourceSpan)>,
     whole: Vec<(SyntaxTree, SourceSpan)>,
     declared: Vec<(String, SourceSpan)>,
-    inlined: Vec<Inlined>,
+    inlined: Vec<InlineLanguage>,
     /// Special tokens by name, each once.
     special: Vec<(String, Expression)>,
     /// `true` if trees keep all lexemes in all rules.
     keeps_all: bool,
     /// `true` if absent optional parts leave no placeholders in trees.
     without_placeholders: bool,
-    notes: Vec<crate::grammar::Note>,
+    notes: Vec<crate::grammar::GrammarNote>,
 }

@@ -2,9 +2,9 @@
 
 use formalm_automata::{Error, Expression};
 
-use crate::grammar::{Embedded, Lexing};
+use crate::grammar::{Lexing, Sublanguage};
 use crate::notation::GrammarSource;
-use crate::notation::grammar_builder::indent_terminals::Levels;
+use crate::notation::grammar_builder::indent_terminals::IndentationNames;
 
 /// The notation of a grammar text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub enum Syntax {
 
 /// Options for parsing a grammar text.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ParseOptions {
     /// The notation.
     pub syntax: Syntax,
     /// The lexing mode; by default the longest lexeme for Lark, and [`Lexing::Any`] for other
@@ -32,26 +32,33 @@ pub struct Options {
     pub languages: Vec<(String, Expression)>,
     /// Languages of any kind, by the rule names that a Lark text declares or by the names of
     /// inline ones.
-    pub embedded: Vec<(String, Embedded)>,
+    pub sublanguages: Vec<(String, Sublanguage)>,
     /// The names of the indentation terminals in a Lark text.
-    pub levels: Option<Levels>,
+    pub indentation: Option<IndentationNames>,
 }
 
 fn refused(message: &str, hint: &str) -> Error {
     Error::Language { message: message.to_owned(), span: None, hint: Some(hint.to_owned()) }
 }
 
-impl Options {
+impl ParseOptions {
     /// Returns the default options of a notation.
-    pub fn new(syntax: Syntax) -> Options {
+    pub fn new(syntax: Syntax) -> ParseOptions {
         let (lexing, start, languages) = (None, None, Vec::new());
-        Options { syntax, lexing, start, languages, embedded: Vec::new(), levels: None }
+        ParseOptions {
+            syntax,
+            lexing,
+            start,
+            languages,
+            sublanguages: Vec::new(),
+            indentation: None,
+        }
     }
 
     /// Refuses options that the notation or the lexing mode does not support.
     pub(super) fn check(&self) -> Result<(), Error> {
         let (lark, first) = (self.syntax == Syntax::Lark, self.lexing == Some(Lexing::First));
-        if self.levels.is_some() && !lark {
+        if self.indentation.is_some() && !lark {
             return Err(refused(
                 "indentation is told in Lark text, whose terminals have names",
                 "write the grammar in the syntax of Lark",
@@ -64,13 +71,13 @@ impl Options {
                 "write them as patterns",
             ));
         }
-        if !self.embedded.is_empty() && !lark {
+        if !self.sublanguages.is_empty() && !lark {
             return Err(refused(
                 "languages are embedded in Lark text only",
                 "write the grammar in the syntax of Lark",
             ));
         }
-        if !self.embedded.is_empty() && self.levels.is_some() {
+        if !self.sublanguages.is_empty() && self.indentation.is_some() {
             return Err(refused(
                 "languages cannot be embedded where indentation is told: their lines would have \
                  none",

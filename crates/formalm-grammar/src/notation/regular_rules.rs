@@ -7,7 +7,7 @@
 use formalm_automata::syntax;
 use rustc_hash::FxHashMap;
 
-use crate::grammar::{Grammar, Lexing, Node, Rule, Terminal};
+use crate::grammar::{Grammar, Lexing, Rule, RuleBody, Terminal};
 
 /// Maximum rule nesting inside one terminal. Chosen, not measured.
 const MAX_DEPTH: usize = 40;
@@ -35,8 +35,8 @@ pub(super) fn merge_regular_rules(grammar: Grammar) -> Grammar {
     let reachable_rules = reachable_rules(&grammar.rules, grammar.start);
     let names =
         grammar.rules.iter().zip(reachable_rules).filter(|one| one.1).map(|one| one.0.name.clone());
-    let needed = grammar.needed.iter().cloned().chain(names).collect();
-    Grammar { terminals, rules, needed, ..grammar.clone() }
+    let needed = grammar.needed_names.iter().cloned().chain(names).collect();
+    Grammar { terminals, rules, needed_names: needed, ..grammar.clone() }
 }
 
 /// Returns, per rule, whether it is reachable from a rule.
@@ -50,10 +50,10 @@ fn reachable_rules(rules: &[Rule], from: usize) -> Vec<bool> {
         let mut nodes = vec![&rules[at].body];
         while let Some(node) = nodes.pop() {
             match node {
-                Node::Empty | Node::Terminal(_) => {}
-                Node::Rule(at) => open.push(*at),
-                Node::Sequence(list) | Node::Choice(list) => nodes.extend(list),
-                Node::Repeat(one, _, _) => nodes.push(one),
+                RuleBody::Empty | RuleBody::Terminal(_) => {}
+                RuleBody::Rule(at) => open.push(*at),
+                RuleBody::Sequence(list) | RuleBody::Choice(list) => nodes.extend(list),
+                RuleBody::Repeat(one, _, _) => nodes.push(one),
             }
         }
     }
@@ -71,32 +71,32 @@ struct RegularRuleMerger<'a> {
     old: &'a Grammar,
     rules: Vec<RuleVisit>,
     terminals: Vec<Terminal>,
-    known: FxHashMap<Node, usize>,
+    known: FxHashMap<RuleBody, usize>,
 }
 
 impl RegularRuleMerger<'_> {
     /// Returns a node as a pattern with its size, if it is regular and small.
-    fn regular(&mut self, node: &Node, depth: usize) -> Option<(syntax::PatternNode, usize)> {
+    fn regular(&mut self, node: &RuleBody, depth: usize) -> Option<(syntax::PatternNode, usize)> {
         if depth == 0 {
             return None;
         }
         let found = match node {
-            Node::Empty => Some((syntax::PatternNode::Empty, 1)),
-            Node::Terminal(at) => {
+            RuleBody::Empty => Some((syntax::PatternNode::Empty, 1)),
+            RuleBody::Terminal(at) => {
                 let terminal = &self.old.terminals[*at];
                 let pattern = terminal.language.as_pattern()?;
                 Some((pattern.root.clone(), size(&pattern.root)))
             }
-            Node::Rule(at) => return self.rule(*at, depth),
-            Node::Sequence(list) => {
+            RuleBody::Rule(at) => return self.rule(*at, depth),
+            RuleBody::Sequence(list) => {
                 let (list, size) = self.all(list, depth)?;
                 Some((syntax::PatternNode::Concat(list), size))
             }
-            Node::Choice(list) => {
+            RuleBody::Choice(list) => {
                 let (list, size) = self.all(list, depth)?;
                 Some((syntax::PatternNode::Alternation(list), size))
             }
-            Node::Repeat(one, min, max) => {
+            RuleBody::Repeat(one, min, max) => {
                 let (one, size) = self.regular(one, depth - 1)?;
                 let (node, lazy) = (Box::new(one), false);
                 Some((syntax::PatternNode::Repeat { node, min: *min, max: *max, lazy }, size + 1))
@@ -105,7 +105,11 @@ impl RegularRuleMerger<'_> {
         found.filter(|&(_, size)| size <= MAX_PATTERN_NODES)
     }
 
-    fn all(&mut self, list: &[Node], depth: usize) -> Option<(Vec<syntax::PatternNode>, usize)> {
+    fn all(
+        &mut self,
+        list: &[RuleBody],
+        depth: usize,
+    ) -> Option<(Vec<syntax::PatternNode>, usize)> {
         let mut size = 1;
         let mut nodes = Vec::with_capacity(list.len());
         for one in list {
@@ -133,25 +137,25 @@ impl RegularRuleMerger<'_> {
         }
     }
 
-    fn rewrite(&mut self, node: &Node, name: &str) -> Node {
-        if matches!(node, Node::Empty) {
-            return Node::Empty;
+    fn rewrite(&mut self, node: &RuleBody, name: &str) -> RuleBody {
+        if matches!(node, RuleBody::Empty) {
+            return RuleBody::Empty;
         }
         if let Some((pattern, _)) = self.regular(node, MAX_DEPTH) {
             return self.terminal(node, pattern, name);
         }
         match node {
-            Node::Sequence(list) => self.sequence(list, name),
-            Node::Choice(list) => {
-                Node::Choice(list.iter().map(|one| self.rewrite(one, name)).collect())
+            RuleBody::Sequence(list) => self.sequence(list, name),
+            RuleBody::Choice(list) => {
+                RuleBody::Choice(list.iter().map(|one| self.rewrite(one, name)).collect())
             }
-            Node::Repeat(one, min, max) => {
-                Node::Repeat(Box::new(self.rewrite(one, name)), *min, *max)
+            RuleBody::Repeat(one, min, max) => {
+                RuleBody::Repeat(Box::new(self.rewrite(one, name)), *min, *max)
             }
             // What is not a pattern remains a terminal of its own.
-            Node::Terminal(at) => {
+            RuleBody::Terminal(at) => {
                 let known = self.known.get(node).copied();
-                Node::Terminal(known.unwrap_or_else(|| {
+                RuleBody::Terminal(known.unwrap_or_else(|| {
                     self.terminals.push(self.old.terminals[*at].clone());
                     self.known.insert(node.clone(), self.terminals.len() - 1);
                     self.terminals.len() - 1
@@ -162,9 +166,9 @@ impl RegularRuleMerger<'_> {
     }
 
     /// Merges each run of regular parts into one terminal.
-    fn sequence(&mut self, list: &[Node], name: &str) -> Node {
+    fn sequence(&mut self, list: &[RuleBody], name: &str) -> RuleBody {
         let mut parts = Vec::new();
-        let mut run: Vec<Node> = Vec::new();
+        let mut run: Vec<RuleBody> = Vec::new();
         for one in list {
             if self.regular(one, MAX_DEPTH - 1).is_some() {
                 run.push(one.clone());
@@ -174,36 +178,36 @@ impl RegularRuleMerger<'_> {
             parts.push(self.rewrite(one, name));
         }
         self.close(&mut run, &mut parts, name);
-        Node::Sequence(parts)
+        RuleBody::Sequence(parts)
     }
 
-    fn close(&mut self, run: &mut Vec<Node>, parts: &mut Vec<Node>, name: &str) {
+    fn close(&mut self, run: &mut Vec<RuleBody>, parts: &mut Vec<RuleBody>, name: &str) {
         if run.is_empty() {
             return;
         }
-        let whole = Node::Sequence(std::mem::take(run));
+        let whole = RuleBody::Sequence(std::mem::take(run));
         match self.regular(&whole, MAX_DEPTH) {
             Some((pattern, _)) => parts.push(self.terminal(&whole, pattern, name)),
             None => {
-                let Node::Sequence(list) = whole else { return };
+                let RuleBody::Sequence(list) = whole else { return };
                 parts.extend(list.iter().map(|one| self.rewrite(one, name)));
             }
         }
     }
 
-    fn terminal(&mut self, node: &Node, pattern: syntax::PatternNode, name: &str) -> Node {
+    fn terminal(&mut self, node: &RuleBody, pattern: syntax::PatternNode, name: &str) -> RuleBody {
         if let Some(&at) = self.known.get(node) {
-            return Node::Terminal(at);
+            return RuleBody::Terminal(at);
         }
         let name = match node {
-            Node::Terminal(at) => self.old.terminals[*at].name.clone(),
-            Node::Rule(at) => self.old.rules[*at].name.clone(),
+            RuleBody::Terminal(at) => self.old.terminals[*at].name.clone(),
+            RuleBody::Rule(at) => self.old.rules[*at].name.clone(),
             _ => format!("{name}.{}", self.terminals.len()),
         };
         let language = super::atoms::pattern_expression(pattern);
-        self.terminals.push(Terminal { name, language, embedded: None, span: None });
+        self.terminals.push(Terminal { name, language, sublanguage: None, span: None });
         self.known.insert(node.clone(), self.terminals.len() - 1);
-        Node::Terminal(self.terminals.len() - 1)
+        RuleBody::Terminal(self.terminals.len() - 1)
     }
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use formalm_automata::Error;
 
-use crate::grammar::{Grammar, Lexing, Node, Terminal};
+use crate::grammar::{Grammar, Lexing, RuleBody, Terminal};
 use crate::notation::lark::keywords::find_replacements;
 use crate::notation::lark::terminal_length::PatternLengths;
 
@@ -73,19 +73,19 @@ pub(super) fn order_terminals(
     grammar.ignored.sort_unstable();
     grammar.ignored.dedup();
     if grammar.lexing == Lexing::First {
-        grammar.replaced = find_replacements(&ranked)?;
+        grammar.replacements = find_replacements(&ranked)?;
     }
     grammar.terminals = ranked.into_iter().map(|one| one.terminal).collect();
     Ok(grammar)
 }
 
-fn renumber(node: &mut Node, new_index: &[usize]) {
+fn renumber(node: &mut RuleBody, new_index: &[usize]) {
     match node {
-        Node::Terminal(at) => *at = new_index[*at],
-        Node::Sequence(list) | Node::Choice(list) => {
+        RuleBody::Terminal(at) => *at = new_index[*at],
+        RuleBody::Sequence(list) | RuleBody::Choice(list) => {
             list.iter_mut().for_each(|one| renumber(one, new_index));
         }
-        Node::Repeat(one, ..) => renumber(one, new_index),
-        Node::Empty | Node::Rule(_) => {}
+        RuleBody::Repeat(one, ..) => renumber(one, new_index),
+        RuleBody::Empty | RuleBody::Rule(_) => {}
     }
 }

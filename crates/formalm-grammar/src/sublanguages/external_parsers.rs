@@ -72,7 +72,7 @@ impl ParserAnswers {
 
 /// A position in an external parser, or a possible start of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Within {
+pub struct ExternalParserState {
     /// The terminal of the parser.
     pub terminal: u32,
     /// The state of its machine, or of a substitute.
@@ -80,31 +80,31 @@ pub struct Within {
     /// The substitute machine, by the caller's numbering; zero is the terminal's own machine.
     pub machine: u32,
     /// `true` if part of it was read; otherwise it may start here.
-    pub is_begun: bool,
+    pub has_begun: bool,
     parser_state: u32,
     negative_threads: u32,
 }
 
 /// A state of the grammar automaton with its positions in external parsers listed separately.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Ways {
+pub struct SeparatedState {
     other: Vec<Configuration>,
-    external: Vec<Within>,
+    external: Vec<ExternalParserState>,
 }
 
-impl Ways {
+impl SeparatedState {
     /// Returns the positions in external parsers, including possible starts.
-    pub fn within(&self) -> &[Within] {
+    pub fn external_states(&self) -> &[ExternalParserState] {
         &self.external
     }
 
     /// Returns the positions mutably, to substitute other machines for those of the grammar.
-    pub fn within_mut(&mut self) -> &mut [Within] {
+    pub fn external_states_mut(&mut self) -> &mut [ExternalParserState] {
         &mut self.external
     }
 
     /// Returns `true` if some configuration lies outside external parsers.
-    pub fn is_elsewhere(&self) -> bool {
+    pub fn has_other_configurations(&self) -> bool {
         !self.other.is_empty()
     }
 }
@@ -148,20 +148,22 @@ impl GrammarState {
     }
 
     /// Separates the positions in external parsers, and adds those that may start.
-    fn separate(&mut self, configurations: Vec<Configuration>) -> Result<Ways, Error> {
-        let mut separated =
-            Ways { other: Vec::with_capacity(configurations.len()), external: Vec::new() };
+    fn separate(&mut self, configurations: Vec<Configuration>) -> Result<SeparatedState, Error> {
+        let mut separated = SeparatedState {
+            other: Vec::with_capacity(configurations.len()),
+            external: Vec::new(),
+        };
         for configuration in configurations {
             let Configuration { lexeme, parser_state, negative_threads } = configuration;
             if configuration.is_in_sublanguage() {
                 let (terminal, state) = self.sublanguages.at(lexeme);
                 if self.sublanguages.answers.is_external(terminal) {
                     let (machine, is_begun) = (0, true);
-                    let one = Within {
+                    let one = ExternalParserState {
                         terminal,
                         state,
                         machine,
-                        is_begun,
+                        has_begun: is_begun,
                         parser_state,
                         negative_threads,
                     };
@@ -182,16 +184,16 @@ impl GrammarState {
         &mut self,
         parser_state: u32,
         negative_threads: u32,
-    ) -> Result<Vec<Within>, Error> {
+    ) -> Result<Vec<ExternalParserState>, Error> {
         let terminals = self.sublanguages_at(parser_state)?.into_iter();
         let asked = terminals.filter(|&one| self.sublanguages.answers.is_external(one));
         let begin = asked.filter_map(|terminal| {
             let state = self.sublanguages.machine(terminal)?.start();
-            Some(Within {
+            Some(ExternalParserState {
                 terminal,
                 state,
                 machine: 0,
-                is_begun: false,
+                has_begun: false,
                 parser_state,
                 negative_threads,
             })
@@ -202,10 +204,10 @@ impl GrammarState {
     /// Returns the separated state after a byte, given the parsers' `answers`.
     fn separated_after(
         &mut self,
-        separated: &Ways,
+        separated: &SeparatedState,
         byte: u8,
         answers: &[ParserAnswer],
-    ) -> Result<Ways, Error> {
+    ) -> Result<SeparatedState, Error> {
         let mut other = self.successors(&separated.other, byte)?;
         let mut begun = Vec::new();
         for (&one, answer) in separated.external.iter().zip(answers) {
@@ -224,7 +226,7 @@ impl GrammarState {
             if !self.needs_viability_checks
                 || self.is_viable(Configuration::between(after, NOTHING))?
             {
-                begun.push(Within { state, is_begun: true, negative_threads, ..one });
+                begun.push(ExternalParserState { state, has_begun: true, negative_threads, ..one });
             }
         }
         if self.needs_viability_checks {
@@ -260,7 +262,9 @@ impl GrammarAutomaton {
                 }
             };
             let (terminal, state, byte) = query;
-            let Some(machine) = self.asked(terminal) else { return Err(Error::Interrupted) };
+            let Some(machine) = self.sublanguage_machine(terminal) else {
+                return Err(Error::Interrupted);
+            };
             let answer = machine.step_with_acceptance(state, byte)?;
             let answers = &mut self.lock().core.sublanguages.answers;
             answers.answers.insert((terminal, state.number(), byte), answer);
@@ -291,7 +295,7 @@ impl GrammarAutomaton {
     }
 
     /// Returns the machine of a sublanguage.
-    pub fn asked(&self, terminal: u32) -> Option<Arc<dyn Machine>> {
+    pub fn sublanguage_machine(&self, terminal: u32) -> Option<Arc<dyn Machine>> {
         self.lock().core.sublanguages.machine(terminal)
     }
 
@@ -300,7 +304,7 @@ impl GrammarAutomaton {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn ways_at(&self, state: StateId) -> Result<Ways, Error> {
+    pub fn separated_state(&self, state: StateId) -> Result<SeparatedState, Error> {
         let core = &mut self.lock().core;
         core.gss.meter.reset();
         let configurations = core.configurations(state.number() - 1);
@@ -313,19 +317,20 @@ impl GrammarAutomaton {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn ways_after(
+    pub fn separated_step(
         &self,
-        separated: &Ways,
+        separated: &SeparatedState,
         byte: u8,
         answers: &[Option<(StateId, bool)>],
-    ) -> Result<Option<Ways>, Error> {
+    ) -> Result<Option<SeparatedState>, Error> {
         let core = &mut self.lock().core;
         core.gss.meter.reset();
         let before = std::mem::replace(&mut core.sublanguages.answers.mode, AnswerMode::Skip);
         let after = core.separated_after(separated, byte, answers);
         core.sublanguages.answers.mode = before;
-        let is_there =
-            |after: &Ways| after.is_elsewhere() || after.external.iter().any(|one| one.is_begun);
+        let is_there = |after: &SeparatedState| {
+            after.has_other_configurations() || after.external.iter().any(|one| one.has_begun)
+        };
         Ok(Some(after?).filter(is_there))
     }
 
@@ -341,7 +346,7 @@ impl GrammarAutomaton {
             configurations.iter().map(|one| core.sublanguages.at(one.lexeme)).collect()
         };
         external.into_iter().any(|(terminal, state)| {
-            self.asked(terminal).is_none_or(|machine| machine.is_char_boundary(state))
+            self.sublanguage_machine(terminal).is_none_or(|machine| machine.is_char_boundary(state))
         })
     }
 }

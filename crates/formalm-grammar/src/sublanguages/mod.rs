@@ -101,7 +101,7 @@ impl MachineState {
 impl Sublanguages {
     pub(crate) fn new(grammar: &Grammar) -> Sublanguages {
         let machine =
-            |at: usize| Some(Arc::clone(&grammar.terminals[at].embedded.as_ref()?.machine));
+            |at: usize| Some(Arc::clone(&grammar.terminals[at].sublanguage.as_ref()?.machine));
         let machines: Vec<_> = (0..grammar.terminals.len()).map(machine).collect();
         let all = (0..).zip(&machines).filter(|(_, one)| one.is_some()).map(|(at, _)| at).collect();
         let external = machines.iter().map(|one| one.as_ref().is_some_and(|one| !one.is_exact()));

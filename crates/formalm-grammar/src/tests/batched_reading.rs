@@ -3,7 +3,7 @@
 use formalm_automata::{Error, Machine, StateId};
 
 use super::{PATTERNS, SeededRng, cases, grammar, texts};
-use crate::{GrammarAutomaton, Lexing, Limits};
+use crate::{GrammarAutomaton, GrammarLimits, Lexing};
 
 /// Returns the state after `text` read byte by byte, or the number of bytes that can be read.
 fn step_byte_by_byte(
@@ -25,7 +25,7 @@ fn step_byte_by_byte(
 fn check(seed: u64, lexing: Lexing) -> bool {
     let mut random = SeededRng(seed);
     let grammar = grammar(&mut random, lexing, &PATTERNS, &["c", "c+", "bc", "ca?"]);
-    let limits = Limits { search: 300, ..Limits::default() };
+    let limits = GrammarLimits { search: 300, ..GrammarLimits::default() };
     let Ok(whole) = GrammarAutomaton::new(&grammar, limits) else { return false };
     let Ok(bytes) = GrammarAutomaton::new(&grammar, limits) else { return false };
     let mut all = texts(b"abc", 5);

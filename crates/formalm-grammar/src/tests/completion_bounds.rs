@@ -11,7 +11,7 @@ use super::sublanguages::embed_sublanguages;
 use super::{
     PATTERNS, SeededRng, cases, grammar, grammar_with_separators, letter_grammar, terminal, texts,
 };
-use crate::{Grammar, GrammarAutomaton, Lexing, Limits};
+use crate::{Grammar, GrammarAutomaton, GrammarLimits, Lexing};
 
 const IGNORED_PATTERNS: [&str; 4] = ["c", "c+", "bc", "ca?"];
 /// Maximum bytes of the members enumerated, and of the prefixes whose completions are checked.
@@ -29,7 +29,8 @@ fn regular(random: &mut SeededRng) -> Arc<Automaton> {
 }
 
 fn machine(grammar: &Grammar) -> Option<Arc<GrammarAutomaton>> {
-    match GrammarAutomaton::new(grammar, Limits { search: 300, ..Limits::default() }) {
+    match GrammarAutomaton::new(grammar, GrammarLimits { search: 300, ..GrammarLimits::default() })
+    {
         Ok(machine) => Some(Arc::new(machine)),
         Err(Error::Language { .. } | Error::Limit { .. }) => None,
         Err(error) => panic!("{error}"),
@@ -170,18 +171,18 @@ fn intersections_with_regular_languages_have_no_dead_ends() {
 fn bounds_decide_cases_that_no_search_can() {
     let beaten =
         Grammar { lexing: Lexing::Longest, ..letter_grammar(&[("S", "[ab] | [ab]{2} S [ab]{2}")]) };
-    let machine = GrammarAutomaton::new(&beaten, Limits::default()).unwrap();
+    let machine = GrammarAutomaton::new(&beaten, GrammarLimits::default()).unwrap();
     let walk = |text: &[u8]| machine.walk(machine.start(), text).unwrap();
     assert_eq!((walk(b"a").is_ok(), walk(b"ab"), walk(b"aba")), (true, Err(1), Err(1)));
     let nested = letter_grammar(&[("S", "[(] S [)] | x")]);
-    let nested = Arc::new(GrammarAutomaton::new(&nested, Limits::default()).unwrap());
+    let nested = Arc::new(GrammarAutomaton::new(&nested, GrammarLimits::default()).unwrap());
     let open = terminal(r"x|\([(x]*").language;
     let open = Arc::new(Automaton::new(&open, RegularLimits::default()).unwrap());
     let intersection = Intersection::of(nested, open, 1_000).unwrap().unwrap();
     assert_eq!(intersection.walk(intersection.start(), b"(").unwrap(), Err(0));
     assert_eq!(intersection.shortest_completion(intersection.start()).unwrap(), b"x");
     let far = Grammar { lexing: Lexing::Longest, ..letter_grammar(&[("S", "a{60000}")]) };
-    let far = GrammarAutomaton::new(&far, Limits::default()).unwrap();
+    let far = GrammarAutomaton::new(&far, GrammarLimits::default()).unwrap();
     assert!(far.walk(far.start(), b"aaa").unwrap().is_ok());
 }
 
@@ -192,7 +193,7 @@ fn bounds_beyond_u32_saturate() {
         (0..40).map(|at| (format!("X{at}"), format!("X{} X{}", at + 1, at + 1))).collect();
     let mut rules: Vec<(&str, &str)> = rules.iter().map(|(one, body)| (&**one, &**body)).collect();
     rules.push(("X40", "abc"));
-    let machine = GrammarAutomaton::new(&letter_grammar(&rules), Limits::default()).unwrap();
+    let machine = GrammarAutomaton::new(&letter_grammar(&rules), GrammarLimits::default()).unwrap();
     let all = terminal("[a-c]*").language;
     let regular = Arc::new(Automaton::new(&all, RegularLimits::default()).unwrap());
     let mut beside = ProductCache { regular: Arc::clone(&regular), known: None };

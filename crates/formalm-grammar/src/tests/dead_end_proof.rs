@@ -7,8 +7,8 @@ use super::{SeededRng, cases, grammar, grammar_with_separators, letter_grammar, 
 use crate::dead_end_proof::spellable_terminals::DeadEndProof;
 use crate::lexer::lexer_state::LexerStates;
 use crate::{
-    Grammar, GrammarAutomaton, Indentation, LexemeReplacement, Lexing, Limits, Node, Rule, Rules,
-    Syntax, Terminal, parse,
+    ColumnRules, Grammar, GrammarAutomaton, GrammarLimits, Indentation, LexemeReplacement, Lexing,
+    Rule, RuleBody, Syntax, Terminal, parse,
 };
 
 /// Words of which some have the spelling of others, so that earlier ones shadow later ones.
@@ -17,7 +17,7 @@ const WORDS: [&str; 10] = ["a", "[a]", "b", "ab", "[ab]+", "ba?", "a*b", "aab", 
 /// Returns the automaton of a grammar with and without its proof; `None` if there is no proof or no
 /// member.
 fn proven_and_searched(grammar: &Grammar) -> Option<[GrammarAutomaton; 2]> {
-    let limits = Limits { search: 300, ..Limits::default() };
+    let limits = GrammarLimits { search: 300, ..GrammarLimits::default() };
     let machines = [0, 1].map(|_| GrammarAutomaton::new(grammar, limits));
     let [Ok(proved), Ok(searched)] = machines else { return None };
     if !proved.lock().core.dead_end_proof.exists() {
@@ -96,7 +96,7 @@ fn proven_verdicts_equal_searched_verdicts_with_replaced_lexemes() {
         for pattern in at(|name| name.contains('+')) {
             for text in at(|name| TEXTS.contains(&&**name)) {
                 let only = random.below(2) == 0;
-                grammar.replaced.push(LexemeReplacement { pattern, text, only });
+                grammar.replacements.push(LexemeReplacement { pattern, text, only });
             }
         }
     });
@@ -122,20 +122,21 @@ fn random_block_grammar(random: &mut SeededRng) -> Grammar {
         dedent,
         opening: Vec::new(),
         closing: Vec::new(),
-        rules: [Rules::Python, Rules::Lark][random.below(2)],
+        rules: [ColumnRules::Python, ColumnRules::Lark][random.below(2)],
         tab: 8,
         widest: 10,
         levels: 5,
     });
     let [statements, statement] = [0, 1].map(|more| grammar.rules.len() + more);
-    let line = |front: Node| Node::Sequence(vec![front, Node::Terminal(newline)]);
-    let block = vec![Node::Terminal(indent), Node::Rule(statements), Node::Terminal(dedent)];
-    let head = Node::Rule(random.below(statements));
-    let header = Node::Sequence([vec![line(head)], block].concat());
-    let mut bodies = vec![line(Node::Rule(0)), header];
+    let line = |front: RuleBody| RuleBody::Sequence(vec![front, RuleBody::Terminal(newline)]);
+    let block =
+        vec![RuleBody::Terminal(indent), RuleBody::Rule(statements), RuleBody::Terminal(dedent)];
+    let head = RuleBody::Rule(random.below(statements));
+    let header = RuleBody::Sequence([vec![line(head)], block].concat());
+    let mut bodies = vec![line(RuleBody::Rule(0)), header];
     bodies.rotate_left(random.below(2));
-    let all = Node::Repeat(Box::new(Node::Rule(statement)), random.below(2) as u32, None);
-    for (name, body) in [("statements", all), ("statement", Node::Choice(bodies))] {
+    let all = RuleBody::Repeat(Box::new(RuleBody::Rule(statement)), random.below(2) as u32, None);
+    for (name, body) in [("statements", all), ("statement", RuleBody::Choice(bodies))] {
         grammar.rules.push(Rule { name: name.to_owned(), body, span: None });
     }
     grammar.start = statements;
@@ -159,7 +160,7 @@ fn a_rule_before_a_shadowed_terminal_is_a_dead_end() {
     grammar.lexing = Lexing::First;
     grammar.ignored.push(grammar.terminals.len());
     grammar.terminals.push(terminal("c+"));
-    let machine = GrammarAutomaton::new(&grammar, Limits::default()).unwrap();
+    let machine = GrammarAutomaton::new(&grammar, GrammarLimits::default()).unwrap();
     let walk = |text: &[u8]| machine.walk(machine.start(), text).unwrap();
     assert!(machine.lock().core.dead_end_proof.exists());
     assert!(walk(b"bc").is_ok());
@@ -181,7 +182,7 @@ fn near_completions_need_no_precise_bound() {
         operators.concat(),
     );
     let grammar = parse(&text, Syntax::Lark, None, None).unwrap();
-    let machine = GrammarAutomaton::new(&grammar, Limits::default()).unwrap();
+    let machine = GrammarAutomaton::new(&grammar, GrammarLimits::default()).unwrap();
     assert!(!machine.lock().core.dead_end_proof.exists());
     let before = machine.lock().core.gss.meter.total();
     let state = machine.walk(machine.start(), b"1 o3 'a b$2 c'").unwrap().unwrap();

@@ -8,7 +8,7 @@ use formalm_automata::{ByteSet, Error, Machine, Resource, StateId};
 use super::sublanguages::embed_sublanguages;
 use super::{PATTERNS, SeededRng, cases, grammar, texts, verdict};
 use crate::tests::reference::SlowReference;
-use crate::{Grammar, GrammarAutomaton, Lexing, Limits, Ways};
+use crate::{Grammar, GrammarAutomaton, GrammarLimits, Lexing, SeparatedState};
 
 /// A machine that reveals only what it rejects.
 #[derive(Debug)]
@@ -47,15 +47,18 @@ impl Machine for OpaqueMachine {
 }
 
 /// Returns the separated state after `text`, querying the parsers step by step.
-fn walk_with_parsers(machine: &GrammarAutomaton, text: &[u8]) -> Result<Option<Ways>, Error> {
-    let mut separated = machine.ways_at(machine.start())?;
+fn walk_with_parsers(
+    machine: &GrammarAutomaton,
+    text: &[u8],
+) -> Result<Option<SeparatedState>, Error> {
+    let mut separated = machine.separated_state(machine.start())?;
     for &byte in text {
         let mut answers = Vec::new();
-        for one in separated.within() {
-            let asked = machine.asked(one.terminal).unwrap();
+        for one in separated.external_states() {
+            let asked = machine.sublanguage_machine(one.terminal).unwrap();
             answers.push(asked.step_with_acceptance(one.state, byte)?);
         }
-        match machine.ways_after(&separated, byte, &answers)? {
+        match machine.separated_step(&separated, byte, &answers)? {
             Some(next) => separated = next,
             None => return Ok(None),
         }
@@ -68,14 +71,16 @@ fn check(seed: u64, grammar: &mut Grammar, alphabet: &[u8]) -> Option<usize> {
     let plain = grammar.clone();
     let reference = SlowReference::new(&plain);
     for terminal in &mut grammar.terminals {
-        if let Some(embedded) = &mut terminal.embedded {
+        if let Some(embedded) = &mut terminal.sublanguage {
             embedded.machine = Arc::new(OpaqueMachine(Arc::clone(&embedded.machine)));
         }
     }
     let all = texts(alphabet, 4);
     let members: Vec<&Vec<u8>> = all.iter().filter(|text| reference.accepts(text)).collect();
-    let machine = match GrammarAutomaton::new(grammar, Limits { search: 300, ..Limits::default() })
-    {
+    let machine = match GrammarAutomaton::new(
+        grammar,
+        GrammarLimits { search: 300, ..GrammarLimits::default() },
+    ) {
         Ok(machine) => machine,
         Err(Error::Limit { .. }) => return None,
         Err(error) => {

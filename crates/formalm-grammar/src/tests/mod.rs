@@ -9,7 +9,7 @@ mod reference;
 mod sublanguages;
 
 use crate::tests::reference::SlowReference;
-use crate::{Grammar, GrammarAutomaton, Lexing, Limits, Node, Rule, Terminal};
+use crate::{Grammar, GrammarAutomaton, GrammarLimits, Lexing, Rule, RuleBody, Terminal};
 
 /// A small random number generator: a seed names a case for good.
 struct SeededRng(u64);
@@ -36,20 +36,20 @@ fn terminal(pattern: &str) -> Terminal {
     Terminal {
         name: pattern.to_owned(),
         language: Expression::pattern(parsed),
-        embedded: None,
+        sublanguage: None,
         span: None,
     }
 }
 
-fn node(random: &mut SeededRng, terminals: usize, rules: usize, depth: usize) -> Node {
+fn node(random: &mut SeededRng, terminals: usize, rules: usize, depth: usize) -> RuleBody {
     let kinds = if depth == 0 { 5 } else { 10 };
     match random.below(kinds) {
-        0..=1 => Node::Terminal(random.below(terminals)),
-        2..=3 => Node::Rule(random.below(rules)),
-        4 if random.below(3) == 0 => Node::Empty,
+        0..=1 => RuleBody::Terminal(random.below(terminals)),
+        2..=3 => RuleBody::Rule(random.below(rules)),
+        4 if random.below(3) == 0 => RuleBody::Empty,
         4..=6 => {
             let count = 1 + random.below(3);
-            Node::Sequence(
+            RuleBody::Sequence(
                 (0..count)
                     .map(|_| node(random, terminals, rules, depth.saturating_sub(1)))
                     .collect(),
@@ -57,12 +57,14 @@ fn node(random: &mut SeededRng, terminals: usize, rules: usize, depth: usize) ->
         }
         7..=8 => {
             let count = 1 + random.below(3);
-            Node::Choice((0..count).map(|_| node(random, terminals, rules, depth - 1)).collect())
+            RuleBody::Choice(
+                (0..count).map(|_| node(random, terminals, rules, depth - 1)).collect(),
+            )
         }
         _ => {
             let min = random.below(3) as u32;
             let max = [None, Some(min), Some(min + 1), Some(min + 2)][random.below(4)];
-            Node::Repeat(Box::new(node(random, terminals, rules, depth - 1)), min, max)
+            RuleBody::Repeat(Box::new(node(random, terminals, rules, depth - 1)), min, max)
         }
     }
 }
@@ -93,7 +95,7 @@ fn grammar(
         let alternatives = 1 + random.below(3);
         // Occasionally, ignored terminals occur in rules too.
         let terminals = if random.below(8) == 0 { all } else { count };
-        Node::Choice((0..alternatives).map(|_| node(random, terminals, rules, 2)).collect())
+        RuleBody::Choice((0..alternatives).map(|_| node(random, terminals, rules, 2)).collect())
     };
     let rules = (0..rules)
         .map(|at| Rule { name: format!("r{at}"), body: body(random), span: None })
@@ -105,11 +107,11 @@ fn grammar(
         whole: Vec::new(),
         start: 0,
         lexing,
-        replaced: Vec::new(),
+        replacements: Vec::new(),
         indentation: None,
         captures: Vec::new(),
-        special: Vec::new(),
-        needed: Vec::new(),
+        special_tokens: Vec::new(),
+        needed_names: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -138,7 +140,7 @@ fn verdict(machine: &GrammarAutomaton, text: &[u8]) -> Result<(bool, bool), Erro
 /// Compares an automaton with [`Lexing::Any`] with the reference, on all short strings.
 fn check_any_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) {
     let reference = SlowReference::new(grammar);
-    let machine = match GrammarAutomaton::new(grammar, Limits::default()) {
+    let machine = match GrammarAutomaton::new(grammar, GrammarLimits::default()) {
         Ok(machine) => machine,
         Err(Error::Language { .. }) => {
             return assert!(!reference.is_viable(b""), "seed {seed}: empty");
@@ -198,8 +200,10 @@ fn any_lexing_of_patterns_matches_the_reference() {
 /// for each viable string. Returns 1 for an undecided case.
 fn check_longest_lexing(seed: u64, grammar: &Grammar, alphabet: &[u8], length: usize) -> usize {
     let reference = SlowReference::new(grammar);
-    let machine = match GrammarAutomaton::new(grammar, Limits { search: 300, ..Limits::default() })
-    {
+    let machine = match GrammarAutomaton::new(
+        grammar,
+        GrammarLimits { search: 300, ..GrammarLimits::default() },
+    ) {
         Ok(machine) => machine,
         Err(Error::Limit { .. }) => return 1,
         Err(Error::Interrupted | Error::Deadline { .. } | Error::Callback(_)) => {
@@ -299,17 +303,17 @@ fn letter_grammar(rules: &[(&str, &str)]) -> Grammar {
         let alternatives = body.split('|').map(|alternative| {
             let symbols = alternative.split_whitespace().map(|symbol| {
                 if let Some(at) = rules.iter().position(|&(name, _)| name == symbol) {
-                    return Node::Rule(at);
+                    return RuleBody::Rule(at);
                 }
                 let at = terminals.iter().position(|one| one.name == symbol);
-                Node::Terminal(at.unwrap_or_else(|| {
+                RuleBody::Terminal(at.unwrap_or_else(|| {
                     terminals.push(terminal(symbol));
                     terminals.len() - 1
                 }))
             });
-            Node::Sequence(symbols.collect())
+            RuleBody::Sequence(symbols.collect())
         });
-        let body = Node::Choice(alternatives.collect());
+        let body = RuleBody::Choice(alternatives.collect());
         list.push(Rule { name: name.to_owned(), body, span: None });
     }
     let (ignored, notes) = (Vec::new(), Vec::new());
@@ -321,17 +325,17 @@ fn letter_grammar(rules: &[(&str, &str)]) -> Grammar {
         whole: Vec::new(),
         start: 0,
         lexing,
-        replaced,
+        replacements: replaced,
         indentation: None,
         captures: Vec::new(),
-        special: Vec::new(),
-        needed: Vec::new(),
+        special_tokens: Vec::new(),
+        needed_names: Vec::new(),
         notes,
     }
 }
 
 fn machine(rules: &[(&str, &str)]) -> GrammarAutomaton {
-    GrammarAutomaton::new(&letter_grammar(rules), Limits::default()).unwrap()
+    GrammarAutomaton::new(&letter_grammar(rules), GrammarLimits::default()).unwrap()
 }
 
 fn reads(machine: &GrammarAutomaton, text: &[u8]) -> bool {
@@ -361,7 +365,7 @@ fn left_recursion_has_constant_stack_and_right_recursion_constant_work_per_byte(
     assert!(left.state_count() <= 4, "{}", left.state_count());
     // The limit is per byte: what the thousandth byte takes suffices for all later ones.
     for rules in [&[("S", "a S | a")][..], &[("S", "a S b |")]] {
-        let limits = Limits { steps: 24, ..Limits::default() };
+        let limits = GrammarLimits { steps: 24, ..GrammarLimits::default() };
         let right = GrammarAutomaton::new(&letter_grammar(rules), limits).unwrap();
         let read = right.walk(right.start(), &b"a".repeat(100_000));
         assert!(read.unwrap().is_ok(), "{rules:?}");
@@ -390,7 +394,7 @@ fn exponential_grammars_hit_a_limit() {
         (0..2000).map(|at| (format!("X{at}"), format!("X{} X{} |", at + 1, at + 1))).collect();
     rules.push(("X2000".to_owned(), "a |".to_owned()));
     let rules: Vec<(&str, &str)> = rules.iter().map(|(a, b)| (&**a, &**b)).collect();
-    let limits = Limits { steps: 200_000, ..Limits::default() };
+    let limits = GrammarLimits { steps: 200_000, ..GrammarLimits::default() };
     let made = GrammarAutomaton::new(&letter_grammar(&rules), limits);
     let read = made.and_then(|bomb| bomb.walk(bomb.start(), &b"a".repeat(50)));
     assert!(matches!(read, Err(Error::Limit { .. })), "{read:?}");
@@ -402,7 +406,7 @@ fn useless_rules_are_reported_and_empty_grammars_are_refused() {
     let notes: Vec<&str> = useless.notes().iter().map(|note| &*note.message).collect();
     let expected = ["the rule T is not needed by the start rule", "the rule U derives no text"];
     assert_eq!(notes, expected);
-    let empty = GrammarAutomaton::new(&letter_grammar(&[("S", "a S")]), Limits::default());
+    let empty = GrammarAutomaton::new(&letter_grammar(&[("S", "a S")]), GrammarLimits::default());
     assert!(matches!(empty, Err(Error::Language { .. })));
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use formalm_automata::{Automaton, AutomatonLimits, Machine};
 use rustc_hash::FxHashMap;
 
-use crate::grammar::{Grammar, Lexing, Node, Terminal};
+use crate::grammar::{Grammar, Lexing, RuleBody, Terminal};
 
 /// An input: a string split into lexemes in any way, or a sequence of terminals.
 trait Input {
@@ -66,31 +66,33 @@ impl DerivationFacts {
         facts
     }
 
-    fn is_productive(&self, node: &Node, barren: &[bool]) -> bool {
+    fn is_productive(&self, node: &RuleBody, barren: &[bool]) -> bool {
         match node {
-            Node::Empty => true,
-            Node::Terminal(at) => !barren[*at],
-            Node::Rule(at) => self.productive[*at],
-            Node::Sequence(list) => list.iter().all(|one| self.is_productive(one, barren)),
-            Node::Choice(list) => list.iter().any(|one| self.is_productive(one, barren)),
-            Node::Repeat(one, min, _) => *min == 0 || self.is_productive(one, barren),
+            RuleBody::Empty => true,
+            RuleBody::Terminal(at) => !barren[*at],
+            RuleBody::Rule(at) => self.productive[*at],
+            RuleBody::Sequence(list) => list.iter().all(|one| self.is_productive(one, barren)),
+            RuleBody::Choice(list) => list.iter().any(|one| self.is_productive(one, barren)),
+            RuleBody::Repeat(one, min, _) => *min == 0 || self.is_productive(one, barren),
         }
     }
 
-    fn ends(&self, node: &Node, from: &[usize], input: &dyn Input) -> Vec<usize> {
+    fn ends(&self, node: &RuleBody, from: &[usize], input: &dyn Input) -> Vec<usize> {
         let mut ends: Vec<usize> = match node {
-            Node::Empty => from.to_vec(),
-            Node::Terminal(at) => from.iter().flat_map(|&one| input.ends(*at, one)).collect(),
-            Node::Rule(at) => {
+            RuleBody::Empty => from.to_vec(),
+            RuleBody::Terminal(at) => from.iter().flat_map(|&one| input.ends(*at, one)).collect(),
+            RuleBody::Rule(at) => {
                 let reached = |from: usize, end: usize| self.ends[*at][from][end];
                 let places = 0..=input.len();
                 places.filter(|&end| from.iter().any(|&one| reached(one, end))).collect()
             }
-            Node::Sequence(list) => {
+            RuleBody::Sequence(list) => {
                 list.iter().fold(from.to_vec(), |from, one| self.ends(one, &from, input))
             }
-            Node::Choice(list) => list.iter().flat_map(|one| self.ends(one, from, input)).collect(),
-            Node::Repeat(one, min, max) => {
+            RuleBody::Choice(list) => {
+                list.iter().flat_map(|one| self.ends(one, from, input)).collect()
+            }
+            RuleBody::Repeat(one, min, max) => {
                 let mut here = from.to_vec();
                 let mut all = if *min == 0 { here.clone() } else { Vec::new() };
                 let most = max.unwrap_or(*min + input.len() as u32 + 1);
@@ -109,13 +111,13 @@ impl DerivationFacts {
     }
 
     /// Returns `true` if the rest of the input is a prefix of what a node derives.
-    fn begins(&self, node: &Node, from: usize, input: &dyn Input, barren: &[bool]) -> bool {
-        let productive = |node: &Node| self.is_productive(node, barren);
+    fn begins(&self, node: &RuleBody, from: usize, input: &dyn Input, barren: &[bool]) -> bool {
+        let productive = |node: &RuleBody| self.is_productive(node, barren);
         match node {
-            Node::Empty => from == input.len(),
-            Node::Terminal(at) => !barren[*at] && input.begins(*at, from),
-            Node::Rule(at) => self.begins[*at][from],
-            Node::Sequence(list) => {
+            RuleBody::Empty => from == input.len(),
+            RuleBody::Terminal(at) => !barren[*at] && input.begins(*at, from),
+            RuleBody::Rule(at) => self.begins[*at][from],
+            RuleBody::Sequence(list) => {
                 let mut here = vec![from];
                 for (at, one) in list.iter().enumerate() {
                     let rest = list[at + 1..].iter().all(productive);
@@ -127,8 +129,8 @@ impl DerivationFacts {
                 }
                 here.contains(&input.len())
             }
-            Node::Choice(list) => list.iter().any(|one| self.begins(one, from, input, barren)),
-            Node::Repeat(one, min, max) => {
+            RuleBody::Choice(list) => list.iter().any(|one| self.begins(one, from, input, barren)),
+            RuleBody::Repeat(one, min, max) => {
                 let most = max.unwrap_or(u32::MAX).min(min + input.len() as u32 + 1);
                 let mut here = vec![from];
                 if *min == 0 && from == input.len() {
@@ -233,7 +235,7 @@ impl Input for TerminalInput<'_> {
 impl<'a> SlowReference<'a> {
     pub(crate) fn new(grammar: &'a Grammar) -> SlowReference<'a> {
         let machine = |one: &Terminal| -> Option<Arc<dyn Machine>> {
-            match &one.embedded {
+            match &one.sublanguage {
                 Some(embedded) => Some(Arc::clone(&embedded.machine)),
                 None => {
                     Some(Arc::new(Automaton::new(&one.language, AutomatonLimits::default()).ok()?))
@@ -303,7 +305,7 @@ impl<'a> SlowReference<'a> {
     }
 
     fn is_sublanguage(&self, terminal: usize) -> bool {
-        self.grammar.terminals[terminal].embedded.is_some()
+        self.grammar.terminals[terminal].sublanguage.is_some()
     }
 
     /// Returns the splits of an input into longest allowed lexemes, and members of sublanguages of

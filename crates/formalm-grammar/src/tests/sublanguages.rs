@@ -8,7 +8,7 @@ use super::{
     PATTERNS, SeededRng, cases, check_any_lexing, check_longest_lexing, grammar, is_whole,
     letter_grammar,
 };
-use crate::{Embedded, Grammar, GrammarAutomaton, Lexing, Limits};
+use crate::{Grammar, GrammarAutomaton, GrammarLimits, Lexing, Sublanguage};
 
 /// Turns some terminals into sublanguages: the same strings, or nested brackets.
 pub(super) fn embed_sublanguages(random: &mut SeededRng, grammar: &mut Grammar) {
@@ -20,11 +20,11 @@ pub(super) fn embed_sublanguages(random: &mut SeededRng, grammar: &mut Grammar) 
         let machine: Arc<dyn formalm_automata::Machine> = match random.below(4) {
             0 => {
                 let nested = letter_grammar(&[("S", "a S b | c |")]);
-                Arc::new(GrammarAutomaton::new(&nested, Limits::default()).unwrap())
+                Arc::new(GrammarAutomaton::new(&nested, GrammarLimits::default()).unwrap())
             }
             _ => Arc::new(Automaton::new(&terminal.language, TerminalLimits::default()).unwrap()),
         };
-        terminal.embedded = Some(Embedded { machine, is_text: true });
+        terminal.sublanguage = Some(Sublanguage { machine, is_text: true });
         terminal.language = Expression::literals(Vec::new());
     }
 }

@@ -20,10 +20,10 @@ use num_traits::Zero;
 
 use crate::grammar::{Grammar, Lexing};
 use crate::lexer::terminal_automata::build_terminal_automata;
-use crate::limits::Limits;
+use crate::limits::GrammarLimits;
 use crate::normal_form::lowering::LoweredRules;
 use crate::trees::StepBudget;
-use crate::trees::tree_shape::Shaped;
+use crate::trees::tree_shape::ShapedGrammar;
 use lexeme_separation::LexemeSeparation;
 use tree_equations::TreeEquations;
 
@@ -37,13 +37,13 @@ pub(crate) type TreeCount = Option<BigUint>;
 
 /// The parameters of a count.
 #[derive(Clone, Copy, Debug)]
-pub struct Lengths {
+pub struct CountOptions {
     /// The maximum length.
-    pub most: usize,
+    pub max_length: usize,
     /// The unit of a length.
     pub unit: LengthUnit,
     /// Maximum steps of work: products of two numbers.
-    pub steps: u64,
+    pub max_steps: u64,
 }
 
 /// Returns the number of pairs of a string and one of its trees, by the length of the string from 0
@@ -55,17 +55,19 @@ pub struct Lengths {
 /// terminals with lookahead, and for lengths in characters of strings that are not UTF-8;
 /// [`Error::Limit`], [`Error::Interrupted`].
 pub fn tree_counts(
-    shaped: &Shaped,
-    lengths: Lengths,
+    shaped: &ShapedGrammar,
+    lengths: CountOptions,
     poll: &mut InterruptCheck<'_>,
 ) -> Result<Vec<Option<BigUint>>, Error> {
     let grammar = &shaped.grammar;
     grammar.check()?;
     refuse_context_dependence(grammar)?;
     let (automata, nullable) = build_terminal_automata(grammar)?;
-    let lowering = LoweredRules::for_trees(grammar, &nullable, Limits::default().productions)?;
+    let lowering =
+        LoweredRules::for_trees(grammar, &nullable, GrammarLimits::default().productions)?;
     if grammar.lexing != Lexing::Any {
-        let same = LoweredRules::for_trees(grammar, &nullable, Limits::default().productions)?;
+        let same =
+            LoweredRules::for_trees(grammar, &nullable, GrammarLimits::default().productions)?;
         LexemeSeparation::new(grammar, &automata, same).check(poll)?;
     }
     let ignored = match grammar.ignored.is_empty() {
@@ -74,13 +76,13 @@ pub fn tree_counts(
     };
     let mut lexemes = Vec::with_capacity(automata.len());
     for (at, automaton) in automata.iter().enumerate() {
-        let own = match (automaton, &grammar.terminals[at].embedded) {
+        let own = match (automaton, &grammar.terminals[at].sublanguage) {
             (_, Some(embedded)) => {
                 let hint = "matches(text) tells of one text";
                 require_exact(&*embedded.machine, "numbers of trees", hint)?;
                 let bytes = match lengths.unit {
-                    LengthUnit::Labels => lengths.most,
-                    LengthUnit::Characters => lengths.most.saturating_mul(4),
+                    LengthUnit::Labels => lengths.max_length,
+                    LengthUnit::Characters => lengths.max_length.saturating_mul(4),
                 };
                 let graph = MaterializedDfa::with_max_len(
                     &*embedded.machine,
@@ -95,19 +97,19 @@ pub fn tree_counts(
                 lengths,
                 poll,
             )?,
-            (None, None) => vec![BigUint::zero(); lengths.most + 1],
+            (None, None) => vec![BigUint::zero(); lengths.max_length + 1],
         };
         lexemes.push(with_ignored_prefix(own, ignored.as_deref()));
     }
     let start = (grammar.terminals.len() + grammar.start) as u32;
-    let mut steps = StepBudget::new(lengths.steps, poll);
-    let trees =
-        TreeEquations::new(&lowering, lexemes, start, lengths.most).solve(start, &mut steps)?;
+    let mut steps = StepBudget::new(lengths.max_steps, poll);
+    let trees = TreeEquations::new(&lowering, lexemes, start, lengths.max_length)
+        .solve(start, &mut steps)?;
     Ok(match ignored {
         None => trees,
         Some(ignored) => {
             let ignored: Vec<TreeCount> = ignored.into_iter().map(Some).collect();
-            (0..=lengths.most)
+            (0..=lengths.max_length)
                 .map(|length| tree_equations::product(&trees, &ignored, length))
                 .collect()
         }
@@ -131,7 +133,7 @@ fn refuse_context_dependence(grammar: &Grammar) -> Result<(), Error> {
         () if grammar.indentation.is_some() => "indentation is told",
         () if !grammar.whole.is_empty() => "%whole forbids lexemes",
         () if grammar.lexing != Lexing::Any
-            && grammar.terminals.iter().any(|one| one.embedded.is_some()) =>
+            && grammar.terminals.iter().any(|one| one.sublanguage.is_some()) =>
         {
             "languages of any kind stand between lexemes that are ordered"
         }
@@ -143,7 +145,7 @@ fn refuse_context_dependence(grammar: &Grammar) -> Result<(), Error> {
 /// Returns the numbers of ignored strings, by length.
 fn ignored_counts(
     grammar: &Grammar,
-    lengths: Lengths,
+    lengths: CountOptions,
     poll: &mut InterruptCheck<'_>,
 ) -> Result<Vec<BigUint>, Error> {
     let all = grammar.ignored.iter().map(|&at| grammar.terminals[at].language.clone());
@@ -155,16 +157,16 @@ fn ignored_counts(
 /// Returns the numbers of members of a graph, by length.
 fn count_by_length(
     graph: &MaterializedDfa,
-    lengths: Lengths,
+    lengths: CountOptions,
     poll: &mut InterruptCheck<'_>,
 ) -> Result<Vec<BigUint>, Error> {
     let measured = UnitTransitions::new(graph, lengths.unit, poll)?;
     let mut tally = LengthCounts::default();
-    while tally.counts().len() <= lengths.most && !tally.is_complete() {
+    while tally.counts().len() <= lengths.max_length && !tally.is_complete() {
         tally.extend(graph, &measured, MAX_COUNT_BYTES, poll)?;
     }
     let mut counts = tally.counts().to_vec();
-    counts.resize(lengths.most + 1, BigUint::zero());
+    counts.resize(lengths.max_length + 1, BigUint::zero());
     Ok(counts)
 }
 

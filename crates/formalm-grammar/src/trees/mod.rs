@@ -29,25 +29,25 @@ use crate::lexer::Lexer;
 use crate::lexer::terminal_automata::{
     TerminalAutomata, build_terminal_automata, unproductive_terminals,
 };
-use crate::limits::Limits;
+use crate::limits::GrammarLimits;
 use crate::normal_form::lowering::{LoweredRules, Production};
 use crate::normal_form::productive;
-use crate::trees::tree_shape::Shaped;
+use crate::trees::tree_shape::ShapedGrammar;
 use earley_chart::EarleyChart;
 pub(crate) use earley_productions::EarleyProductions;
 pub(crate) use earley_productions::StepBudget;
 use lexeme_graph::LexemeGraph;
 use lexeme_sources::{AllLexemes, OrderedLexemes};
 use parse_forest::ParseForest;
-pub use tree_builder::{Branch, Part};
+pub use tree_builder::{TreeNode, TreeNodeKind};
 
 /// The terminals that a rule's strings start with, and whether the rule is nullable.
-pub type Beginnings = (Vec<usize>, bool);
+pub type FirstTerminals = (Vec<usize>, bool);
 
 /// A parser for the members of one grammar.
 #[derive(Debug)]
-pub struct Trees {
-    shaped: Shaped,
+pub struct TreeParser {
+    shaped: ShapedGrammar,
     productions: EarleyProductions,
     /// Automata of the terminals, if the chart reads bytes.
     automata: TerminalAutomata,
@@ -60,20 +60,20 @@ pub struct Trees {
 
 /// The result of a parse.
 #[derive(Debug)]
-pub struct Parse {
+pub struct ParseResult {
     /// Number of trees; `None` if infinite.
-    pub count: Option<BigUint>,
+    pub tree_count: Option<BigUint>,
     /// One tree in postorder: children before their parent.
-    pub branches: Vec<Branch>,
+    pub nodes: Vec<TreeNode>,
 }
 
-impl Trees {
+impl TreeParser {
     /// Builds the parser of a grammar.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`] if the rules are lowered to too many productions.
-    pub fn new(shaped: Shaped, limits: Limits) -> Result<Trees, Error> {
+    pub fn new(shaped: ShapedGrammar, limits: GrammarLimits) -> Result<TreeParser, Error> {
         let grammar = &shaped.grammar;
         grammar.check()?;
         let (automata, nullable) = build_terminal_automata(grammar)?;
@@ -93,7 +93,7 @@ impl Trees {
         );
         let automata = if by_bytes { automata } else { Vec::new() };
         let ahead = grammar.terminals.iter().map(|one| one.language.is_lexeme()).collect();
-        Ok(Trees { shaped, productions, automata, embedded, ahead, ignored })
+        Ok(TreeParser { shaped, productions, automata, embedded, ahead, ignored })
     }
 
     /// Returns a shortest nonempty string of each terminal; `None` for terminals without strings.
@@ -101,7 +101,7 @@ impl Trees {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn terminal_texts(&self) -> Result<Vec<Option<Vec<u8>>>, Error> {
+    pub fn shortest_lexemes(&self) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let (automata, _) = build_terminal_automata(&self.shaped.grammar)?;
         let all = &self.shaped.grammar.terminals;
         let ahead = all.iter().map(|one| one.language.is_lexeme()).collect();
@@ -124,7 +124,10 @@ impl Trees {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    pub fn beginnings(&self, limits: Limits) -> Result<Vec<Option<Beginnings>>, Error> {
+    pub fn first_terminals(
+        &self,
+        limits: GrammarLimits,
+    ) -> Result<Vec<Option<FirstTerminals>>, Error> {
         let grammar = &self.shaped.grammar;
         let (automata, nullable) = build_terminal_automata(grammar)?;
         let mut lowering = LoweredRules::for_trees(grammar, &nullable, limits.productions)?;
@@ -143,7 +146,7 @@ impl Trees {
     }
 
     /// Returns the grammar with its tree shapes.
-    pub fn shaped(&self) -> &Shaped {
+    pub fn shaped_grammar(&self) -> &ShapedGrammar {
         &self.shaped
     }
 
@@ -160,7 +163,7 @@ impl Trees {
         whole: bool,
         steps: u64,
         poll: &mut InterruptCheck<'_>,
-    ) -> Result<Option<Parse>, Error> {
+    ) -> Result<Option<ParseResult>, Error> {
         let mut steps = StepBudget::new(steps, poll);
         let chart = if self.shaped.grammar.lexing == Lexing::Any {
             let machines = (&self.automata[..], &self.embedded[..]);
@@ -176,14 +179,14 @@ impl Trees {
         let Some(root) = chart.root() else { return Ok(None) };
         let forest = ParseForest::new(&chart, root, &mut steps)?;
         let branches = tree_builder::build_tree(self, &forest, whole, &mut steps)?;
-        Ok(Some(Parse { count: forest.tree_counts(root).cloned(), branches }))
+        Ok(Some(ParseResult { tree_count: forest.tree_counts(root).cloned(), nodes: branches }))
     }
 }
 
 fn sublanguage_machine(terminal: &Terminal) -> Option<Arc<dyn Machine>> {
-    terminal.embedded.as_ref().map(|one| Arc::clone(&one.machine))
+    terminal.sublanguage.as_ref().map(|one| Arc::clone(&one.machine))
 }
 
 fn has_sublanguages(grammar: &Grammar) -> bool {
-    grammar.terminals.iter().any(|one| one.embedded.is_some())
+    grammar.terminals.iter().any(|one| one.sublanguage.is_some())
 }

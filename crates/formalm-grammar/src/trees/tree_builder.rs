@@ -3,36 +3,36 @@
 use formalm_automata::Error;
 use num_bigint::BigUint;
 
-use super::Trees;
+use super::TreeParser;
 use super::earley_chart::ChartChild;
 use super::earley_productions::StepBudget;
 use super::parse_forest::ParseForest;
-use crate::trees::tree_shape::Kind;
+use crate::trees::tree_shape::RuleKind;
 
 /// The kind of a tree node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TreeNodeKind {
     /// A rule, and the index of its alternative.
     Rule(usize, usize),
     /// A lexeme of a terminal.
     Lexeme(usize),
     /// A placeholder for an absent optional part.
-    Absent,
+    Placeholder,
 }
 
 /// A node or leaf of a tree.
 #[derive(Clone, Debug)]
-pub struct Branch {
+pub struct TreeNode {
     /// The kind of the node.
-    pub part: Part,
+    pub kind: TreeNodeKind,
     /// Number of children: the preceding branches, not counting their own children.
     pub children: usize,
     /// The byte range in the input.
     pub span: (usize, usize),
     /// `true` if trees show it.
-    pub kept: bool,
+    pub is_shown: bool,
     /// Number of trees of this node over this range; `None` if infinite.
-    pub ways: Option<BigUint>,
+    pub tree_count: Option<BigUint>,
 }
 
 /// A node whose children are being visited.
@@ -53,11 +53,11 @@ const EMPTY_NODE_STEPS: usize = 32;
 
 /// Builds the chosen tree of a forest.
 pub(super) fn build_tree(
-    trees: &Trees,
+    trees: &TreeParser,
     forest: &ParseForest<'_>,
     whole: bool,
     steps: &mut StepBudget<'_, '_>,
-) -> Result<Vec<Branch>, Error> {
+) -> Result<Vec<TreeNode>, Error> {
     let mut writer = TreeWriter { trees, forest, whole, branches: Vec::new(), end: 0 };
     let mut path = vec![writer.open_node(forest.root)];
     while let Some(open_node) = path.last_mut() {
@@ -86,10 +86,10 @@ pub(super) fn build_tree(
 }
 
 struct TreeWriter<'a> {
-    trees: &'a Trees,
+    trees: &'a TreeParser,
     forest: &'a ParseForest<'a>,
     whole: bool,
-    branches: Vec<Branch>,
+    branches: Vec<TreeNode>,
     /// The end of the last lexeme.
     end: usize,
 }
@@ -113,25 +113,25 @@ impl TreeWriter<'_> {
         }
         self.end = one.end;
         open_node.start.get_or_insert(one.start);
-        let rule = self.rule(open_node.node).map(|rule| self.trees.shaped.shown[rule].kind);
-        let kept = rule != Some(Kind::Hidden);
+        let rule = self.rule(open_node.node).map(|rule| self.trees.shaped.tree_shapes[rule].kind);
+        let kept = rule != Some(RuleKind::OmittedLexeme);
         if kept || self.whole {
             open_node.written += 1;
             open_node.kept += usize::from(kept);
-            self.branches.push(Branch {
-                part: Part::Lexeme(one.terminal as usize),
+            self.branches.push(TreeNode {
+                kind: TreeNodeKind::Lexeme(one.terminal as usize),
                 children: 0,
                 span: (one.start, one.end),
-                kept,
-                ways: Some(1u32.into()),
+                is_shown: kept,
+                tree_count: Some(1u32.into()),
             });
         }
     }
 
     /// Returns `true` if the last shown part is a rule, as the top of a tree must be.
     fn last_is_rule(&self) -> bool {
-        let last = self.branches.iter().rev().find(|one| one.kept);
-        last.is_some_and(|one| matches!(one.part, Part::Rule(..)))
+        let last = self.branches.iter().rev().find(|one| one.is_shown);
+        last.is_some_and(|one| matches!(one.kind, TreeNodeKind::Rule(..)))
     }
 
     /// Emits a node after its children, or passes its children to the parent.
@@ -141,33 +141,40 @@ impl TreeWriter<'_> {
             above.start.get_or_insert(start);
         }
         let rule = self.rule(done.node);
-        let shown = rule.map(|rule| &self.trees.shaped.shown[rule]);
+        let shown = rule.map(|rule| &self.trees.shaped.tree_shapes[rule]);
         let (Some(rule), Some(shown)) = (rule, shown) else {
             above.written += done.written;
             above.kept += done.kept;
             return;
         };
         match shown.kind {
-            Kind::Hidden => {
+            RuleKind::OmittedLexeme => {
                 above.written += done.written;
                 return;
             }
-            Kind::Absent(size) => {
+            RuleKind::Placeholder(size) => {
                 let span = (self.end, self.end);
-                let nothing =
-                    Branch { part: Part::Absent, children: 0, span, kept: true, ways: None };
+                let nothing = TreeNode {
+                    kind: TreeNodeKind::Placeholder,
+                    children: 0,
+                    span,
+                    is_shown: true,
+                    tree_count: None,
+                };
                 self.branches.extend((0..size).map(|_| nothing.clone()));
                 above.written += size as usize;
                 above.kept += size as usize;
                 return;
             }
-            Kind::Rule => {}
+            RuleKind::Rule => {}
         }
         let alternative = self.trees.productions.alternative[done.position as usize] as usize;
         let named = shown.aliases.get(alternative).is_some_and(Option::is_some);
-        let unwrapped =
-            shown.unwraps && !named && done.kept == 1 && (!is_top || self.last_is_rule());
-        let kept = !(unwrapped || (shown.inlined && !is_top));
+        let unwrapped = shown.inlines_single_child
+            && !named
+            && done.kept == 1
+            && (!is_top || self.last_is_rule());
+        let kept = !(unwrapped || (shown.inlines_children && !is_top));
         if !kept && !self.whole {
             above.written += done.written;
             above.kept += done.kept;
@@ -175,12 +182,12 @@ impl TreeWriter<'_> {
         }
         above.written += 1;
         above.kept += if kept { 1 } else { done.kept };
-        self.branches.push(Branch {
-            part: Part::Rule(rule, alternative),
+        self.branches.push(TreeNode {
+            kind: TreeNodeKind::Rule(rule, alternative),
             children: done.written,
             span: done.start.map_or((self.end, self.end), |start| (start, self.end)),
-            kept,
-            ways: self.forest.tree_counts(done.node).cloned(),
+            is_shown: kept,
+            tree_count: self.forest.tree_counts(done.node).cloned(),
         });
     }
 }

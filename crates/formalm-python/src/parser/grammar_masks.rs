@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use formalm_automata::{ClassVisitor, Error, Machine, MaskClassId, MaskClasses, StateId};
-use formalm_grammar::{GrammarAutomaton, Ways, Within};
+use formalm_grammar::{ExternalParserState, GrammarAutomaton, SeparatedState};
 use formalm_vocabulary::Vocabulary;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
@@ -60,7 +60,7 @@ impl MaskClasses for GrammarParserMasks {
 }
 
 /// The configurations after a byte.
-type NextConfigurations = Option<Rc<Ways>>;
+type NextConfigurations = Option<Rc<SeparatedState>>;
 
 /// A walk along the vocabulary.
 struct GrammarWalk<'a> {
@@ -70,7 +70,7 @@ struct GrammarWalk<'a> {
     /// Start states of terminals, with their machines.
     starts: FxHashMap<u32, (u32, StateId)>,
     /// Successors of configurations without a parser.
-    known: FxHashMap<(Rc<Ways>, u8), NextConfigurations>,
+    known: FxHashMap<(Rc<SeparatedState>, u8), NextConfigurations>,
 }
 
 impl<'a> GrammarWalk<'a> {
@@ -83,8 +83,8 @@ impl<'a> GrammarWalk<'a> {
     fn mask(&mut self, vocabulary: &Vocabulary, state: StateId) -> Result<Vec<u32>, Error> {
         let trie = vocabulary.trie();
         let mut words = vec![0; vocabulary.len().div_ceil(32)];
-        let mut start = self.grammar.ways_at(state)?;
-        for one in start.within_mut() {
+        let mut start = self.grammar.separated_state(state)?;
+        for one in start.external_states_mut() {
             self.use_scratch_copy(one)?;
         }
         let mut stack = vec![Rc::new(start)];
@@ -110,8 +110,12 @@ impl<'a> GrammarWalk<'a> {
         Ok(words)
     }
 
-    fn after(&mut self, configurations: &Rc<Ways>, byte: u8) -> Result<NextConfigurations, Error> {
-        if !configurations.within().is_empty() {
+    fn after(
+        &mut self,
+        configurations: &Rc<SeparatedState>,
+        byte: u8,
+    ) -> Result<NextConfigurations, Error> {
+        if !configurations.external_states().is_empty() {
             return self.successors(configurations, byte);
         }
         let key = (Rc::clone(configurations), byte);
@@ -123,56 +127,60 @@ impl<'a> GrammarWalk<'a> {
         Ok(next)
     }
 
-    fn successors(&mut self, configurations: &Ways, byte: u8) -> Result<NextConfigurations, Error> {
-        let mut answers = Vec::with_capacity(configurations.within().len());
-        for one in configurations.within() {
+    fn successors(
+        &mut self,
+        configurations: &SeparatedState,
+        byte: u8,
+    ) -> Result<NextConfigurations, Error> {
+        let mut answers = Vec::with_capacity(configurations.external_states().len());
+        for one in configurations.external_states() {
             answers.push(match self.machine(one) {
                 Some(machine) => machine.step_with_acceptance(one.state, byte)?,
                 None => None,
             });
         }
-        let Some(mut next) = self.grammar.ways_after(configurations, byte, &answers)? else {
+        let Some(mut next) = self.grammar.separated_step(configurations, byte, &answers)? else {
             return Ok(None);
         };
-        for one in next.within_mut() {
+        for one in next.external_states_mut() {
             self.use_scratch_copy(one)?;
         }
         Ok(Some(Rc::new(next)))
     }
 
-    fn machine(&self, one: &Within) -> Option<Arc<dyn Machine>> {
+    fn machine(&self, one: &ExternalParserState) -> Option<Arc<dyn Machine>> {
         match one.machine.checked_sub(1) {
             Some(at) => self.machines.get(at as usize).cloned(),
-            None => self.grammar.asked(one.terminal),
+            None => self.grammar.sublanguage_machine(one.terminal),
         }
     }
 
     /// Replaces the machine of a terminal by a scratch copy that is dropped with the walk.
-    fn use_scratch_copy(&mut self, one: &mut Within) -> Result<(), Error> {
+    fn use_scratch_copy(&mut self, one: &mut ExternalParserState) -> Result<(), Error> {
         if one.machine != 0 {
             return Ok(());
         }
-        if !one.is_begun
+        if !one.has_begun
             && let Some(&(machine, state)) = self.starts.get(&one.terminal)
         {
             (one.machine, one.state) = (machine, state);
             return Ok(());
         }
-        let Some(machine) = self.grammar.asked(one.terminal) else { return Ok(()) };
+        let Some(machine) = self.grammar.sublanguage_machine(one.terminal) else { return Ok(()) };
         if let Some((aside, state)) = machine.scratch_copy_at(one.state)? {
             self.machines.push(aside);
             (one.machine, one.state) = (self.machines.len() as u32, state);
         }
-        if !one.is_begun {
+        if !one.has_begun {
             self.starts.insert(one.terminal, (one.machine, one.state));
         }
         Ok(())
     }
 
     /// Returns `true` if a token may end here.
-    fn may_end(&self, configurations: &Ways) -> bool {
-        let mut begun = configurations.within().iter().filter(|one| one.is_begun);
-        configurations.is_elsewhere()
+    fn may_end(&self, configurations: &SeparatedState) -> bool {
+        let mut begun = configurations.external_states().iter().filter(|one| one.has_begun);
+        configurations.has_other_configurations()
             || begun.any(|one| {
                 self.machine(one).is_some_and(|machine| machine.is_char_boundary(one.state))
             })

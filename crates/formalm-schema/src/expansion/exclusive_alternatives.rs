@@ -12,11 +12,11 @@ use std::sync::Arc;
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
-use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE};
-use crate::interner::Map;
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
+use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
-use crate::schema_nodes::{NodeId, Rule, Type};
-use crate::solver::context::Core;
+use crate::schema_nodes::{JsonType, KeywordRule, NodeId};
+use crate::solver::context::SolverContext;
 
 /// Maximum number of optional properties tried as a case split when the required properties do not
 /// separate the alternatives. Chosen, not measured.
@@ -24,10 +24,10 @@ const MAX_SPLIT_NAMES: usize = 3;
 
 /// Conditions, each with the formula that follows if it holds.
 struct ConditionChain {
-    conditions: Vec<F>,
-    consequences: Vec<F>,
+    conditions: Vec<FormulaId>,
+    consequences: Vec<FormulaId>,
     /// The formula that follows if no condition holds.
-    otherwise: F,
+    otherwise: FormulaId,
     /// If `true`, only the first condition that holds counts (`if`/`else if`); otherwise all of
     /// them do.
     first_match_only: bool,
@@ -45,7 +45,7 @@ impl Default for ConditionChain {
 }
 
 impl ConditionChain {
-    fn push(&mut self, condition: F, then: F) {
+    fn push(&mut self, condition: FormulaId, then: FormulaId) {
         self.conditions.push(condition);
         self.consequences.push(then);
     }
@@ -54,16 +54,20 @@ impl ConditionChain {
 /// The rules of a node, sorted by how they are translated.
 #[derive(Default)]
 struct SortedRules {
-    plain: Vec<F>,
-    exactly_one: Vec<Vec<F>>,
+    plain: Vec<FormulaId>,
+    exactly_one: Vec<Vec<FormulaId>>,
     /// Single conditionals: condition and consequence.
-    conditionals: Vec<(F, F)>,
+    conditionals: Vec<(FormulaId, FormulaId)>,
     chains: Vec<ConditionChain>,
 }
 
-impl Core {
+impl SolverContext {
     /// Returns the conjunction of all rules, for a value of one type.
-    pub(crate) fn expand_rules(&mut self, rules: &[Rule], ty: Type) -> Result<F, Error> {
+    pub(crate) fn expand_rules(
+        &mut self,
+        rules: &[KeywordRule],
+        ty: JsonType,
+    ) -> Result<FormulaId, Error> {
         let mut sorted = SortedRules::default();
         self.sort_rules(rules, ty, &mut sorted, &mut FxHashSet::default())?;
         let context = self.property_context(&sorted.plain);
@@ -81,23 +85,24 @@ impl Core {
     /// Sorts rules by their kind, including those of in-place `allOf` subschemas.
     fn sort_rules(
         &mut self,
-        rules: &[Rule],
-        ty: Type,
+        rules: &[KeywordRule],
+        ty: JsonType,
         sorted: &mut SortedRules,
         seen: &mut FxHashSet<NodeId>,
     ) -> Result<(), Error> {
         for rule in rules {
             match rule {
-                Rule::One(nodes) => sorted.exactly_one.push(self.expand_all(nodes, ty)?),
-                Rule::All(nodes) => {
+                KeywordRule::OneOf(nodes) => sorted.exactly_one.push(self.expand_all(nodes, ty)?),
+                KeywordRule::AllOf(nodes) => {
                     for &node in nodes {
                         let within = self.schema.node(node).rules.clone();
-                        let is_sorted =
-                            |rule: &Rule| matches!(rule, Rule::If { .. } | Rule::All(_));
+                        let is_sorted = |rule: &KeywordRule| {
+                            matches!(rule, KeywordRule::If { .. } | KeywordRule::AllOf(_))
+                        };
                         if within.iter().any(is_sorted) {
                             // A node that was visited contributes nothing new.
                             if seen.insert(node) {
-                                self.step()?;
+                                self.count_step()?;
                                 self.sort_rules(&within, ty, sorted, seen)?;
                             }
                         } else {
@@ -105,7 +110,7 @@ impl Core {
                         }
                     }
                 }
-                Rule::If { .. } => self.sort_conditional(rule, ty, sorted)?,
+                KeywordRule::If { .. } => self.sort_conditional(rule, ty, sorted)?,
                 _ => sorted.plain.push(self.expand_rule(rule, rules, ty)?),
             }
         }
@@ -115,19 +120,19 @@ impl Core {
     /// Collects an `if` whose `else` is again an `if`, and so on, into one chain.
     fn sort_conditional(
         &mut self,
-        rule: &Rule,
-        ty: Type,
+        rule: &KeywordRule,
+        ty: JsonType,
         sorted: &mut SortedRules,
     ) -> Result<(), Error> {
         let mut chain = ConditionChain { first_match_only: true, ..ConditionChain::default() };
         let mut next = Some(rule.clone());
-        while let Some(Rule::If { condition, then, other }) = next.take() {
+        while let Some(KeywordRule::If { condition, then, otherwise: other }) = next.take() {
             let condition = self.expand(condition, ty)?;
             let then = then.map_or(Ok(TRUE), |node| self.expand(node, ty))?;
             chain.push(condition, then);
             let Some(other) = other else { break };
             match &self.schema.node(other).rules[..] {
-                [only @ Rule::If { .. }] => next = Some(only.clone()),
+                [only @ KeywordRule::If { .. }] => next = Some(only.clone()),
                 _ => chain.otherwise = self.expand(other, ty)?,
             }
         }
@@ -141,22 +146,31 @@ impl Core {
     }
 
     /// Returns the required names and property rules of the unconditional part.
-    fn property_context(&mut self, plain: &[F]) -> F {
+    fn property_context(&mut self, plain: &[FormulaId]) -> FormulaId {
         let all = self.formulas.and(plain.to_vec());
         let mut kept = self.formulas.conjuncts(all);
         kept.retain(|&part| {
-            matches!(self.formulas.get(part), Form::Atom(Atom::Owed(_) | Atom::Members(_)))
+            matches!(
+                self.formulas.get(part),
+                Formula::Atom(FormulaAtom::Required(_) | FormulaAtom::Properties(_))
+            )
         });
         self.formulas.and(kept)
     }
 
     /// Returns a formula for "exactly one of `list`", given that `context` holds.
-    fn exactly_one(&mut self, mut list: Vec<F>, context: F, ty: Type) -> Result<F, Error> {
+    fn exactly_one(
+        &mut self,
+        mut list: Vec<FormulaId>,
+        context: FormulaId,
+        ty: JsonType,
+    ) -> Result<FormulaId, Error> {
         list.retain(|&one| one != FALSE);
-        let build = |solver: &mut Core, list: &[F], groups: &[Vec<usize>]| {
+        let build = |solver: &mut SolverContext, list: &[FormulaId], groups: &[Vec<usize>]| {
             let mut branches = Vec::with_capacity(groups.len());
             for group in groups {
-                branches.push(solver.formulas.one(group.iter().map(|&at| list[at]).collect()));
+                branches
+                    .push(solver.formulas.exactly_one(group.iter().map(|&at| list[at]).collect()));
             }
             Ok(solver.formulas.or(branches))
         };
@@ -167,34 +181,35 @@ impl Core {
     fn conditional_formula(
         &mut self,
         chain: &ConditionChain,
-        context: F,
-        ty: Type,
-    ) -> Result<F, Error> {
-        let build = |solver: &mut Core, conditions: &[F], groups: &[Vec<usize>]| {
-            let all: Vec<usize> = (0..conditions.len()).collect();
-            if groups.len() < 2 {
-                return Ok(solver.chain_as_written(chain, conditions, &all, chain.otherwise));
-            }
-            let mut branches = Vec::with_capacity(groups.len() + 1);
-            for group in groups {
-                let some = group.iter().map(|&at| conditions[at]).collect();
-                let some = solver.formulas.or(some);
-                let follows = match group[..] {
-                    [at] => chain.consequences[at],
-                    // The first condition that holds, and all that hold, are in this group.
-                    _ => solver.chain_as_written(chain, conditions, group, TRUE),
-                };
-                branches.push(solver.formulas.both(some, follows));
-            }
-            if !solver.conditions_cover(conditions, context)? {
-                let mut fails = vec![chain.otherwise];
-                for &one in conditions {
-                    fails.push(solver.formulas.not(one));
+        context: FormulaId,
+        ty: JsonType,
+    ) -> Result<FormulaId, Error> {
+        let build =
+            |solver: &mut SolverContext, conditions: &[FormulaId], groups: &[Vec<usize>]| {
+                let all: Vec<usize> = (0..conditions.len()).collect();
+                if groups.len() < 2 {
+                    return Ok(solver.chain_as_written(chain, conditions, &all, chain.otherwise));
                 }
-                branches.push(solver.formulas.and(fails));
-            }
-            Ok(solver.formulas.or(branches))
-        };
+                let mut branches = Vec::with_capacity(groups.len() + 1);
+                for group in groups {
+                    let some = group.iter().map(|&at| conditions[at]).collect();
+                    let some = solver.formulas.or(some);
+                    let follows = match group[..] {
+                        [at] => chain.consequences[at],
+                        // The first condition that holds, and all that hold, are in this group.
+                        _ => solver.chain_as_written(chain, conditions, group, TRUE),
+                    };
+                    branches.push(solver.formulas.both(some, follows));
+                }
+                if !solver.conditions_cover(conditions, context)? {
+                    let mut fails = vec![chain.otherwise];
+                    for &one in conditions {
+                        fails.push(solver.formulas.not(one));
+                    }
+                    branches.push(solver.formulas.and(fails));
+                }
+                Ok(solver.formulas.or(branches))
+            };
         self.split_exclusive(&chain.conditions, context, ty, &build)
     }
 
@@ -202,10 +217,10 @@ impl Core {
     fn chain_as_written(
         &mut self,
         chain: &ConditionChain,
-        conditions: &[F],
+        conditions: &[FormulaId],
         ty: &[usize],
-        last: F,
-    ) -> F {
+        last: FormulaId,
+    ) -> FormulaId {
         let mut all = last;
         for &at in ty.iter().rev() {
             let fails = self.formulas.not(conditions[at]);
@@ -223,17 +238,17 @@ impl Core {
     /// split on that property.
     fn split_exclusive(
         &mut self,
-        list: &[F],
-        context: F,
-        ty: Type,
-        build: &impl Fn(&mut Core, &[F], &[Vec<usize>]) -> Result<F, Error>,
-    ) -> Result<F, Error> {
+        list: &[FormulaId],
+        context: FormulaId,
+        ty: JsonType,
+        build: &impl Fn(&mut SolverContext, &[FormulaId], &[Vec<usize>]) -> Result<FormulaId, Error>,
+    ) -> Result<FormulaId, Error> {
         let whole = [(0..list.len()).collect()];
         if list.len() < 2 || self.comparing_alternatives {
             return build(self, list, &whole);
         }
         let groups = self.exclusive_groups(list, context, ty)?;
-        if ty != Type::Object {
+        if ty != JsonType::Object {
             return build(self, list, &groups);
         }
         let required = self.required_names(context);
@@ -242,14 +257,14 @@ impl Core {
             return build(self, &list, &groups);
         }
         for name in self.shared_names(list) {
-            let present = self.owed(vec![name]);
+            let present = self.required(vec![name]);
             let combined = self.formulas.both(context, present);
             let groups = self.exclusive_groups(list, combined, ty)?;
             if groups.len() > 1 {
                 let absent = self.formulas.not(present);
                 let with = self.drop_required(list, &[&required[..], &[name]].concat());
                 let with = build(self, &with, &groups)?;
-                let without: Vec<F> =
+                let without: Vec<FormulaId> =
                     list.iter().map(|&one| self.assume_absent(one, name)).collect();
                 let without = build(self, &without, &whole)?;
                 let with = self.formulas.both(present, with);
@@ -263,19 +278,20 @@ impl Core {
     /// Returns the disjoint groups of formulas that all hold together with `context`.
     fn exclusive_groups(
         &mut self,
-        list: &[F],
-        context: F,
-        ty: Type,
+        list: &[FormulaId],
+        context: FormulaId,
+        ty: JsonType,
     ) -> Result<Vec<Vec<usize>>, Error> {
-        let combined: Vec<F> = list.iter().map(|&one| self.formulas.both(one, context)).collect();
+        let combined: Vec<FormulaId> =
+            list.iter().map(|&one| self.formulas.both(one, context)).collect();
         self.disjoint_groups(&combined, ty)
     }
 
     /// Returns the names that a conjunction requires.
-    pub(crate) fn required_names(&self, context: F) -> Vec<NameId> {
+    pub(crate) fn required_names(&self, context: FormulaId) -> Vec<NameId> {
         let mut names = Vec::new();
         for part in self.formulas.conjuncts(context) {
-            if let Form::Atom(Atom::Owed(required)) = self.formulas.get(part) {
+            if let Formula::Atom(FormulaAtom::Required(required)) = self.formulas.get(part) {
                 names.extend(required.iter());
             }
         }
@@ -283,12 +299,12 @@ impl Core {
     }
 
     /// Returns up to [`MAX_SPLIT_NAMES`] names whose properties every alternative constrains.
-    fn shared_names(&self, list: &[F]) -> Vec<NameId> {
+    fn shared_names(&self, list: &[FormulaId]) -> Vec<NameId> {
         let mut shared: Option<Vec<NameId>> = None;
         for &one in list {
             let mut names = Vec::new();
             for part in self.formulas.conjuncts(one) {
-                if let Form::Atom(Atom::Members(rules)) = self.formulas.get(part) {
+                if let Formula::Atom(FormulaAtom::Properties(rules)) = self.formulas.get(part) {
                     names.extend(
                         rules.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
                     );
@@ -305,12 +321,13 @@ impl Core {
     }
 
     /// Returns the formulas simplified by the fact that the names in `required` are required anyway.
-    fn drop_required(&mut self, list: &[F], required: &[NameId]) -> Vec<F> {
-        let mut known = Map::default();
-        let mut with = |id: F| {
+    fn drop_required(&mut self, list: &[FormulaId], required: &[NameId]) -> Vec<FormulaId> {
+        let mut known = CompactMap::default();
+        let mut with = |id: FormulaId| {
             self.replace_atoms(id, &mut known, &|solver, atom| match atom {
-                Atom::Owed(names) => solver
-                    .owed(names.iter().copied().filter(|one| !required.contains(one)).collect()),
+                FormulaAtom::Required(names) => solver.required(
+                    names.iter().copied().filter(|one| !required.contains(one)).collect(),
+                ),
                 atom => solver.formulas.atom(atom),
             })
         };
@@ -318,17 +335,21 @@ impl Core {
     }
 
     /// Returns the formula that is left if the property is absent.
-    pub(crate) fn assume_absent(&mut self, id: F, name: NameId) -> F {
-        self.replace_atoms(id, &mut Map::default(), &|solver, atom| match atom {
-            Atom::Owed(names) if names.contains(&name) => FALSE,
-            Atom::Members(rules) => {
+    pub(crate) fn assume_absent(&mut self, id: FormulaId, name: NameId) -> FormulaId {
+        self.replace_atoms(id, &mut CompactMap::default(), &|solver, atom| match atom {
+            FormulaAtom::Required(names) if names.contains(&name) => FALSE,
+            FormulaAtom::Properties(rules) => {
                 let rules = rules.iter().filter_map(|(which, node)| {
                     let which = which.without(name);
                     let is_left = which.names.as_ref().is_none_or(|names| !names.is_empty());
                     is_left.then_some((which, *node))
                 });
                 let rules: Arc<[_]> = rules.collect();
-                if rules.is_empty() { TRUE } else { solver.formulas.atom(Atom::Members(rules)) }
+                if rules.is_empty() {
+                    TRUE
+                } else {
+                    solver.formulas.atom(FormulaAtom::Properties(rules))
+                }
             }
             atom => solver.formulas.atom(atom),
         })
@@ -337,35 +358,35 @@ impl Core {
     /// Returns the formula with every atom replaced by `new`. Shared operands are replaced once.
     fn replace_atoms(
         &mut self,
-        id: F,
-        known: &mut Map<F, F>,
-        new: &impl Fn(&mut Core, Atom) -> F,
-    ) -> F {
+        id: FormulaId,
+        known: &mut CompactMap<FormulaId, FormulaId>,
+        new: &impl Fn(&mut SolverContext, FormulaAtom) -> FormulaId,
+    ) -> FormulaId {
         if let Some(&known) = known.get(&id) {
             return known;
         }
-        let mut all = |solver: &mut Core, list: &[F]| -> Vec<F> {
+        let mut all = |solver: &mut SolverContext, list: &[FormulaId]| -> Vec<FormulaId> {
             list.iter().map(|&one| solver.replace_atoms(one, known, new)).collect()
         };
         let replaced = match self.formulas.get(id).clone() {
-            Form::Atom(atom) => new(self, atom),
-            Form::Not(inner) => {
+            Formula::Atom(atom) => new(self, atom),
+            Formula::Not(inner) => {
                 let inner = all(self, &[inner])[0];
                 self.formulas.not(inner)
             }
-            Form::And(list) => {
+            Formula::And(list) => {
                 let list = all(self, &list);
                 self.formulas.and(list)
             }
-            Form::Or(list) => {
+            Formula::Or(list) => {
                 let list = all(self, &list);
                 self.formulas.or(list)
             }
-            Form::One(list) => {
+            Formula::ExactlyOne(list) => {
                 let list = all(self, &list);
-                self.formulas.one(list)
+                self.formulas.exactly_one(list)
             }
-            Form::False | Form::True | Form::Child(_) => id,
+            Formula::False | Formula::True | Formula::Child(_) => id,
         };
         known.insert(id, replaced);
         replaced
@@ -373,14 +394,17 @@ impl Core {
 }
 
 /// Groups conditionals that constrain the same properties into chains.
-fn group_by_names(formulas: &Formulas, all: Vec<(F, F)>) -> Vec<ConditionChain> {
+fn group_by_names(
+    formulas: &FormulaArena,
+    all: Vec<(FormulaId, FormulaId)>,
+) -> Vec<ConditionChain> {
     let mut families: BTreeMap<Vec<NameId>, ConditionChain> = BTreeMap::new();
     for (condition, then) in all {
         let mut names = Vec::new();
         for part in formulas.conjuncts(condition) {
             match formulas.get(part) {
-                Form::Atom(Atom::Owed(required)) => names.extend(required.iter()),
-                Form::Atom(Atom::Members(rules)) => {
+                Formula::Atom(FormulaAtom::Required(required)) => names.extend(required.iter()),
+                Formula::Atom(FormulaAtom::Properties(rules)) => {
                     names.extend(
                         rules.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
                     );

@@ -7,9 +7,9 @@
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashSet;
 
-use crate::formula::{Atom, F, TRUE, Which};
-use crate::schema_nodes::{NodeId, RegexId, Rule, Type};
-use crate::solver::context::Core;
+use crate::formula::{FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::schema_nodes::{JsonType, KeywordRule, NodeId, RegexId};
+use crate::solver::context::SolverContext;
 
 /// Maximum number of patterns (or `contains`) that one such keyword distinguishes: the formula has
 /// two cases for each, so at most 256. More are a limit error. Chosen, not measured.
@@ -18,8 +18,8 @@ const MAX_DISTINGUISHED: usize = 8;
 /// Items that are evaluated under a condition.
 #[derive(Default)]
 struct EvaluatedItems {
-    ranges: Vec<(F, u32, u32)>,
-    contains: Vec<(F, NodeId)>,
+    ranges: Vec<(FormulaId, u32, u32)>,
+    contains: Vec<(FormulaId, NodeId)>,
 }
 
 /// Fails if one keyword would have to distinguish more than [`MAX_DISTINGUISHED`] conditions.
@@ -31,26 +31,28 @@ fn check_distinguished(count: usize) -> Result<(), Error> {
     Ok(())
 }
 
-impl Core {
+impl SolverContext {
     /// Returns the subschemas applied in place, each with the condition under which its evaluation
     /// counts.
     fn conditional_subschemas(
         &mut self,
-        rules: &[Rule],
-        condition: F,
-        ty: Type,
-    ) -> Result<Vec<(F, NodeId)>, Error> {
+        rules: &[KeywordRule],
+        condition: FormulaId,
+        ty: JsonType,
+    ) -> Result<Vec<(FormulaId, NodeId)>, Error> {
         let mut parts = Vec::new();
         for rule in rules {
             match rule {
-                Rule::All(nodes) => parts.extend(nodes.iter().map(|&node| (condition, node))),
-                Rule::Any(nodes) | Rule::One(nodes) => {
+                KeywordRule::AllOf(nodes) => {
+                    parts.extend(nodes.iter().map(|&node| (condition, node)))
+                }
+                KeywordRule::AnyOf(nodes) | KeywordRule::OneOf(nodes) => {
                     for &node in nodes {
                         let holds = self.expand(node, ty)?;
                         parts.push((self.formulas.both(condition, holds), node));
                     }
                 }
-                Rule::If { condition: query, then, other } => {
+                KeywordRule::If { condition: query, then, otherwise: other } => {
                     let holds = self.expand(*query, ty)?;
                     let fails = self.formulas.not(holds);
                     let holds = self.formulas.both(condition, holds);
@@ -59,8 +61,8 @@ impl Core {
                     let fails = self.formulas.both(condition, fails);
                     parts.extend(other.map(|node| (fails, node)));
                 }
-                Rule::SchemaWith(name, node) if ty == Type::Object => {
-                    let present = self.owed(vec![*name]);
+                KeywordRule::DependentSchema(name, node) if ty == JsonType::Object => {
+                    let present = self.required(vec![*name]);
                     parts.push((self.formulas.both(condition, present), *node));
                 }
                 _ => {}
@@ -72,26 +74,26 @@ impl Core {
     /// Adds the name selectors that rules evaluate, each with its condition.
     fn collect_evaluated_properties(
         &mut self,
-        rules: &[Rule],
-        condition: F,
+        rules: &[KeywordRule],
+        condition: FormulaId,
         nested: bool,
-        covered: &mut Vec<(F, Which)>,
-        seen: &mut FxHashSet<(F, NodeId)>,
+        covered: &mut Vec<(FormulaId, NameSelector)>,
+        seen: &mut FxHashSet<(FormulaId, NodeId)>,
     ) -> Result<(), Error> {
         for rule in rules {
             match rule {
-                Rule::Members(list) => {
+                KeywordRule::Properties(list) => {
                     covered.extend(list.iter().map(|(which, _)| (condition, which.clone())));
                 }
-                Rule::UnevaluatedProperties(_) if nested => {
-                    covered.push((condition, Which::every()))
+                KeywordRule::UnevaluatedProperties(_) if nested => {
+                    covered.push((condition, NameSelector::every()))
                 }
                 _ => {}
             }
         }
-        for (condition, node) in self.conditional_subschemas(rules, condition, Type::Object)? {
+        for (condition, node) in self.conditional_subschemas(rules, condition, JsonType::Object)? {
             if seen.insert((condition, node)) {
-                self.step()?;
+                self.count_step()?;
                 let rules = self.schema.node(node).rules.clone();
                 self.collect_evaluated_properties(&rules, condition, true, covered, seen)?;
             }
@@ -104,8 +106,8 @@ impl Core {
     pub(crate) fn unevaluated_properties(
         &mut self,
         rest: NodeId,
-        rules: &[Rule],
-    ) -> Result<F, Error> {
+        rules: &[KeywordRule],
+    ) -> Result<FormulaId, Error> {
         let mut covered = Vec::new();
         self.collect_evaluated_properties(
             rules,
@@ -117,8 +119,8 @@ impl Core {
         let (mut names, mut regexes): (Vec<_>, Vec<RegexId>) = (Vec::new(), Vec::new());
         for (_, which) in &covered {
             names.extend(which.names.iter().flatten());
-            names.extend(&which.others);
-            regexes.extend(which.found.iter().chain(&which.missing));
+            names.extend(&which.excluded_names);
+            regexes.extend(which.matched_patterns.iter().chain(&which.unmatched_patterns));
         }
         names.sort_unstable();
         names.dedup();
@@ -133,7 +135,7 @@ impl Core {
                     conditions.push(*condition);
                 }
             }
-            all.push(self.rule_unless(conditions, (Which::only(name), rest)));
+            all.push(self.rule_unless(conditions, (NameSelector::only(name), rest)));
         }
         for bits in 0..1usize << regexes.len() {
             let (found, missing): (Vec<_>, Vec<_>) =
@@ -142,48 +144,57 @@ impl Core {
             let missing: Box<[_]> = missing.into_iter().map(|(_, &id)| id).collect();
             let conditions = covered.iter().filter(|(_, which)| {
                 which.names.is_none()
-                    && which.found.iter().all(|id| found.contains(id))
-                    && which.missing.iter().all(|id| missing.contains(id))
+                    && which.matched_patterns.iter().all(|id| found.contains(id))
+                    && which.unmatched_patterns.iter().all(|id| missing.contains(id))
             });
             let conditions = conditions.map(|&(condition, _)| condition).collect();
-            let which = Which { names: None, others: names.clone().into(), found, missing };
+            let which = NameSelector {
+                names: None,
+                excluded_names: names.clone().into(),
+                matched_patterns: found,
+                unmatched_patterns: missing,
+            };
             all.push(self.rule_unless(conditions, (which, rest)));
         }
         Ok(self.formulas.and(all))
     }
 
     /// Returns the formula that one of the conditions holds or the property rule does.
-    fn rule_unless(&mut self, mut conditions: Vec<F>, rule: (Which, NodeId)) -> F {
-        conditions.push(self.formulas.atom(Atom::Members([rule].into())));
+    fn rule_unless(
+        &mut self,
+        mut conditions: Vec<FormulaId>,
+        rule: (NameSelector, NodeId),
+    ) -> FormulaId {
+        conditions.push(self.formulas.atom(FormulaAtom::Properties([rule].into())));
         self.formulas.or(conditions)
     }
 
     /// Adds the item positions that rules evaluate, each with its condition.
     fn collect_evaluated_items(
         &mut self,
-        rules: &[Rule],
-        condition: F,
+        rules: &[KeywordRule],
+        condition: FormulaId,
         nested: bool,
         covered: &mut EvaluatedItems,
-        seen: &mut FxHashSet<(F, NodeId)>,
+        seen: &mut FxHashSet<(FormulaId, NodeId)>,
     ) -> Result<(), Error> {
         for rule in rules {
             match rule {
-                Rule::Items(list) => {
+                KeywordRule::Items(list) => {
                     covered.ranges.extend(list.iter().map(|&(from, to, _)| (condition, from, to)));
                 }
-                Rule::UnevaluatedItems(_) if nested => {
+                KeywordRule::UnevaluatedItems(_) if nested => {
                     covered.ranges.push((condition, 0, u32::MAX))
                 }
-                Rule::Contains { node, marks_evaluated: true, .. } => {
+                KeywordRule::Contains { node, marks_evaluated: true, .. } => {
                     covered.contains.push((condition, *node));
                 }
                 _ => {}
             }
         }
-        for (condition, node) in self.conditional_subschemas(rules, condition, Type::Array)? {
+        for (condition, node) in self.conditional_subschemas(rules, condition, JsonType::Array)? {
             if seen.insert((condition, node)) {
-                self.step()?;
+                self.count_step()?;
                 let rules = self.schema.node(node).rules.clone();
                 self.collect_evaluated_items(&rules, condition, true, covered, seen)?;
             }
@@ -193,7 +204,11 @@ impl Core {
 
     /// Returns the formula of `unevaluatedItems`: an item that no valid subschema evaluates
     /// satisfies `rest`.
-    pub(crate) fn unevaluated_items(&mut self, rest: NodeId, rules: &[Rule]) -> Result<F, Error> {
+    pub(crate) fn unevaluated_items(
+        &mut self,
+        rest: NodeId,
+        rules: &[KeywordRule],
+    ) -> Result<FormulaId, Error> {
         let mut covered = EvaluatedItems::default();
         self.collect_evaluated_items(rules, TRUE, false, &mut covered, &mut FxHashSet::default())?;
         check_distinguished(covered.contains.len())?;
@@ -207,15 +222,16 @@ impl Core {
         for edge in edges.windows(2) {
             let (from, to) = (edge[0], edge[1]);
             let inside = covered.ranges.iter().filter(|&&(_, low, high)| low <= from && to <= high);
-            let mut branches: Vec<F> = inside.map(|&(condition, ..)| condition).collect();
+            let mut branches: Vec<FormulaId> = inside.map(|&(condition, ..)| condition).collect();
             for bits in 0..1usize << covered.contains.len() {
                 let chosen = (0..covered.contains.len()).filter(|at| bits >> at & 1 != 0);
                 let chosen: Vec<_> = chosen.map(|at| covered.contains[at]).collect();
                 let mut nodes = vec![rest];
                 nodes.extend(chosen.iter().map(|&(_, node)| node));
                 let node = if nodes.len() == 1 { rest } else { self.schema.any_of_node(nodes) };
-                let mut needs: Vec<F> = chosen.iter().map(|&(condition, _)| condition).collect();
-                needs.push(self.formulas.atom(Atom::Items([(from, to, node)].into(), 0)));
+                let mut needs: Vec<FormulaId> =
+                    chosen.iter().map(|&(condition, _)| condition).collect();
+                needs.push(self.formulas.atom(FormulaAtom::Items([(from, to, node)].into(), 0)));
                 branches.push(self.formulas.and(needs));
             }
             all.push(self.formulas.or(branches));

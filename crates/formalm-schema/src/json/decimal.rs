@@ -64,7 +64,7 @@ impl Decimal {
         Decimal { digits, exponent }
     }
 
-    pub(crate) fn integer(value: i64) -> Decimal {
+    pub(crate) fn from_integer(value: i64) -> Decimal {
         Decimal::new(BigInt::from(value), 0)
     }
 
@@ -89,7 +89,7 @@ impl Decimal {
     }
 
     /// Returns the number of digits before the point, at least 1.
-    pub(crate) fn whole_digits(&self) -> usize {
+    pub(crate) fn integer_digits(&self) -> usize {
         let digits = self.digits.magnitude().to_string().len() as i64;
         usize::try_from(digits + self.exponent).map_or(1, |whole| whole.max(1))
     }
@@ -121,12 +121,12 @@ impl Decimal {
         let shift = self.exponent + i64::from(places);
         match u32::try_from(shift) {
             Ok(0) | Err(_) => self.digits.clone(),
-            Ok(shift) => &self.digits * power(shift),
+            Ok(shift) => &self.digits * pow10(shift),
         }
     }
 
     /// Returns [`Decimal::scaled`] if it fits an `i128`.
-    pub(crate) fn units(&self, places: u32) -> Option<i128> {
+    pub(crate) fn to_units(&self, places: u32) -> Option<i128> {
         self.small_units(i64::from(places)).or_else(|| self.scaled(places).to_i128())
     }
 
@@ -181,7 +181,7 @@ impl PartialOrd for Decimal {
 }
 
 /// Returns `10^exponent`.
-pub(crate) fn power(exponent: u32) -> BigInt {
+pub(crate) fn pow10(exponent: u32) -> BigInt {
     BigInt::from(10u32).pow(exponent)
 }
 
@@ -190,7 +190,7 @@ mod tests {
     use super::Decimal;
 
     fn read(text: &str) -> Decimal {
-        Decimal::parse(text).unwrap_or_else(|| Decimal::integer(0))
+        Decimal::parse(text).unwrap_or_else(|| Decimal::from_integer(0))
     }
 
     #[test]
@@ -262,6 +262,6 @@ mod tests {
     #[test]
     fn huge_exponents_are_refused() {
         assert_eq!(Decimal::parse("1e1000000"), None);
-        assert_eq!(Decimal::parse("0e1000000"), Some(Decimal::integer(0)));
+        assert_eq!(Decimal::parse("0e1000000"), Some(Decimal::from_integer(0)));
     }
 }

@@ -1,11 +1,11 @@
 //! Interned JSON values under JSON Schema's equality: `1` equals `1.0`, and properties have no
 //! order.
 
-use crate::interner::Table;
+use crate::interner::Interner;
 use crate::json::decimal::Decimal;
 use crate::json::json_view::{JsonShape, JsonView};
-use crate::json::property_names::{NameId, Names};
-use crate::schema_nodes::Type;
+use crate::json::property_names::{NameId, PropertyNames};
+use crate::schema_nodes::JsonType;
 
 /// An interned value: equal ids are equal values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,7 +13,7 @@ pub(crate) struct ValueId(pub(crate) u32);
 
 /// A JSON value whose children are interned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Value {
+pub(crate) enum JsonValue {
     Null,
     Bool(bool),
     Number(Decimal),
@@ -23,25 +23,25 @@ pub(crate) enum Value {
     Object(Box<[(NameId, ValueId)]>),
 }
 
-impl Value {
-    pub(crate) fn json_type(&self) -> Type {
+impl JsonValue {
+    pub(crate) fn json_type(&self) -> JsonType {
         match self {
-            Value::Null => Type::Null,
-            Value::Bool(_) => Type::Bool,
-            Value::Number(_) => Type::Number,
-            Value::String(_) => Type::String,
-            Value::Array(_) => Type::Array,
-            Value::Object(_) => Type::Object,
+            JsonValue::Null => JsonType::Null,
+            JsonValue::Bool(_) => JsonType::Bool,
+            JsonValue::Number(_) => JsonType::Number,
+            JsonValue::String(_) => JsonType::String,
+            JsonValue::Array(_) => JsonType::Array,
+            JsonValue::Object(_) => JsonType::Object,
         }
     }
 }
 
 /// The interned values.
 #[derive(Debug, Default)]
-pub(crate) struct Values(Table<Value>);
+pub(crate) struct ValueInterner(Interner<JsonValue>);
 
-impl Values {
-    pub(crate) fn get(&self, id: ValueId) -> &Value {
+impl ValueInterner {
+    pub(crate) fn get(&self, id: ValueId) -> &JsonValue {
         self.0.get(id.0)
     }
 
@@ -49,33 +49,33 @@ impl Values {
         self.0.len()
     }
 
-    pub(crate) fn intern(&mut self, value: Value) -> ValueId {
+    pub(crate) fn intern(&mut self, value: JsonValue) -> ValueId {
         ValueId(self.0.intern(value))
     }
 
     /// Interns a parsed value. Returns `None` if it contains a number with too many digits.
-    pub(crate) fn read<'r>(
+    pub(crate) fn intern_json<'r>(
         &mut self,
         json: impl JsonView<'r>,
-        names: &mut Names,
+        names: &mut PropertyNames,
     ) -> Option<ValueId> {
         let value = match json.shape() {
-            JsonShape::Null => Value::Null,
-            JsonShape::Bool(truth) => Value::Bool(truth),
-            JsonShape::Number(number) => Value::Number(Decimal::parse(number)?),
-            JsonShape::String(text) => Value::String(text.to_owned()),
+            JsonShape::Null => JsonValue::Null,
+            JsonShape::Bool(truth) => JsonValue::Bool(truth),
+            JsonShape::Number(number) => JsonValue::Number(Decimal::parse(number)?),
+            JsonShape::String(text) => JsonValue::String(text.to_owned()),
             JsonShape::Array => {
                 let items: Option<Vec<_>> =
-                    json.children().map(|(_, item)| self.read(item, names)).collect();
-                Value::Array(items?.into())
+                    json.children().map(|(_, item)| self.intern_json(item, names)).collect();
+                JsonValue::Array(items?.into())
             }
             JsonShape::Object => {
                 let mut list = Vec::new();
                 for (name, property) in json.children() {
-                    list.push((names.intern(name), self.read(property, names)?));
+                    list.push((names.intern(name), self.intern_json(property, names)?));
                 }
                 list.sort_unstable();
-                Value::Object(list.into())
+                JsonValue::Object(list.into())
             }
         };
         Some(self.intern(value))

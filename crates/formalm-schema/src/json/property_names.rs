@@ -1,33 +1,33 @@
 //! Interned property names, and symbolic names that stand for whole classes of them.
 
-use crate::formula::F;
-use crate::interner::Table;
+use crate::formula::FormulaId;
+use crate::interner::Interner;
 
 /// An interned property name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NameId(pub(crate) u32);
 
 /// The symbolic name of all names that no formula mentions. It has no text.
-pub(crate) const PLACEHOLDER: NameId = NameId(0);
+pub(crate) const UNMENTIONED_NAME: NameId = NameId(0);
 
 /// Set in ids of symbolic names that stand for a class of names by the tests that these satisfy.
 const TEST_CLASS_BIT: u32 = 1 << 31;
 
 impl NameId {
     /// Returns `true` for symbolic names, which have no text.
-    pub(crate) fn has_no_text(self) -> bool {
-        self == PLACEHOLDER || self.0 & TEST_CLASS_BIT != 0
+    pub(crate) fn is_symbolic(self) -> bool {
+        self == UNMENTIONED_NAME || self.0 & TEST_CLASS_BIT != 0
     }
 }
 
 /// The interned names, numbered from one on (zero is [`UNMENTIONED_NAME`]), and the classes by
 /// their tests.
 #[derive(Debug, Default)]
-pub(crate) struct Names(Table<Box<str>>, Table<Box<[F]>>);
+pub(crate) struct PropertyNames(Interner<Box<str>>, Interner<Box<[FormulaId]>>);
 
-impl Names {
+impl PropertyNames {
     pub(crate) fn get(&self, id: NameId) -> &str {
-        if id.has_no_text() { "" } else { self.0.get(id.0 - 1) }
+        if id.is_symbolic() { "" } else { self.0.get(id.0 - 1) }
     }
 
     /// Sorts names by their bytes and removes duplicates. The first eight bytes mostly decide, so
@@ -55,16 +55,16 @@ impl Names {
 
     /// Returns the symbolic name of all names that satisfy exactly these tests. The tests must be
     /// sorted.
-    pub(crate) fn tested(&mut self, tests: &[F]) -> NameId {
-        NameId(TEST_CLASS_BIT | self.1.intern_like(tests, || tests.into()))
+    pub(crate) fn intern_test_class(&mut self, tests: &[FormulaId]) -> NameId {
+        NameId(TEST_CLASS_BIT | self.1.intern_borrowed(tests, || tests.into()))
     }
 
     /// Returns the tests of a symbolic name that stands for a class.
-    pub(crate) fn tests_of_class(&self, id: NameId) -> Option<&[F]> {
+    pub(crate) fn tests_of_class(&self, id: NameId) -> Option<&[FormulaId]> {
         (id.0 & TEST_CLASS_BIT != 0).then(|| &**self.1.get(id.0 & !TEST_CLASS_BIT))
     }
 
     pub(crate) fn intern(&mut self, name: &str) -> NameId {
-        NameId(self.0.intern_like(name, || name.into()) + 1)
+        NameId(self.0.intern_borrowed(name, || name.into()) + 1)
     }
 }

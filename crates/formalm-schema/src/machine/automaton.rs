@@ -8,20 +8,20 @@ use formalm_automata::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::core::Core;
-use crate::difference;
-use crate::document::Document;
 use crate::formula::TRUE;
-use crate::machine::frame::{DONE, Frame, Owes, ReaderPosition};
+use crate::interner::Interner;
+use crate::json::document::Document;
+use crate::machine::frame::{DONE, Frame, Obligation, ReaderPosition};
 use crate::machine::lookahead_tables::{LockedTables, PrivateTables};
 use crate::machine::mask_class::continuation::ContinuationCache;
 use crate::machine::min_bytes::BoundCache;
 use crate::machine::reader::cache::{FrameParts, TransitionCache};
 use crate::machine::{ACCEPTING, DEAD, LazyTables, NO_RECORD, REFUSING};
-use crate::node::{Effect, NodeId, Note, Rule, Schema};
-use crate::options::{Limits, Options};
-use crate::read;
-use crate::table::Table;
+use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
+use crate::schema_difference;
+use crate::schema_nodes::{KeywordRule, NodeId, NoteEffect, ResolvedSchema, SchemaNote};
+use crate::schema_reader;
+use crate::solver::context::SolverContext;
 
 /// The input that an automaton is built from.
 #[derive(Clone, Debug)]
@@ -29,14 +29,16 @@ pub(crate) enum SchemaSource {
     /// A schema, and the schemas that it may refer to, by URI.
     Schema(Document, Arc<[(String, Document)]>),
     /// The instances of the first schema that are not instances of the second.
-    Difference(Box<[difference::Side; 2]>),
+    Difference(Box<[schema_difference::OwnedDescription; 2]>),
 }
 
 impl SchemaSource {
-    fn read(&self, options: Options) -> Result<Schema, Error> {
+    fn read(&self, options: JsonSchemaOptions) -> Result<ResolvedSchema, Error> {
         match self {
-            SchemaSource::Schema(schema, resources) => read::read(schema, resources, options),
-            SchemaSource::Difference(sides) => difference::read(sides),
+            SchemaSource::Schema(schema, resources) => {
+                schema_reader::read_schema(schema, resources, options)
+            }
+            SchemaSource::Difference(sides) => schema_difference::read(sides),
         }
     }
 }
@@ -60,16 +62,16 @@ impl SchemaSource {
 pub struct SchemaAutomaton {
     /// The source, kept to build the automaton again.
     source: SchemaSource,
-    options: Options,
-    limits: Limits,
+    options: JsonSchemaOptions,
+    limits: JsonSchemaLimits,
     pub(crate) tables: Arc<ForkSafeMutex<Box<LazyTables>>>,
     /// The private tables of an automaton that looks ahead.
     pub(crate) private_tables: Option<PrivateTables>,
     survey: ForkCheck,
     pub(crate) flags: AppendVec,
     pub(crate) start: StateId,
-    notes: Arc<[Note]>,
-    all_notes: SetOnce<Vec<Note>>,
+    notes: Arc<[SchemaNote]>,
+    all_notes: SetOnce<Vec<SchemaNote>>,
     /// Set if the items of some array must be unique.
     pub(crate) has_unique_items: bool,
 }
@@ -84,13 +86,15 @@ impl SchemaAutomaton {
     pub fn new(
         schema: &Document,
         resources: &[(String, Document)],
-        options: Options,
-        limits: Limits,
+        options: JsonSchemaOptions,
+        limits: JsonSchemaLimits,
     ) -> Result<SchemaAutomaton, Error> {
-        SchemaAutomaton::of(schema, resources, options, limits)?.ok_or_else(|| Error::Language {
-            message: "the schema has no instance: what it asks for contradicts itself".into(),
-            span: None,
-            hint: Some("look for keywords that exclude each other".into()),
+        SchemaAutomaton::new_if_satisfiable(schema, resources, options, limits)?.ok_or_else(|| {
+            Error::Language {
+                message: "the schema has no instance: what it asks for contradicts itself".into(),
+                span: None,
+                hint: Some("look for keywords that exclude each other".into()),
+            }
         })
     }
 
@@ -99,46 +103,46 @@ impl SchemaAutomaton {
     /// # Errors
     ///
     /// As [`SchemaAutomaton::new`], except for a schema without instances.
-    pub fn of(
+    pub fn new_if_satisfiable(
         schema: &Document,
         resources: &[(String, Document)],
-        options: Options,
-        limits: Limits,
+        options: JsonSchemaOptions,
+        limits: JsonSchemaLimits,
     ) -> Result<Option<SchemaAutomaton>, Error> {
         let source = SchemaSource::Schema(schema.clone(), resources.into());
-        let (made, notes) = SchemaAutomaton::of_source(source, options, limits)?;
-        if made.is_some() && !options.approximate {
+        let (made, notes) = SchemaAutomaton::from_source(source, options, limits)?;
+        if made.is_some() && !options.allow_approximate {
             exact(&notes)?;
         }
         Ok(made)
     }
 
     /// Builds the automaton of a source, with its notes.
-    pub(crate) fn of_source(
+    pub(crate) fn from_source(
         source: SchemaSource,
-        options: Options,
-        limits: Limits,
-    ) -> Result<(Option<SchemaAutomaton>, Arc<[Note]>), Error> {
+        options: JsonSchemaOptions,
+        limits: JsonSchemaLimits,
+    ) -> Result<(Option<SchemaAutomaton>, Arc<[SchemaNote]>), Error> {
         let mut schema = source.read(options)?;
         let mut notes = std::mem::take(&mut schema.notes);
         let root = schema.root.unwrap_or(NodeId(0));
         let mut rules = schema.nodes.iter().flat_map(|node| node.rules.iter());
-        let has_unique_items = rules.any(|rule| matches!(rule, Rule::Unique));
-        let mut core = Core::new(schema, options, limits);
+        let has_unique_items = rules.any(|rule| matches!(rule, KeywordRule::UniqueItems));
+        let mut core = SolverContext::new(schema, options, limits);
         let must = core.child(root);
-        let some = core.some_value(must)?;
+        let some = core.has_value(must)?;
         core.steps = 0;
-        notes.extend(core.undecided_items()?);
+        notes.extend(core.unique_items_notes()?);
         core.steps = 0;
         if !some {
             return Ok((None, notes.into()));
         }
         let mut tables = Box::new(LazyTables {
             core,
-            frames: Table::default(),
+            frames: Interner::default(),
             depths: vec![0],
-            states: Table::default(),
-            records: Table::default(),
+            states: Interner::default(),
+            records: Interner::default(),
             next: FxHashMap::default(),
             run_transitions: FxHashMap::default(),
             live: FxHashMap::default(),
@@ -147,7 +151,7 @@ impl SchemaAutomaton {
             continuations: ContinuationCache::default(),
             bound_cache: BoundCache::default(),
             name_sets: Vec::new(),
-            mask_classes: Table::default(),
+            mask_classes: Interner::default(),
             distinguishes_names: false,
             max_token_len: 0,
             lengths: FxHashMap::default(),
@@ -156,14 +160,14 @@ impl SchemaAutomaton {
         tables.frames.intern(Frame::Done);
         tables.records.intern((0, 0, 0));
         tables.records.intern((0, 1, 0));
-        let obligation = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
+        let obligation = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
         let obligation = tables.parts.obligation(obligation);
         let frame = Frame::Value { obligation, whitespace: 0, parent: DONE };
         let start = tables.states.intern(ReaderPosition { frame, record: NO_RECORD });
         let start = StateId::from_number(start);
         let (tables, flags) = (Arc::new(ForkSafeMutex::new(tables)), AppendVec::default());
         let all_notes = SetOnce::new();
-        let notes: Arc<[Note]> = notes.into();
+        let notes: Arc<[SchemaNote]> = notes.into();
         let (notes_of, private_tables) = (Arc::clone(&notes), None);
         let made = SchemaAutomaton {
             source,
@@ -188,26 +192,28 @@ impl SchemaAutomaton {
 
     /// Returns the notes for the user, e.g. formats that are not enforced and keywords of older
     /// drafts.
-    pub fn notes(&self) -> &[Note] {
+    pub fn notes(&self) -> &[SchemaNote] {
         &self.notes
     }
 
     /// Returns all notes, including the subschemas that no instance reaches. Finding these takes a
     /// search, which is cached.
-    pub fn all_notes(&self) -> &[Note] {
+    pub fn all_notes(&self) -> &[SchemaNote] {
         self.all_notes.get_or_init(|| {
-            let pruned = self.lock().core.pruned();
+            let pruned = self.lock().core.unreachable_notes();
             self.notes.iter().cloned().chain(pruned).collect()
         })
     }
 
     /// Returns the JSON pointers of all reachable subschemas, each once.
-    pub fn places(&self) -> Vec<String> {
+    pub fn subschema_pointers(&self) -> Vec<String> {
         let tables = self.lock();
         let schema = &tables.core.schema;
         let nodes = (0..schema.nodes.len() as u32).map(NodeId);
-        let places: std::collections::BTreeSet<String> =
-            nodes.map(|id| schema.place(id)).filter(|position| !position.is_empty()).collect();
+        let places: std::collections::BTreeSet<String> = nodes
+            .map(|id| schema.json_pointer(id))
+            .filter(|position| !position.is_empty())
+            .collect();
         places.into_iter().collect()
     }
 
@@ -225,12 +231,12 @@ impl SchemaAutomaton {
 }
 
 /// Fails if some note says that the automaton is not exact.
-fn exact(notes: &[Note]) -> Result<(), Error> {
-    match notes.iter().find(|note| note.effect != Effect::Exact) {
+fn exact(notes: &[SchemaNote]) -> Result<(), Error> {
+    match notes.iter().find(|note| note.effect != NoteEffect::Exact) {
         None => Ok(()),
         Some(note) => {
             let hint = "approximate=True takes it, and the report tells of it";
-            Err(read::refuse(&note.place, &note.message, Some(hint)))
+            Err(schema_reader::schema_error(&note.place, &note.message, Some(hint)))
         }
     }
 }
@@ -359,12 +365,12 @@ impl Machine for SchemaAutomaton {
         self.survey.is_abandoned(|| {
             self.tables.is_abandoned()
                 || self.private_tables.as_ref().is_some_and(|own| own.is_abandoned())
-                || self.lock().core.all_texts().any(|one| one.is_abandoned())
+                || self.lock().core.automata().any(|one| one.is_abandoned())
         })
     }
 
     fn fresh_copy(&self) -> Result<Option<SchemaAutomaton>, Error> {
-        Ok(SchemaAutomaton::of_source(self.source.clone(), self.options, self.limits)?.0)
+        Ok(SchemaAutomaton::from_source(self.source.clone(), self.options, self.limits)?.0)
     }
 
     fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {

@@ -4,10 +4,10 @@ use formalm_automata::StateId;
 use formalm_automata::json_escapes::EscapeState;
 use num_bigint::BigInt;
 
-use crate::core::TextId;
-use crate::formula::F;
+use crate::formula::FormulaId;
 use crate::machine::RecordId;
-use crate::node::NodeId;
+use crate::schema_nodes::NodeId;
+use crate::solver::context::LanguageId;
 
 /// An interned frame, including its parents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,10 +50,10 @@ pub(crate) struct NextNamesId(pub(crate) u32);
 /// `goal` is a formula over these verdicts: it holds of the combinations with which the input can
 /// still be completed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Owes {
-    pub(crate) formulas: Box<[F]>,
-    pub(crate) asked: Box<[NodeId]>,
-    pub(crate) goal: F,
+pub(crate) struct Obligation {
+    pub(crate) formulas: Box<[FormulaId]>,
+    pub(crate) queries: Box<[NodeId]>,
+    pub(crate) goal: FormulaId,
 }
 
 /// The place between the parts of an object or array.
@@ -146,7 +146,7 @@ pub(crate) enum Frame {
     },
     /// A string, read by one automaton for what must hold and by one for each query.
     String {
-        language: TextId,
+        language: LanguageId,
         state: StateId,
         queries: QueriesId,
         escape: EscapeState,

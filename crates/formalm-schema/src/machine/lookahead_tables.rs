@@ -11,40 +11,40 @@ use std::sync::{Arc, MutexGuard};
 use formalm_automata::{ByteSet, ForkSafeMutex, StateId};
 use rustc_hash::FxHashMap;
 
+use crate::interner::{CompactMap, Interner};
 use crate::machine::frame::{Frame, ReaderPosition};
 use crate::machine::mask_class::name_continuation::NameContinuation;
 use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
-use crate::table::{Map, Table};
 
 /// The states that an automaton has visited, and the tables that only these refer to.
 #[derive(Debug)]
 pub(crate) struct VisitedTables {
-    states: Table<ReaderPosition>,
-    records: Table<(RecordId, u8, u32)>,
+    states: Interner<ReaderPosition>,
+    records: Interner<(RecordId, u8, u32)>,
     next: FxHashMap<(u32, u8), u32>,
     run_transitions: FxHashMap<(u32, u64), u32>,
     live: FxHashMap<u32, ByteSet>,
-    mask_classes: Table<ReaderPosition>,
+    mask_classes: Interner<ReaderPosition>,
     /// By positions, which refer to recorded inputs.
-    byte_classes: Map<ReaderPosition, Arc<[ByteSet]>>,
+    byte_classes: CompactMap<ReaderPosition, Arc<[ByteSet]>>,
     /// Representatives of names; some refer to recorded inputs.
-    name_continuations: Map<NameContinuation, Frame>,
+    name_continuations: CompactMap<NameContinuation, Frame>,
 }
 
 impl Default for VisitedTables {
     fn default() -> VisitedTables {
-        let mut records = Table::default();
+        let mut records = Interner::default();
         records.intern((0, 0, 0));
         records.intern((0, 1, 0));
         VisitedTables {
-            states: Table::default(),
+            states: Interner::default(),
             records,
             next: FxHashMap::default(),
             run_transitions: FxHashMap::default(),
             live: FxHashMap::default(),
-            mask_classes: Table::default(),
-            byte_classes: Map::default(),
-            name_continuations: Map::default(),
+            mask_classes: Interner::default(),
+            byte_classes: CompactMap::default(),
+            name_continuations: CompactMap::default(),
         }
     }
 }

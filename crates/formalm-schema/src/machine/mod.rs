@@ -33,8 +33,8 @@ mod reader;
 use formalm_automata::{ByteSet, Error, RegularMaskClasses, Resource};
 use rustc_hash::FxHashMap;
 
-use crate::core::{Core, TextId};
-use crate::table::Table;
+use crate::interner::Interner;
+use crate::solver::context::{LanguageId, SolverContext};
 use frame::{DONE, Frame, FrameId, ReaderPosition};
 use mask_class::continuation::ContinuationCache;
 use mask_class::string_states::StringStates;
@@ -44,8 +44,8 @@ use reader::next_names::NextNames;
 
 pub use automaton::SchemaAutomaton;
 pub(crate) use automaton::SchemaSource;
-pub(crate) use frame::Owes;
-pub use mask_class::SchemaKeys;
+pub(crate) use frame::Obligation;
+pub use mask_class::SchemaMaskClasses;
 
 /// Marks a transition that leads nowhere.
 const DEAD: u32 = u32::MAX;
@@ -65,13 +65,13 @@ const EMPTY_RECORD: RecordId = 1;
 /// The tables that grow while inputs are read: frames, states, transitions and caches.
 #[derive(Debug)]
 pub(crate) struct LazyTables {
-    pub(crate) core: Core,
-    frames: Table<Frame>,
+    pub(crate) core: SolverContext,
+    frames: Interner<Frame>,
     /// Number of open objects and arrays, by frame.
     depths: Vec<u32>,
-    states: Table<ReaderPosition>,
+    states: Interner<ReaderPosition>,
     /// Recorded inputs as linked lists: `(record without the last byte, last byte, length)`.
-    records: Table<(RecordId, u8, u32)>,
+    records: Interner<(RecordId, u8, u32)>,
     next: FxHashMap<(u32, u8), u32>,
     /// Transitions over several bytes, packed below a leading one bit.
     run_transitions: FxHashMap<(u32, u64), u32>,
@@ -81,14 +81,14 @@ pub(crate) struct LazyTables {
     continuations: ContinuationCache,
     bound_cache: BoundCache,
     name_sets: Vec<NextNames>,
-    mask_classes: Table<ReaderPosition>,
+    mask_classes: Interner<ReaderPosition>,
     /// Set if mask classes keep the strings of names that matter to nothing else.
     distinguishes_names: bool,
     /// Length of the longest token, in bytes.
     max_token_len: usize,
-    lengths: FxHashMap<TextId, Option<Box<RegularMaskClasses>>>,
+    lengths: FxHashMap<LanguageId, Option<Box<RegularMaskClasses>>>,
     /// Empty tables of the last look-ahead, reused by the next.
-    spare_tables: (Table<ReaderPosition>, StringStates),
+    spare_tables: (Interner<ReaderPosition>, StringStates),
 }
 
 impl LazyTables {

@@ -4,18 +4,23 @@ use jsonschema::validator_for;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::core::Core;
-use crate::document::Document;
 use crate::formula::{FALSE, TRUE};
-use crate::machine::frame::{ContainerState, DONE, Frame, Owes, ReaderPosition};
+use crate::json::document::Document;
+use crate::machine::frame::{ContainerState, DONE, Frame, Obligation, ReaderPosition};
 use crate::machine::{NO_RECORD, SchemaAutomaton};
-use crate::node::NodeId;
-use crate::options::{Formats, Limits, Options, Order};
-use crate::read;
+use crate::options::{FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder};
+use crate::schema_nodes::NodeId;
+use crate::schema_reader;
+use crate::solver::context::SolverContext;
 
-fn options() -> Options {
-    let formats = Formats::NONE;
-    Options { order: Order::Any, formats, approximate: true, ..Options::default() }
+fn options() -> JsonSchemaOptions {
+    let formats = FormatSet::NONE;
+    JsonSchemaOptions {
+        property_order: PropertyOrder::Any,
+        formats,
+        allow_approximate: true,
+        ..JsonSchemaOptions::default()
+    }
 }
 
 fn value() -> impl Strategy<Value = Json> {
@@ -85,8 +90,9 @@ fn verdicts(machine: &SchemaAutomaton, nodes: &[NodeId], text: &str) -> Option<V
     for &node in nodes {
         formulas.push(tables.core.formulas.child(node));
     }
-    let container = Owes { formulas: formulas.clone().into(), asked: [].into(), goal: TRUE };
-    let child = Owes { formulas: formulas.into(), asked: nodes.into(), goal: TRUE };
+    let container =
+        Obligation { formulas: formulas.clone().into(), queries: [].into(), goal: TRUE };
+    let child = Obligation { formulas: formulas.into(), queries: nodes.into(), goal: TRUE };
     let (obligation, child) = (tables.parts.obligation(container), tables.parts.obligation(child));
     let mode = ContainerState::InValue;
     let parent =
@@ -116,7 +122,7 @@ proptest! {
     ) {
         let all: Vec<Json> = [json!(true)].into_iter().chain(parts.clone()).collect();
         let document = Document::from(json!({"anyOf": all}));
-        let made = SchemaAutomaton::new(&document, &[], options(), Limits::default());
+        let made = SchemaAutomaton::new(&document, &[], options(), JsonSchemaLimits::default());
         let Ok(machine) = made else { return Ok(()) };
         let mut queries: Vec<(NodeId, &Json)> = Vec::new();
         for (at, part) in parts.iter().enumerate() {
@@ -125,7 +131,7 @@ proptest! {
             let schema = &tables.core.schema;
             let mut nodes = (0..schema.nodes.len() as u32).map(NodeId);
             let node = nodes.find(|&id| {
-                schema.place(id) == position && !schema.node(id).rules.is_empty()
+                schema.json_pointer(id) == position && !schema.node(id).rules.is_empty()
             });
             queries.extend(node.map(|node| (node, part)));
         }
@@ -145,21 +151,21 @@ proptest! {
     #[test]
     fn solver_answers_do_not_depend_on_the_cache(schema in schema(true)) {
         let document = Document::from(schema.clone());
-        let Ok(read) = read::read(&document, &[], options()) else { return Ok(()) };
+        let Ok(read) = schema_reader::read_schema(&document, &[], options()) else { return Ok(()) };
         let count = read.nodes.len() as u32;
-        let mut cached = Core::new(read, options(), Limits::default());
+        let mut cached = SolverContext::new(read, options(), JsonSchemaLimits::default());
         for node in (0..count).map(NodeId) {
-            let Ok(read) = read::read(&document, &[], options()) else { return Ok(()) };
-            let mut uncached = Core::new(read, options(), Limits::default());
+            let Ok(read) = schema_reader::read_schema(&document, &[], options()) else { return Ok(()) };
+            let mut uncached = SolverContext::new(read, options(), JsonSchemaLimits::default());
             uncached.answers.forgets = true;
             let (one, other) = (cached.child(node), uncached.child(node));
             cached.steps = 0;
-            let found = cached.some_value(one);
+            let found = cached.has_value(one);
             if found.is_err() {
                 cached.answers.abandon();
             }
             // Without its cache the solver may exceed its limit, which is no answer.
-            if let (Ok(one), Ok(other)) = (found, uncached.some_value(other)) {
+            if let (Ok(one), Ok(other)) = (found, uncached.has_value(other)) {
                 prop_assert_eq!(one, other, "{} {:?}", schema, node);
             }
         }

@@ -5,9 +5,9 @@ use referencing::Draft;
 use super::keyword_table::Keyword;
 use super::keyword_values::{KeywordValues, SchemaFault, fault_at};
 use super::{SchemaReader, SubschemaContext};
-use crate::formula::Which;
+use crate::formula::NameSelector;
 use crate::json::json_view::{JsonShape, JsonView};
-use crate::schema_nodes::{KeywordPart, NodeId, RegexId, Rule, SchemaNode};
+use crate::schema_nodes::{KeywordPart, KeywordRule, NodeId, RegexId, SchemaNode};
 
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     /// Reads `properties`, `patternProperties`, `additionalProperties` and `propertyNames`.
@@ -15,18 +15,18 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
-        let mut properties: Vec<(Which, NodeId)> = Vec::new();
+        let mut properties: Vec<(NameSelector, NodeId)> = Vec::new();
         let mut declared = Vec::new();
         for (name, json) in fields.object(Keyword::Properties)?.into_iter().flat_map(J::children) {
             let id = self.schema.names.intern(name);
             declared.push(id);
-            let which = Which {
+            let which = NameSelector {
                 names: Some([id].into()),
-                others: [].into(),
-                found: [].into(),
-                missing: [].into(),
+                excluded_names: [].into(),
+                matched_patterns: [].into(),
+                unmatched_patterns: [].into(),
             };
             properties.push((
                 which,
@@ -42,7 +42,12 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             patterns.push(id);
             let found: &[RegexId] = if self.schema.is_any_string(id) { &[] } else { &[id] };
             let found = found.into();
-            let which = Which { names: None, others: [].into(), found, missing: [].into() };
+            let which = NameSelector {
+                names: None,
+                excluded_names: [].into(),
+                matched_patterns: found,
+                unmatched_patterns: [].into(),
+            };
             let part = KeywordPart::Text(source.into());
             properties
                 .push((which, self.subschema_node(json, at, Keyword::PatternProperties, part)?));
@@ -50,33 +55,38 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         patterns.sort_unstable();
         patterns.dedup();
         if let Some(json) = fields.get(Keyword::AdditionalProperties) {
-            let which = Which {
+            let which = NameSelector {
                 names: None,
-                others: declared.into(),
-                found: [].into(),
-                missing: patterns.into(),
+                excluded_names: declared.into(),
+                matched_patterns: [].into(),
+                unmatched_patterns: patterns.into(),
             };
             let node =
                 self.subschema_node(json, at, Keyword::AdditionalProperties, KeywordPart::Whole)?;
-            if !which.missing.iter().any(|&id| self.schema.is_any_string(id)) {
+            if !which.unmatched_patterns.iter().any(|&id| self.schema.is_any_string(id)) {
                 properties.push((which, node));
             }
-        } else if !self.options.takes_more
+        } else if !self.options.allow_additional
             && !fields.has(Keyword::UnevaluatedProperties)
             && (fields.has(Keyword::Properties) || fields.has(Keyword::PatternProperties))
         {
             let (others, missing) = (declared.into(), patterns.into());
-            let which = Which { names: None, others, found: [].into(), missing };
-            let never = self.schema.add_node(SchemaNode::synthetic(vec![Rule::Never]));
+            let which = NameSelector {
+                names: None,
+                excluded_names: others,
+                matched_patterns: [].into(),
+                unmatched_patterns: missing,
+            };
+            let never = self.schema.add_node(SchemaNode::synthetic(vec![KeywordRule::Never]));
             properties.push((which, never));
             self.note(at, &[], "members that are not declared are left out");
         }
         if !properties.is_empty() {
-            rules.push(Rule::Members(properties.into()));
+            rules.push(KeywordRule::Properties(properties.into()));
         }
         if let Some(json) = fields.get(Keyword::PropertyNames).filter(|_| at.draft != Draft::Draft4)
         {
-            rules.push(Rule::PropertyNames(self.subschema_node(
+            rules.push(KeywordRule::PropertyNames(self.subschema_node(
                 json,
                 at,
                 Keyword::PropertyNames,
@@ -91,7 +101,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         let old_form = fields.get(Keyword::Items).is_some_and(J::is_array);
         let (prefix, rest) = match (at.is_before_2020(), old_form) {
@@ -120,7 +130,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             ));
         }
         if !ranges.is_empty() {
-            rules.push(Rule::Items(ranges.into()));
+            rules.push(KeywordRule::Items(ranges.into()));
         }
         Ok(())
     }
@@ -130,7 +140,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         let Some(json) = fields.get(Keyword::Contains).filter(|_| at.draft != Draft::Draft4) else {
             return Ok(());
@@ -141,7 +151,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             min = fields.count(Keyword::MinContains)?.unwrap_or(1);
             max = fields.count(Keyword::MaxContains)?;
         }
-        rules.push(Rule::Contains { node, min, max, marks_evaluated: !at.is_before_2020() });
+        rules.push(KeywordRule::Contains { node, min, max, marks_evaluated: !at.is_before_2020() });
         Ok(())
     }
 
@@ -150,19 +160,19 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         if let Some(all) = fields.list(Keyword::AllOf)? {
-            rules.push(Rule::All(self.subschema_nodes(all, Keyword::AllOf, at)?));
+            rules.push(KeywordRule::AllOf(self.subschema_nodes(all, Keyword::AllOf, at)?));
         }
         if let Some(all) = fields.list(Keyword::AnyOf)? {
-            rules.push(Rule::Any(self.subschema_nodes(all, Keyword::AnyOf, at)?));
+            rules.push(KeywordRule::AnyOf(self.subschema_nodes(all, Keyword::AnyOf, at)?));
         }
         if let Some(all) = fields.list(Keyword::OneOf)? {
-            rules.push(Rule::One(self.subschema_nodes(all, Keyword::OneOf, at)?));
+            rules.push(KeywordRule::OneOf(self.subschema_nodes(all, Keyword::OneOf, at)?));
         }
         if let Some(json) = fields.get(Keyword::Not) {
-            rules.push(Rule::Not(self.subschema_node(
+            rules.push(KeywordRule::Not(self.subschema_node(
                 json,
                 at,
                 Keyword::Not,
@@ -178,7 +188,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                     .transpose()
             };
             let (then, other) = (branch(Keyword::Then)?, branch(Keyword::Else)?);
-            rules.push(Rule::If { condition, then, other });
+            rules.push(KeywordRule::If { condition, then, otherwise: other });
         }
         Ok(())
     }
@@ -188,7 +198,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         for keyword in
             [Keyword::Dependencies, Keyword::DependentRequired, Keyword::DependentSchemas]
@@ -203,18 +213,18 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                     JsonShape::Array if keyword != Keyword::DependentSchemas => {
                         let names =
                             self.property_names(json.children().map(|part| part.1), &parts)?;
-                        rules.push(Rule::DependentRequired(id, names));
+                        rules.push(KeywordRule::DependentRequired(id, names));
                     }
                     JsonShape::String(_) if keyword == Keyword::Dependencies => {
                         let names = self.property_names([json].into_iter(), &parts)?;
-                        rules.push(Rule::DependentRequired(id, names));
+                        rules.push(KeywordRule::DependentRequired(id, names));
                     }
                     _ if keyword == Keyword::DependentRequired => {
                         return Err(fault_at(&parts, "names are a list"));
                     }
                     _ => {
                         let node = self.subschema_node(json, at, keyword, KeywordPart::Name(id))?;
-                        rules.push(Rule::SchemaWith(id, node));
+                        rules.push(KeywordRule::DependentSchema(id, node));
                     }
                 }
             }

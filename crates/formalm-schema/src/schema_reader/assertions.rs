@@ -11,8 +11,8 @@ use super::keyword_values::{KeywordValues, SchemaFault, fault_at, keyword_set};
 use super::{SchemaReader, SubschemaContext};
 use crate::formats;
 use crate::json::json_view::JsonView;
-use crate::options::Formats;
-use crate::schema_nodes::{Effect, KeywordPart, RegexId, Rule, Type};
+use crate::options::FormatSet;
+use crate::schema_nodes::{JsonType, KeywordPart, KeywordRule, NoteEffect, RegexId};
 use crate::schema_reader::pattern_search::{self, MatchMethod};
 
 /// Groups of keywords that are read together, as bit sets: a group that does not occur costs one
@@ -70,7 +70,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
         validates: bool,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         if validates {
             self.type_rules(fields, at, rules)?;
@@ -104,12 +104,12 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                     Keyword::UnevaluatedProperties,
                     KeywordPart::Whole,
                 )?;
-                rules.push(Rule::UnevaluatedProperties(node));
+                rules.push(KeywordRule::UnevaluatedProperties(node));
             }
             if let Some(json) = fields.get(Keyword::UnevaluatedItems) {
                 let node =
                     self.subschema_node(json, at, Keyword::UnevaluatedItems, KeywordPart::Whole)?;
-                rules.push(Rule::UnevaluatedItems(node));
+                rules.push(KeywordRule::UnevaluatedItems(node));
             }
         }
         Ok(())
@@ -120,7 +120,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         let Some(json) = fields.get(Keyword::Type) else { return Ok(()) };
         let list = json.children().filter(|_| json.is_array()).map(|part| part.1);
@@ -128,12 +128,12 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         let (mut types, mut integer) = (Vec::new(), false);
         for one in named {
             types.push(match one.as_str() {
-                Some("null") => Type::Null,
-                Some("boolean") => Type::Bool,
-                Some("string") => Type::String,
-                Some("number") => Type::Number,
-                Some("array") => Type::Array,
-                Some("object") => Type::Object,
+                Some("null") => JsonType::Null,
+                Some("boolean") => JsonType::Bool,
+                Some("string") => JsonType::String,
+                Some("number") => JsonType::Number,
+                Some("array") => JsonType::Array,
+                Some("object") => JsonType::Object,
                 Some("integer") => {
                     integer = true;
                     continue;
@@ -149,11 +149,11 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 }
             });
         }
-        let integer = integer && !types.contains(&Type::Number);
+        let integer = integer && !types.contains(&JsonType::Number);
         if integer && at.draft == Draft::Draft4 {
-            rules.push(Rule::IntegerSpelling);
+            rules.push(KeywordRule::IntegerSpelling);
         }
-        rules.push(Rule::Types { types, integer });
+        rules.push(KeywordRule::Types { types, integer });
         Ok(())
     }
 
@@ -178,7 +178,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         let constant = fields.get(Keyword::Const).filter(|_| at.draft != Draft::Draft4);
         let lists = [
@@ -192,13 +192,13 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 let schema = &mut self.schema;
                 let id = schema
                     .values
-                    .read(json, &mut schema.names)
+                    .intern_json(json, &mut schema.names)
                     .ok_or_else(|| fault_at(&[keyword], "a number has too many digits"))?;
                 ids.push(id);
             }
             ids.sort_unstable();
             ids.dedup();
-            rules.push(Rule::Enum(ids));
+            rules.push(KeywordRule::Enum(ids));
         }
         Ok(())
     }
@@ -207,7 +207,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     fn number_rules(
         &mut self,
         fields: &KeywordValues<J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         for (bound, exclusive, lower) in [
             (Keyword::Minimum, Keyword::ExclusiveMinimum, true),
@@ -217,19 +217,19 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             let strict = fields.get(exclusive).and_then(J::as_bool) == Some(true);
             if let Some(number) = fields.number(bound)? {
                 rules.push(match (lower, strict) {
-                    (true, false) => Rule::Minimum(number),
-                    (true, true) => Rule::ExclusiveMinimum(number),
-                    (false, false) => Rule::Maximum(number),
-                    (false, true) => Rule::ExclusiveMaximum(number),
+                    (true, false) => KeywordRule::Minimum(number),
+                    (true, true) => KeywordRule::ExclusiveMinimum(number),
+                    (false, false) => KeywordRule::Maximum(number),
+                    (false, true) => KeywordRule::ExclusiveMaximum(number),
                 });
             }
             if fields.get(exclusive).and_then(J::as_bool).is_none()
                 && let Some(number) = fields.number(exclusive)?
             {
                 rules.push(if lower {
-                    Rule::ExclusiveMinimum(number)
+                    KeywordRule::ExclusiveMinimum(number)
                 } else {
-                    Rule::ExclusiveMaximum(number)
+                    KeywordRule::ExclusiveMaximum(number)
                 });
             }
         }
@@ -237,7 +237,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             if unit.is_zero() || unit.is_negative() {
                 return Err(fault_at(&["multipleOf"], "multipleOf is more than zero"));
             }
-            rules.push(Rule::MultipleOf(unit));
+            rules.push(KeywordRule::MultipleOf(unit));
         }
         Ok(())
     }
@@ -247,7 +247,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         let min = fields.count(Keyword::MinLength)?.unwrap_or(0);
         let max = fields.count(Keyword::MaxLength)?;
@@ -258,11 +258,11 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             }
             if max.is_some_and(|max| max > MAX_LENGTH) {
                 let message = format!("texts longer than {MAX_LENGTH} characters are left out");
-                self.note_with_effect(at, &["maxLength"], message, Effect::Fewer);
+                self.note_with_effect(at, &["maxLength"], message, NoteEffect::Fewer);
             }
             let cut = |length: u64| length.min(MAX_LENGTH) as u32;
             if max.is_some_and(|max| max < min) {
-                rules.push(Rule::StringLanguage(self.schema.texts(Vec::new())));
+                rules.push(KeywordRule::StringLanguage(self.schema.enum_regex(Vec::new())));
             } else {
                 let root = pattern_search::any_chars(cut(min), max.map(cut));
                 let dialect = PatternDialect::Ecma;
@@ -272,14 +272,14 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 if max.is_none() {
                     self.schema.extensible_regexes.insert(id);
                 }
-                rules.push(Rule::StringLanguage(id));
+                rules.push(KeywordRule::StringLanguage(id));
             }
         }
         if let Some(source) = fields.string(Keyword::Pattern)? {
-            rules.push(Rule::StringLanguage(self.ecma_pattern(source, at, &["pattern"])?));
+            rules.push(KeywordRule::StringLanguage(self.ecma_pattern(source, at, &["pattern"])?));
         }
         if let Some(json) = fields.object(Keyword::DialectPattern)? {
-            rules.push(Rule::StringLanguage(self.dialect_pattern(json)?));
+            rules.push(KeywordRule::StringLanguage(self.dialect_pattern(json)?));
         }
         Ok(())
     }
@@ -388,26 +388,26 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     fn count_rules(
         &mut self,
         fields: &KeywordValues<J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         if let Some(list) = fields.list(Keyword::Required)? {
             let names = self.property_names(list.children().map(|part| part.1), &["required"])?;
-            rules.push(Rule::Required(names));
+            rules.push(KeywordRule::Required(names));
         }
         if let Some(min) = fields.count(Keyword::MinProperties)? {
-            rules.push(Rule::MinProperties(min));
+            rules.push(KeywordRule::MinProperties(min));
         }
         if let Some(max) = fields.count(Keyword::MaxProperties)? {
-            rules.push(Rule::MaxProperties(max));
+            rules.push(KeywordRule::MaxProperties(max));
         }
         if let Some(min) = fields.count(Keyword::MinItems)? {
-            rules.push(Rule::MinItems(min));
+            rules.push(KeywordRule::MinItems(min));
         }
         if let Some(max) = fields.count(Keyword::MaxItems)? {
-            rules.push(Rule::MaxItems(max));
+            rules.push(KeywordRule::MaxItems(max));
         }
         if fields.boolean(Keyword::UniqueItems)? {
-            rules.push(Rule::Unique);
+            rules.push(KeywordRule::UniqueItems);
         }
         Ok(())
     }
@@ -417,15 +417,16 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         let Some(name) = fields.get(Keyword::Format).and_then(J::as_str) else { return Ok(()) };
         let key = format!("f{name}");
         let is_known = formats::NAMES.contains(&name);
-        if self.options.formats == Formats::NONE || is_known && !self.options.formats.enforces(name)
+        if self.options.formats == FormatSet::NONE
+            || is_known && !self.options.formats.enforces(name)
         {
             let message = match self.options.formats {
-                Formats::NONE => "formats are annotations".to_owned(),
+                FormatSet::NONE => "formats are annotations".to_owned(),
                 _ => format!("the format {name:?} is an annotation"),
             };
             self.note(at, &["format"], message);
@@ -436,13 +437,15 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             self.note(at, &["format"], message);
         }
         if let Some(&id) = self.schema.regex_ids.get(&key) {
-            rules.push(Rule::StringLanguage(id));
+            rules.push(KeywordRule::StringLanguage(id));
             return Ok(());
         }
         match formats::format(name) {
             Some(expression) => {
                 let expression = expression?;
-                rules.push(Rule::StringLanguage(self.schema.intern_regex(key, || expression)));
+                rules.push(KeywordRule::StringLanguage(
+                    self.schema.intern_regex(key, || expression),
+                ));
             }
             None => {
                 let message = format!("the format {name:?} is not enforced");

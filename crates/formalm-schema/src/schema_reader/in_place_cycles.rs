@@ -5,8 +5,8 @@
 
 use formalm_automata::{Error, Resource};
 
-use super::refuse;
-use crate::schema_nodes::{NodeId, Rule, Schema};
+use super::schema_error;
+use crate::schema_nodes::{KeywordRule, NodeId, ResolvedSchema};
 
 /// Maximum nesting of in-place subschemas. Formulas are built by recursion over it, so it bounds
 /// the stack. Chosen, not measured.
@@ -14,7 +14,7 @@ const MAX_IN_PLACE_DEPTH: u64 = 200;
 
 /// Fails with a language error if a schema applies itself to the same value, and with a limit error
 /// above [`MAX_IN_PLACE_DEPTH`]. A depth-first search with an explicit stack.
-pub(super) fn check_in_place(schema: &Schema) -> Result<(), Error> {
+pub(super) fn check_in_place(schema: &ResolvedSchema) -> Result<(), Error> {
     if schema.nodes.iter().all(|node| in_place_subschemas(&node.rules).is_empty()) {
         return Ok(());
     }
@@ -34,7 +34,7 @@ pub(super) fn check_in_place(schema: &Schema) -> Result<(), Error> {
                     }
                     1 => {
                         let message = "a schema refers to itself without going into the value";
-                        return Err(refuse(&schema.place(id), message, None));
+                        return Err(schema_error(&schema.json_pointer(id), message, None));
                     }
                     _ => raise_depth(&mut depths, &path, id)?,
                 }
@@ -75,13 +75,15 @@ fn raise_depth(
 }
 
 /// Returns the subschemas that a node applies to the same value.
-fn in_place_subschemas(rules: &[Rule]) -> Vec<NodeId> {
+fn in_place_subschemas(rules: &[KeywordRule]) -> Vec<NodeId> {
     let mut nodes = Vec::new();
     for rule in rules {
         match rule {
-            Rule::All(list) | Rule::Any(list) | Rule::One(list) => nodes.extend(list),
-            Rule::Not(node) | Rule::SchemaWith(_, node) => nodes.push(*node),
-            Rule::If { condition, then, other } => {
+            KeywordRule::AllOf(list) | KeywordRule::AnyOf(list) | KeywordRule::OneOf(list) => {
+                nodes.extend(list)
+            }
+            KeywordRule::Not(node) | KeywordRule::DependentSchema(_, node) => nodes.push(*node),
+            KeywordRule::If { condition, then, otherwise: other } => {
                 nodes.push(*condition);
                 nodes.extend(then);
                 nodes.extend(other);

@@ -15,7 +15,7 @@ use super::ignored_keywords::missing_companion;
 use super::keyword_table::{Keyword, KeywordRole};
 use super::keyword_values::{KeywordValues, SchemaFault, keyword_set};
 use super::resource_registry::draft_from_uri;
-use super::{NodeKey, SchemaReader, SubschemaContext, refuse};
+use super::{NodeKey, SchemaReader, SubschemaContext, schema_error};
 use crate::json::decimal::Decimal;
 use crate::json::json_view::{JsonShape, JsonView};
 use crate::schema_nodes::{NodeId, push_pointer_token};
@@ -326,7 +326,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                     let mut place = self.unread_pointer(above, &looked_into);
                     push_pointer_token(&mut place, keyword.name());
                     let message = format!("{} must be {message}", keyword.name());
-                    return Err(refuse(
+                    return Err(schema_error(
                         &place,
                         message,
                         missing_properties_hint(json, fields.schema),
@@ -353,7 +353,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
                 }
             }
         };
-        let mut place = self.schema.place(node);
+        let mut place = self.schema.json_pointer(node);
         for one in chain.into_iter().rev() {
             push_pointer_token(&mut place, one.keyword.name());
             match one.within {

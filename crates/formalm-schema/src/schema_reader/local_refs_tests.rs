@@ -4,16 +4,16 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::{local_refs, read, read_additional};
+use super::{local_refs, read_additional, read_schema};
 use crate::json::document::Document;
-use crate::options::Options;
-use crate::schema_nodes::{NodeId, Schema};
+use crate::options::JsonSchemaOptions;
+use crate::schema_nodes::{NodeId, ResolvedSchema};
 
 /// Renders everything that was read of a schema, or the error.
-fn rendered(read: Result<Schema, formalm_automata::Error>) -> Result<String, String> {
+fn rendered(read: Result<ResolvedSchema, formalm_automata::Error>) -> Result<String, String> {
     let schema = read.map_err(|error| error.to_string())?;
     let places: Vec<String> =
-        (0..schema.nodes.len() as u32).map(|id| schema.place(NodeId(id))).collect();
+        (0..schema.nodes.len() as u32).map(|id| schema.json_pointer(NodeId(id))).collect();
     let rules: Vec<_> = schema.nodes.iter().map(|node| &node.rules).collect();
     let parts = (schema.root, &schema.names, &schema.values, &schema.regex_ids, &schema.notes);
     Ok(format!("{rules:?} {places:?} {parts:?}"))
@@ -21,14 +21,15 @@ fn rendered(read: Result<Schema, formalm_automata::Error>) -> Result<String, Str
 
 /// Returns whether a document is self-contained, after checking that both paths read it alike.
 fn agrees(schema: &Json) -> bool {
-    let options = Options::default();
+    let options = JsonSchemaOptions::default();
     let from_value = Document::from(schema.clone());
     let from_text = Document::read(&schema.to_string()).expect("a text of JSON");
-    let with_registry = rendered(read_additional(Schema::default(), &from_value, &[], options));
+    let with_registry =
+        rendered(read_additional(ResolvedSchema::default(), &from_value, &[], options));
     for document in [from_value, from_text] {
-        assert_eq!(rendered(read(&document, &[], options)), with_registry, "{schema}");
+        assert_eq!(rendered(read_schema(&document, &[], options)), with_registry, "{schema}");
         assert_eq!(
-            rendered(read_additional(Schema::default(), &document, &[], options)),
+            rendered(read_additional(ResolvedSchema::default(), &document, &[], options)),
             with_registry
         );
     }

@@ -35,12 +35,13 @@ use formalm_automata::{Error, Resource as Limited};
 use referencing::Draft;
 use serde_json::Value as Json;
 
-use crate::interner::Map;
+use crate::interner::CompactMap;
 use crate::json::document::Document;
 use crate::json::json_view::JsonView;
-use crate::options::Options;
+use crate::options::JsonSchemaOptions;
 use crate::schema_nodes::{
-    Effect, KeywordPart, NodeId, NodeLocation, Note, Rule, Schema, SchemaNode, push_pointer_token,
+    KeywordPart, KeywordRule, NodeId, NodeLocation, NoteEffect, ResolvedSchema, SchemaNode,
+    SchemaNote, push_pointer_token,
 };
 use keyword_table::Keyword;
 use keyword_types::UnreadSchema;
@@ -55,7 +56,11 @@ const RESOURCES_HINT: &str = "pass what a schema refers to as resources, by URI"
 const MAX_NODES: usize = 500_000;
 
 /// Returns a language error at a location of the schema.
-pub(crate) fn refuse(place: &str, message: impl std::fmt::Display, hint: Option<&str>) -> Error {
+pub(crate) fn schema_error(
+    place: &str,
+    message: impl std::fmt::Display,
+    hint: Option<&str>,
+) -> Error {
     let place = if place.is_empty() { "#" } else { place };
     Error::Language {
         message: format!("{message} (at {place})"),
@@ -88,9 +93,9 @@ struct NodeKey {
 
 /// The state of the reader: the graph so far and a worklist.
 struct SchemaReader<'r, J> {
-    schema: Schema,
-    options: Options,
-    ids: Map<NodeKey, NodeId>,
+    schema: ResolvedSchema,
+    options: JsonSchemaOptions,
+    ids: CompactMap<NodeKey, NodeId>,
     pending: Vec<PendingSubschema<'r, J>>,
     /// Subschemas in parts of the document that were skipped.
     unread: Vec<UnreadSchema<'r, J>>,
@@ -101,11 +106,11 @@ struct SchemaReader<'r, J> {
 
 /// Reads a schema. `resources` are the documents that it may refer to, by URI. Fails if the schema
 /// is invalid or refers to anything else.
-pub(crate) fn read(
+pub(crate) fn read_schema(
     schema: &Document,
     resources: &[(String, Document)],
-    options: Options,
-) -> Result<Schema, Error> {
+    options: JsonSchemaOptions,
+) -> Result<ResolvedSchema, Error> {
     if resources.is_empty() {
         let read = match &schema.tape {
             Some(tree) => read_local(tree.root(), options),
@@ -115,14 +120,14 @@ pub(crate) fn read(
             return Ok(schema);
         }
     }
-    read_additional(Schema::default(), schema, resources, options)
+    read_additional(ResolvedSchema::default(), schema, resources, options)
 }
 
 /// Reads a self-contained document. Returns `None` if it is not, or on any error: the registry path
 /// words it.
-fn read_local<'r>(json: impl JsonView<'r>, options: Options) -> Option<Schema> {
+fn read_local<'r>(json: impl JsonView<'r>, options: JsonSchemaOptions) -> Option<ResolvedSchema> {
     let draft = local_refs::local_draft(json)?;
-    let mut reader = SchemaReader::new(Schema::default(), options, false);
+    let mut reader = SchemaReader::new(ResolvedSchema::default(), options, false);
     reader.read(json, ReferenceBase::Local(json), draft).ok()?;
     Some(reader.schema)
 }
@@ -130,18 +135,18 @@ fn read_local<'r>(json: impl JsonView<'r>, options: Options) -> Option<Schema> {
 /// Reads a schema into the graph of another one: nodes are added, and the root is replaced. Fails
 /// as [`read_schema`].
 pub(crate) fn read_additional(
-    before: Schema,
+    before: ResolvedSchema,
     schema: &Document,
     resources: &[(String, Document)],
-    options: Options,
-) -> Result<Schema, Error> {
+    options: JsonSchemaOptions,
+) -> Result<ResolvedSchema, Error> {
     let json = schema.serde_value()?;
     let others: Result<Vec<(&str, &Json)>, Error> =
         resources.iter().map(|(uri, one)| Ok((uri.as_str(), one.serde_value()?))).collect();
     let others = others?;
     let (registry, base, draft) = build_registry(json, &others)?;
     let base = referencing::uri::from_str(&base)
-        .map_err(|error| refuse("", error, Some(RESOURCES_HINT)))?;
+        .map_err(|error| schema_error("", error, Some(RESOURCES_HINT)))?;
     let dynamic = has_dynamic_refs(json) || others.iter().any(|(_, one)| has_dynamic_refs(one));
     let mut reader = SchemaReader::new(before, options, dynamic);
     reader.read(json, ReferenceBase::Registry(registry.resolver(base)), draft)?;
@@ -184,8 +189,12 @@ impl<J> SubschemaContext<'_, J> {
 }
 
 impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
-    fn new(before: Schema, options: Options, dynamic: bool) -> SchemaReader<'r, J> {
-        let (ids, pending, unread) = (Map::default(), Vec::new(), Vec::new());
+    fn new(
+        before: ResolvedSchema,
+        options: JsonSchemaOptions,
+        dynamic: bool,
+    ) -> SchemaReader<'r, J> {
+        let (ids, pending, unread) = (CompactMap::default(), Vec::new(), Vec::new());
         let wrappers = Vec::new();
         SchemaReader {
             schema: before,
@@ -202,7 +211,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
     fn read(&mut self, json: J, base: ReferenceBase<'r, J>, draft: Draft) -> Result<(), Error> {
         let spot = NodeLocation::Pointer("#".into());
         let root = self.schema_node(json, base, draft, spot).map_err(|fault| match fault {
-            SchemaFault::Part { message, hint, .. } => refuse("#", message, hint.as_deref()),
+            SchemaFault::Part { message, hint, .. } => schema_error("#", message, hint.as_deref()),
             SchemaFault::Other(error) => error,
         })?;
         self.schema.root = Some(root);
@@ -224,7 +233,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         match fault {
             SchemaFault::Part { parts, message, hint } => {
                 let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-                refuse(&self.pointer(at, &parts), message, hint.as_deref())
+                schema_error(&self.pointer(at, &parts), message, hint.as_deref())
             }
             SchemaFault::Other(error) => error,
         }
@@ -232,7 +241,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
 
     /// Returns the JSON pointer of a part of a subschema.
     fn pointer(&self, at: &SubschemaContext<'r, J>, parts: &[&str]) -> String {
-        let mut pointer = self.schema.place(at.node);
+        let mut pointer = self.schema.json_pointer(at.node);
         for part in parts {
             push_pointer_token(&mut pointer, part);
         }
@@ -241,7 +250,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
 
     /// Adds a note that does not affect the language.
     fn note(&mut self, at: &SubschemaContext<'r, J>, parts: &[&str], message: impl Into<String>) {
-        self.note_with_effect(at, parts, message, Effect::Exact);
+        self.note_with_effect(at, parts, message, NoteEffect::Exact);
     }
 
     /// Adds a note with the given effect on the language.
@@ -250,9 +259,9 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         at: &SubschemaContext<'r, J>,
         parts: &[&str],
         message: impl Into<String>,
-        effect: Effect,
+        effect: NoteEffect,
     ) {
-        let note = Note { place: self.pointer(at, parts), message: message.into(), effect };
+        let note = SchemaNote { place: self.pointer(at, parts), message: message.into(), effect };
         self.schema.notes.push(note);
     }
 
@@ -325,10 +334,10 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         json: J,
         at: &SubschemaContext<'r, J>,
-    ) -> Result<Vec<Rule>, SchemaFault> {
+    ) -> Result<Vec<KeywordRule>, SchemaFault> {
         if !json.is_object() {
             let never = json.as_bool() == Some(false);
-            return Ok(if never { vec![Rule::Never] } else { Vec::new() });
+            return Ok(if never { vec![KeywordRule::Never] } else { Vec::new() });
         }
         let fields = &KeywordValues::of(json);
         self.check_identifiers(fields, at)?;

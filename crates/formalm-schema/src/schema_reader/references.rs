@@ -9,9 +9,9 @@ use super::keyword_values::{KeywordValues, SchemaFault};
 use super::resource_registry::{
     DEFAULT_BASE, alternate_meta_schema_uri, draft_from_uri, missing_message,
 };
-use super::{RESOURCES_HINT, SchemaReader, SubschemaContext, local_refs, refuse};
+use super::{RESOURCES_HINT, SchemaReader, SubschemaContext, local_refs, schema_error};
 use crate::json::json_view::JsonView;
-use crate::schema_nodes::{NodeId, NodeLocation, Rule};
+use crate::schema_nodes::{KeywordRule, NodeId, NodeLocation};
 
 /// The base from which the references of a subschema are resolved.
 #[derive(Clone)]
@@ -116,12 +116,12 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<bool, SchemaFault> {
         let reference = fields.get(Keyword::Ref);
         if let Some(reference) = reference.filter(|one| one.as_str().is_some() || !at.is_legacy()) {
             let target = self.resolve_reference(reference, Keyword::Ref, at)?;
-            rules.push(Rule::All(vec![target]));
+            rules.push(KeywordRule::AllOf(vec![target]));
             if at.is_legacy() {
                 return Ok(true);
             }
@@ -129,7 +129,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         let reference = fields.get(Keyword::DynamicRef);
         if let Some(reference) = reference.filter(|_| !at.is_before_2020()) {
             let target = self.resolve_reference(reference, Keyword::DynamicRef, at)?;
-            rules.push(Rule::All(vec![target]));
+            rules.push(KeywordRule::AllOf(vec![target]));
         }
         if fields.has(Keyword::RecursiveRef)
             && at.draft == Draft::Draft201909
@@ -137,7 +137,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         {
             let found = resolver.lookup_recursive_ref();
             let found = found.map_err(|error| self.unresolved(at, None, error, None))?;
-            rules.push(Rule::All(vec![self.enter_resolved(
+            rules.push(KeywordRule::AllOf(vec![self.enter_resolved(
                 found,
                 resolver,
                 "$recursiveRef",
@@ -156,7 +156,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         hint: Option<&str>,
     ) -> SchemaFault {
         let parts: Vec<&str> = keyword.map(Keyword::name).into_iter().collect();
-        SchemaFault::Other(refuse(&self.pointer(at, &parts), message, hint))
+        SchemaFault::Other(schema_error(&self.pointer(at, &parts), message, hint))
     }
 
     /// Returns the node of a reference's target. Fails if there is none.
@@ -269,7 +269,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             if let NodeLocation::Pointer(text) = &spot { text.to_string() } else { String::new() };
         self.schema_node(json, base, draft, spot).map_err(|fault| match fault {
             SchemaFault::Part { message, hint, .. } => {
-                SchemaFault::Other(refuse(&pointer, message, hint.as_deref()))
+                SchemaFault::Other(schema_error(&pointer, message, hint.as_deref()))
             }
             other => other,
         })

@@ -17,7 +17,7 @@ use referencing::{Draft, Registry, ResourceRef, SPECIFICATIONS, Uri};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use super::{RESOURCES_HINT, refuse};
+use super::{RESOURCES_HINT, schema_error};
 
 /// The base URI of schemas without one.
 pub(super) const DEFAULT_BASE: &str = "json-schema:///";
@@ -101,7 +101,7 @@ pub(super) fn build_registry<'r>(
     if !asked.is_empty()
         && let Some((place, uri)) = first_missing(json, &base, &asked)
     {
-        return Err(refuse(&place, missing_message(uri), Some(RESOURCES_HINT)));
+        return Err(schema_error(&place, missing_message(uri), Some(RESOURCES_HINT)));
     }
     Ok((registry, base, draft))
 }
@@ -135,7 +135,7 @@ fn registry_error(
     } else {
         place.map_or_else(|| uri.to_owned(), |place| format!("{uri}{place}"))
     };
-    refuse(&place, message, Some(RESOURCES_HINT))
+    schema_error(&place, message, Some(RESOURCES_HINT))
 }
 
 /// Fails if two different resources have the same identifier.
@@ -174,7 +174,7 @@ fn check_identifiers(resources: &[UriResource<'_>]) -> Result<(), Error> {
             if known.insert(id.clone(), json).is_some_and(|other| other != json) {
                 let message = format!("two resources have the identifier {id}");
                 let hint = "pass one resource for each identifier";
-                return Err(refuse(uri, message, Some(hint)));
+                return Err(schema_error(uri, message, Some(hint)));
             }
         }
     }

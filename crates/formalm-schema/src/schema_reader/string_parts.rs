@@ -25,8 +25,8 @@ use crate::formats::{self, Bound, ByteCount, Inner, Moments, Urls};
 use crate::json::document::Document;
 use crate::json::json_view::{JsonShape, JsonView};
 use crate::machine::SchemaAutomaton;
-use crate::options::{Limits, Options};
-use crate::schema_nodes::{Note, Rule};
+use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
+use crate::schema_nodes::{KeywordRule, SchemaNote};
 
 const KEYWORD_NAME: &str = Keyword::StringParts.name();
 
@@ -44,7 +44,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         &mut self,
         fields: &KeywordValues<J>,
         at: &SubschemaContext<'r, J>,
-        rules: &mut Vec<Rule>,
+        rules: &mut Vec<KeywordRule>,
     ) -> Result<(), SchemaFault> {
         let Some(list) = fields.list(Keyword::StringParts)? else { return Ok(()) };
         let list = to_serde(list);
@@ -54,7 +54,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
         let options = if has_documents { format!("{:?}", self.options) } else { String::new() };
         let key = format!("x{list}{options}");
         if let Some(&id) = self.schema.regex_ids.get(&key) {
-            rules.push(Rule::StringLanguage(id));
+            rules.push(KeywordRule::StringLanguage(id));
             return Ok(());
         }
         let mut notes = Vec::new();
@@ -64,7 +64,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             1 => expressions.remove(0),
             _ => Expression::concat(expressions)?,
         };
-        for Note { place, message, effect } in notes {
+        for SchemaNote { place, message, effect } in notes {
             self.note_with_effect(
                 at,
                 &[KEYWORD_NAME],
@@ -73,7 +73,7 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
             );
         }
         let id = self.schema.intern_regex(key, || whole);
-        rules.push(Rule::StringLanguage(id));
+        rules.push(KeywordRule::StringLanguage(id));
         Ok(())
     }
 }
@@ -81,8 +81,8 @@ impl<'r, J: JsonView<'r>> SchemaReader<'r, J> {
 /// Returns the language of a part. Fails if the part is malformed.
 fn part_language(
     part: &Json,
-    options: Options,
-    notes: &mut Vec<Note>,
+    options: JsonSchemaOptions,
+    notes: &mut Vec<SchemaNote>,
 ) -> Result<Expression, SchemaFault> {
     let Some(properties) = part.as_object() else { return Err(part_fault("a part is an object")) };
     let mut all = Vec::new();
@@ -174,8 +174,8 @@ fn url_language(value: &Json) -> Result<Expression, SchemaFault> {
 /// invalid.
 fn document_language(
     schema: &Json,
-    options: Options,
-    notes: &mut Vec<Note>,
+    options: JsonSchemaOptions,
+    notes: &mut Vec<SchemaNote>,
 ) -> Result<Expression, SchemaFault> {
     if document_nesting(schema) > MAX_DOCUMENT_NESTING {
         return Err(part_fault(format!(
@@ -183,7 +183,8 @@ fn document_language(
         )));
     }
     let document = Document::from(schema.clone());
-    let machine = SchemaAutomaton::of(&document, &[], options, Limits::default())?;
+    let machine =
+        SchemaAutomaton::new_if_satisfiable(&document, &[], options, JsonSchemaLimits::default())?;
     let Some(machine) = machine else { return Ok(Expression::union(Vec::new())?) };
     notes.extend(machine.notes().iter().cloned());
     Ok(Expression::custom(Arc::new(Inner::new(machine))))

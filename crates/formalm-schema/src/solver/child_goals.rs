@@ -5,60 +5,74 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
-use crate::formula::{F, FALSE, Form, Formulas, TRUE};
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaId, TRUE};
 use crate::json::property_names::NameId;
-use crate::schema_nodes::Type;
+use crate::schema_nodes::JsonType;
 use crate::solver::SolverTimer;
-use crate::solver::context::Core;
+use crate::solver::context::SolverContext;
 
 /// The remaining part of the array or object that contains the child.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rest<'a> {
-    pub(crate) of: Type,
+pub(crate) struct RemainingContainer<'a> {
+    pub(crate) json_type: JsonType,
     /// Names that can no longer be used.
-    pub(crate) gone: &'a [NameId],
+    pub(crate) used_names: &'a [NameId],
 }
 
-impl Core {
+impl SolverContext {
     /// Returns what a child that satisfies `known` must satisfy in addition, so that the rest can
     /// satisfy a formula without child leaves. The result is a constant except for duplicated
     /// items.
     pub(in crate::solver) fn rest_goal(
         &mut self,
-        id: F,
-        known: F,
-        rest: Rest<'_>,
-    ) -> Result<F, Error> {
-        match rest.of {
-            Type::Object => Ok(Formulas::constant(self.has_object(id, rest.gone)?)),
+        id: FormulaId,
+        known: FormulaId,
+        rest: RemainingContainer<'_>,
+    ) -> Result<FormulaId, Error> {
+        match rest.json_type {
+            JsonType::Object => Ok(FormulaArena::constant(self.has_object(id, rest.used_names)?)),
             _ => self.current_item_goal(id, known),
         }
     }
 
     /// Returns `true` if the rest can satisfy a conjunction of literals after a child that
     /// satisfies `known`.
-    fn rest_fits(&mut self, literals: &[F], known: F, rest: Rest<'_>) -> Result<bool, Error> {
-        match rest.of {
-            Type::Object => self.object_fits(literals, rest.gone),
+    fn rest_fits(
+        &mut self,
+        literals: &[FormulaId],
+        known: FormulaId,
+        rest: RemainingContainer<'_>,
+    ) -> Result<bool, Error> {
+        match rest.json_type {
+            JsonType::Object => self.object_fits(literals, rest.used_names),
             _ => {
                 let goal = self.items_fit(literals, known)?;
                 let both = self.formulas.both(known, goal);
-                Ok(goal == TRUE || goal != FALSE && self.some_value(both)?)
+                Ok(goal == TRUE || goal != FALSE && self.has_value(both)?)
             }
         }
     }
 
     /// Returns `false` if no superset of the literals can be satisfied by the rest.
-    fn rest_may_fit(&mut self, literals: &[F], rest: Rest<'_>) -> Result<bool, Error> {
-        match rest.of {
-            Type::Object => self.object_may_fit(literals, rest.gone),
+    fn rest_may_fit(
+        &mut self,
+        literals: &[FormulaId],
+        rest: RemainingContainer<'_>,
+    ) -> Result<bool, Error> {
+        match rest.json_type {
+            JsonType::Object => self.object_may_fit(literals, rest.used_names),
             _ => Ok(true),
         }
     }
 
     /// Returns the formula over the child (which satisfies `must`) that holds iff the rest can be
     /// completed.
-    pub(crate) fn project(&mut self, id: F, must: F, rest: Rest<'_>) -> Result<F, Error> {
+    pub(crate) fn project_to_child(
+        &mut self,
+        id: FormulaId,
+        must: FormulaId,
+        rest: RemainingContainer<'_>,
+    ) -> Result<FormulaId, Error> {
         let _solving = SolverTimer::begin();
         if !self.formulas.has_child(id) {
             return self.rest_goal(id, must, rest);
@@ -80,7 +94,7 @@ impl Core {
             let mut branches = Vec::with_capacity(list.len());
             for &one in list.iter() {
                 let all = self.formulas.both(one, context);
-                branches.push(self.project(all, known, rest)?);
+                branches.push(self.project_to_child(all, known, rest)?);
             }
             pure.push(self.formulas.or(branches));
             return Ok(self.formulas.and(pure));
@@ -94,11 +108,13 @@ impl Core {
     }
 
     /// Returns the operands and the context of the only disjunction that mentions the child.
-    fn single_disjunction(&mut self, id: F) -> Option<(Arc<[F]>, F)> {
+    fn single_disjunction(&mut self, id: FormulaId) -> Option<(Arc<[FormulaId]>, FormulaId)> {
         let mut parts = self.formulas.conjuncts(id);
         let mut mixed = (0..parts.len()).filter(|&at| self.formulas.has_child(parts[at]));
         let (at, None) = (mixed.next()?, mixed.next()) else { return None };
-        let Form::Or(list) = self.formulas.get(parts.swap_remove(at)).clone() else { return None };
+        let Formula::Or(list) = self.formulas.get(parts.swap_remove(at)).clone() else {
+            return None;
+        };
         Some((list, self.formulas.and(parts)))
     }
 
@@ -108,29 +124,29 @@ impl Core {
     /// `known` is what the child satisfies already. With `any`, one branch that works is enough.
     fn split_by_verdicts(
         &mut self,
-        id: F,
-        known: F,
-        rest: Rest<'_>,
+        id: FormulaId,
+        known: FormulaId,
+        rest: RemainingContainer<'_>,
         any: bool,
-    ) -> Result<F, Error> {
-        self.step()?;
+    ) -> Result<FormulaId, Error> {
+        self.count_step()?;
         if !self.formulas.has_child(id) {
             let goal = self.rest_goal(id, known, rest)?;
             let both = self.formulas.both(known, goal);
-            return Ok(if goal == TRUE || self.some_value(both)? { goal } else { FALSE });
+            return Ok(if goal == TRUE || self.has_value(both)? { goal } else { FALSE });
         }
-        let Some(&node) = self.formulas.asked(&[id]).first() else { return Ok(FALSE) };
+        let Some(&node) = self.formulas.queried_nodes(&[id]).first() else { return Ok(FALSE) };
         let child = self.formulas.child(node);
         let mut sides = [FALSE; 2];
         let mut possible = [true; 2];
         for (at, verdict) in [TRUE, FALSE].into_iter().enumerate() {
             let literal = if verdict == TRUE { child } else { self.formulas.not(child) };
             let both = self.formulas.both(known, literal);
-            if !self.some_value(both)? {
+            if !self.has_value(both)? {
                 possible[at] = false;
                 continue;
             }
-            let smaller = self.formulas.answer(id, &[node], &[verdict]);
+            let smaller = self.formulas.substitute_verdicts(id, &[node], &[verdict]);
             sides[at] = self.split_by_verdicts(smaller, both, rest, any)?;
             if any && sides[at] != FALSE {
                 return Ok(TRUE);
@@ -150,7 +166,11 @@ impl Core {
     }
 
     /// Returns `true` if some child and some rest together satisfy a formula.
-    pub(crate) fn some_child_and_rest(&mut self, id: F, rest: Rest<'_>) -> Result<bool, Error> {
+    pub(crate) fn has_child_and_rest(
+        &mut self,
+        id: FormulaId,
+        rest: RemainingContainer<'_>,
+    ) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
         let (mut pure, mut apart, mut mixed) = (Vec::new(), Vec::new(), Vec::new());
         for part in self.formulas.conjuncts(id) {
@@ -162,23 +182,23 @@ impl Core {
         }
         let pure = self.formulas.and(pure);
         if mixed.is_empty() {
-            if !self.some_value(pure)? {
+            if !self.has_value(pure)? {
                 return Ok(false);
             }
             let apart = self.formulas.and(apart);
             let goal = self.rest_goal(apart, pure, rest)?;
             let child = self.formulas.both(pure, goal);
-            return self.some_value(child);
+            return self.has_value(child);
         }
-        let child = |solver: &mut Core, literals: &[F]| {
+        let child = |solver: &mut SolverContext, literals: &[FormulaId]| {
             let children = literals.iter().copied().filter(|&one| solver.formulas.has_child(one));
-            let mut children: Vec<F> = children.collect();
+            let mut children: Vec<FormulaId> = children.collect();
             children.push(pure);
             solver.formulas.and(children)
         };
-        let fits = |solver: &mut Core, literals: &[F]| {
+        let fits = |solver: &mut SolverContext, literals: &[FormulaId]| {
             let child = child(solver, literals);
-            Ok(solver.some_value(child)? && solver.rest_may_fit(literals, rest)?)
+            Ok(solver.has_value(child)? && solver.rest_may_fit(literals, rest)?)
         };
         mixed.extend(apart);
         let mixed = self.formulas.and(mixed);
@@ -189,7 +209,7 @@ impl Core {
                     return Ok(false);
                 }
                 let atoms = literals.iter().copied().filter(|&one| !solver.formulas.has_child(one));
-                let atoms: Vec<F> = atoms.collect();
+                let atoms: Vec<FormulaId> = atoms.collect();
                 let child = child(solver, literals);
                 solver.rest_fits(&atoms, child, rest)
             })?;

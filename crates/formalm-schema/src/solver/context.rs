@@ -12,14 +12,14 @@ use formalm_automata::{
     Automaton, AutomatonLimits as TextLimits, Error, Expression, Machine, Resource, StateId,
 };
 
-use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE, Which};
-use crate::interner::Map;
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
-use crate::options::{Limits, Options};
-use crate::schema_nodes::{NodeId, RegexId, Rule, Schema, Type};
+use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
+use crate::schema_nodes::{JsonType, KeywordRule, NodeId, RegexId, ResolvedSchema};
 use crate::schema_reader::pattern_search;
 use crate::shared_automata::{self, LanguageDescription};
-use crate::solver::{AnswerCache, LIST_BYTES, Listed, PropertyRuleIndex};
+use crate::solver::{AnswerCache, Enumeration, LIST_BYTES, PropertyRuleIndex};
 
 /// Steps between two checks of the deadline; about 0.1 ms.
 const DEADLINE_INTERVAL: u32 = 64;
@@ -41,44 +41,44 @@ const PAIRWISE_MAX: usize = 4;
 
 /// A regular language of strings, with its automaton.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct TextId(pub(crate) u32);
+pub(crate) struct LanguageId(pub(crate) u32);
 
 /// Languages whose automata have too many states to keep them all.
 #[derive(Debug, Default)]
 struct UnboundedLanguages {
-    languages: Vec<TextId>,
+    languages: Vec<LanguageId>,
     /// A lookahead is running, so copies of the automata are in use.
     in_lookahead: bool,
     /// The automata themselves, while copies are in use.
-    originals: Vec<(TextId, Arc<Automaton>)>,
+    originals: Vec<(LanguageId, Arc<Automaton>)>,
     /// Copies to which no state was added, for the next lookahead.
-    spare_copies: Vec<(TextId, Arc<Automaton>)>,
+    spare_copies: Vec<(LanguageId, Arc<Automaton>)>,
 }
 
 /// The solver with its tables and limits.
 #[derive(Debug)]
-pub(crate) struct Core {
-    pub(crate) schema: Schema,
-    pub(crate) formulas: Formulas,
-    pub(crate) options: Options,
-    pub(crate) limits: Limits,
+pub(crate) struct SolverContext {
+    pub(crate) schema: ResolvedSchema,
+    pub(crate) formulas: FormulaArena,
+    pub(crate) options: JsonSchemaOptions,
+    pub(crate) limits: JsonSchemaLimits,
     pub(crate) answers: AnswerCache,
     /// Memoized expansions of nodes. The last part of the key is `comparing_alternatives`.
-    pub(crate) expanded: Map<(NodeId, Type, bool), F>,
+    pub(crate) expanded: CompactMap<(NodeId, JsonType, bool), FormulaId>,
     /// Memoized expansions of formulas with many operands over the child.
-    typed: Map<(F, Type, bool), F>,
+    typed: CompactMap<(FormulaId, JsonType, bool), FormulaId>,
     /// Alternatives are being compared, so nodes are expanded without rewriting `oneOf` and `if`.
     pub(crate) comparing_alternatives: bool,
     /// Enumerated objects and arrays of formulas, with the number that was requested.
-    pub(crate) enumerated: Map<F, (usize, Listed)>,
+    pub(crate) enumerated: CompactMap<FormulaId, (usize, Enumeration)>,
     automata: Vec<Arc<Automaton>>,
-    language_formulas: Vec<F>,
-    language_ids: Map<F, Option<TextId>>,
+    language_formulas: Vec<FormulaId>,
+    language_ids: CompactMap<FormulaId, Option<LanguageId>>,
     unbounded: UnboundedLanguages,
-    name_matches: Map<(RegexId, NameId), bool>,
+    name_matches: CompactMap<(RegexId, NameId), bool>,
     pub(crate) rule_index: PropertyRuleIndex,
     /// States from which no string is rejected.
-    pub(crate) always_viable: Map<(TextId, StateId), bool>,
+    pub(crate) always_viable: CompactMap<(LanguageId, StateId), bool>,
     /// Solver steps for the current state.
     pub(crate) steps: u64,
     /// Formula work that was already counted as steps.
@@ -88,25 +88,29 @@ pub(crate) struct Core {
     ticks: DeadlineTicks,
 }
 
-impl Core {
-    pub(crate) fn new(schema: Schema, options: Options, limits: Limits) -> Core {
-        Core {
+impl SolverContext {
+    pub(crate) fn new(
+        schema: ResolvedSchema,
+        options: JsonSchemaOptions,
+        limits: JsonSchemaLimits,
+    ) -> SolverContext {
+        SolverContext {
             schema,
-            formulas: Formulas::default(),
+            formulas: FormulaArena::default(),
             options,
             limits,
             answers: AnswerCache::default(),
-            expanded: Map::default(),
-            typed: Map::default(),
+            expanded: CompactMap::default(),
+            typed: CompactMap::default(),
             comparing_alternatives: false,
-            enumerated: Map::default(),
+            enumerated: CompactMap::default(),
             automata: Vec::new(),
             language_formulas: Vec::new(),
-            language_ids: Map::default(),
+            language_ids: CompactMap::default(),
             unbounded: UnboundedLanguages::default(),
-            name_matches: Map::default(),
+            name_matches: CompactMap::default(),
             rule_index: PropertyRuleIndex::default(),
-            always_viable: Map::default(),
+            always_viable: CompactMap::default(),
             steps: 0,
             counted_work: 0,
             expansion_depth: 0,
@@ -115,13 +119,13 @@ impl Core {
     }
 
     /// Counts one step. Fails if a limit is exceeded or the deadline has passed.
-    pub(crate) fn step(&mut self) -> Result<(), Error> {
-        self.steps_of(1)
+    pub(crate) fn count_step(&mut self) -> Result<(), Error> {
+        self.count_steps(1)
     }
 
     /// Counts `count` steps plus the formula work since the last call. Fails if a limit is exceeded
     /// or the deadline has passed.
-    pub(crate) fn steps_of(&mut self, count: usize) -> Result<(), Error> {
+    pub(crate) fn count_steps(&mut self, count: usize) -> Result<(), Error> {
         let worked = self.formulas.work_done() / FORMULA_PARTS_PER_STEP;
         self.steps += count as u64 + (worked - self.counted_work);
         self.counted_work = worked;
@@ -153,32 +157,32 @@ impl Core {
     }
 
     /// Returns all automata, including originals and copies of unbounded ones.
-    pub(crate) fn all_texts(&self) -> impl Iterator<Item = &Arc<Automaton>> {
+    pub(crate) fn automata(&self) -> impl Iterator<Item = &Arc<Automaton>> {
         let UnboundedLanguages { originals: aside, spare_copies: spare, .. } = &self.unbounded;
         self.automata.iter().chain(aside.iter().chain(spare).map(|(_, machine)| machine))
     }
 
-    pub(crate) fn text(&self, id: TextId) -> &Arc<Automaton> {
+    pub(crate) fn automaton(&self, id: LanguageId) -> &Arc<Automaton> {
         &self.automata[id.0 as usize]
     }
 
     /// Returns the formula of a language.
-    pub(crate) fn class_formula(&self, id: TextId) -> F {
+    pub(crate) fn language_formula(&self, id: LanguageId) -> FormulaId {
         self.language_formulas[id.0 as usize]
     }
 
     /// Returns the language of a formula over strings; `None` if it is empty. Fails if the
     /// automaton cannot be built.
-    pub(crate) fn language(&mut self, id: F) -> Result<Option<TextId>, Error> {
+    pub(crate) fn language(&mut self, id: FormulaId) -> Result<Option<LanguageId>, Error> {
         if let Some(&known) = self.language_ids.get(&id) {
             return Ok(known);
         }
         self.check_formula_limits()?;
         let make = || {
-            let expression = self.to_expression(id, &mut Map::default())?;
+            let expression = self.to_expression(id, &mut CompactMap::default())?;
             Automaton::of(&expression, TextLimits::default())
         };
-        let machine = match (id, self.language_fingerprint(id, &mut Map::default())) {
+        let machine = match (id, self.language_fingerprint(id, &mut CompactMap::default())) {
             (TRUE, _) => Some(any_string_automaton()?),
             (_, Some(description)) => shared_automata::shared_automaton(description, make)?.0,
             (_, None) => make()?.map(Arc::new),
@@ -189,14 +193,14 @@ impl Core {
     }
 
     /// Returns the language of a regex, if its automaton was built and it is not empty.
-    pub(crate) fn existing_language(&self, regex: RegexId) -> Option<TextId> {
-        let atom = self.formulas.find_atom(&Atom::In(regex))?;
+    pub(crate) fn existing_language(&self, regex: RegexId) -> Option<LanguageId> {
+        let atom = self.formulas.find_atom(&FormulaAtom::InLanguage(regex))?;
         self.language_ids.get(&atom).copied().flatten()
     }
 
     /// Adds an automaton with its formula.
-    fn add_language(&mut self, machine: Arc<Automaton>, id: F) -> TextId {
-        let text = TextId(self.automata.len() as u32);
+    fn add_language(&mut self, machine: Arc<Automaton>, id: FormulaId) -> LanguageId {
+        let text = LanguageId(self.automata.len() as u32);
         let is_unbounded = machine.has_many_states();
         self.automata.push(machine);
         self.language_formulas.push(id);
@@ -211,13 +215,13 @@ impl Core {
 
     /// Returns `true` if the automaton has too many states to keep them all. States that a
     /// lookahead adds are dropped and become invalid.
-    pub(crate) fn is_unbounded(&self, text: TextId) -> bool {
+    pub(crate) fn is_unbounded(&self, text: LanguageId) -> bool {
         self.unbounded.languages.contains(&text)
     }
 
     /// Starts a lookahead: until [`SolverContext::end_lookahead`], copies of the unbounded automata
     /// are in use.
-    pub(crate) fn ahead(&mut self) {
+    pub(crate) fn begin_lookahead(&mut self) {
         self.unbounded.in_lookahead = true;
         for at in 0..self.unbounded.languages.len() {
             self.swap_in_copy(self.unbounded.languages[at]);
@@ -225,7 +229,7 @@ impl Core {
     }
 
     /// Replaces an automaton by a copy for the lookahead.
-    fn swap_in_copy(&mut self, text: TextId) {
+    fn swap_in_copy(&mut self, text: LanguageId) {
         let machine = &mut self.automata[text.0 as usize];
         let spare = self.unbounded.spare_copies.iter().position(|one| one.0 == text);
         let spare = spare.map(|at| self.unbounded.spare_copies.swap_remove(at).1);
@@ -241,7 +245,7 @@ impl Core {
     }
 
     /// Ends the lookahead and drops the copies. Returns whether there were any.
-    pub(crate) fn behind(&mut self) -> bool {
+    pub(crate) fn end_lookahead(&mut self) -> bool {
         self.unbounded.in_lookahead = false;
         let any = !self.unbounded.originals.is_empty();
         for (text, kept) in self.unbounded.originals.drain(..) {
@@ -255,20 +259,26 @@ impl Core {
     }
 
     /// Returns the strings that satisfy a formula. Shared operands are converted once.
-    fn to_expression(&self, id: F, known: &mut Map<F, Expression>) -> Result<Expression, Error> {
+    fn to_expression(
+        &self,
+        id: FormulaId,
+        known: &mut CompactMap<FormulaId, Expression>,
+    ) -> Result<Expression, Error> {
         if let Some(known) = known.get(&id) {
             return Ok(known.clone());
         }
-        let mut all = |list: &[F]| -> Result<Vec<Expression>, Error> {
+        let mut all = |list: &[FormulaId]| -> Result<Vec<Expression>, Error> {
             list.iter().map(|&one| self.to_expression(one, known)).collect()
         };
         let expression = match self.formulas.get(id) {
-            Form::True => any_string(),
-            Form::Atom(Atom::In(regex)) => self.schema.regexes[regex.0 as usize].clone(),
-            Form::Not(inner) => self.to_expression(*inner, known)?.complement()?,
-            Form::And(list) => Expression::intersection(all(list)?)?,
-            Form::Or(list) => Expression::union(all(list)?)?,
-            Form::One(list) => exactly_one(&all(list)?)?,
+            Formula::True => any_string(),
+            Formula::Atom(FormulaAtom::InLanguage(regex)) => {
+                self.schema.regexes[regex.0 as usize].clone()
+            }
+            Formula::Not(inner) => self.to_expression(*inner, known)?.complement()?,
+            Formula::And(list) => Expression::intersection(all(list)?)?,
+            Formula::Or(list) => Expression::union(all(list)?)?,
+            Formula::ExactlyOne(list) => exactly_one(&all(list)?)?,
             _ => Expression::literals(Vec::new()),
         };
         known.insert(id, expression.clone());
@@ -279,26 +289,26 @@ impl Core {
     /// contains an enumeration.
     fn language_fingerprint(
         &self,
-        id: F,
-        known: &mut Map<F, Option<LanguageDescription>>,
+        id: FormulaId,
+        known: &mut CompactMap<FormulaId, Option<LanguageDescription>>,
     ) -> Option<LanguageDescription> {
         if let Some(&known) = known.get(&id) {
             return known;
         }
-        let mut all = |mark: &str, list: &[F]| {
+        let mut all = |mark: &str, list: &[FormulaId]| {
             let parts = list.iter().map(|&one| self.language_fingerprint(one, known));
             let parts: Option<Vec<LanguageDescription>> = parts.collect();
             parts.map(|parts| LanguageDescription::from_parts(mark, parts))
         };
         let description = match self.formulas.get(id) {
-            Form::Atom(Atom::In(regex)) => {
+            Formula::Atom(FormulaAtom::InLanguage(regex)) => {
                 let key = self.schema.regex_descriptions[regex.0 as usize].as_deref();
                 key.map(LanguageDescription::from_text)
             }
-            Form::Not(inner) => all("not", &[*inner]),
-            Form::And(list) => all("and", list),
-            Form::Or(list) => all("or", list),
-            Form::One(list) => all("one", list),
+            Formula::Not(inner) => all("not", &[*inner]),
+            Formula::And(list) => all("and", list),
+            Formula::Or(list) => all("or", list),
+            Formula::ExactlyOne(list) => all("one", list),
             _ => None,
         };
         known.insert(id, description);
@@ -306,23 +316,23 @@ impl Core {
     }
 
     /// Returns `true` if a string satisfies a formula over strings.
-    pub(crate) fn holds_for_text(&mut self, id: F, text: &str) -> Result<bool, Error> {
+    pub(crate) fn contains_string(&mut self, id: FormulaId, text: &str) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
         let Some(language) = self.language(id)? else { return Ok(false) };
-        let machine = self.text(language);
+        let machine = self.automaton(language);
         let read = machine.walk(machine.start(), text.as_bytes())?;
         Ok(read.is_ok_and(|state| machine.is_accepting(state)))
     }
 
     /// Returns `true` if a name satisfies a formula over strings.
-    pub(crate) fn is_name_in(&mut self, id: F, name: NameId) -> Result<bool, Error> {
+    pub(crate) fn contains_name(&mut self, id: FormulaId, name: NameId) -> Result<bool, Error> {
         if let Some(tests) = self.schema.names.tests_of_class(name) {
             return Ok(tests.contains(&id));
         }
         let text = self.schema.names.get(name).to_owned();
-        self.holds_for_text(id, &text)
+        self.contains_string(id, &text)
     }
 
     /// Returns `true` if a pattern matches a name.
@@ -332,34 +342,38 @@ impl Core {
         name: NameId,
     ) -> Result<bool, Error> {
         if let Some(tests) = self.schema.names.tests_of_class(name) {
-            let atom = self.formulas.find_atom(&Atom::In(regex));
+            let atom = self.formulas.find_atom(&FormulaAtom::InLanguage(regex));
             return Ok(atom.is_some_and(|atom| tests.contains(&atom)));
         }
         if let Some(&known) = self.name_matches.get(&(regex, name)) {
             return Ok(known);
         }
-        let formula = self.formulas.atom(Atom::In(regex));
+        let formula = self.formulas.atom(FormulaAtom::InLanguage(regex));
         let text = self.schema.names.get(name).to_owned();
-        let found = self.holds_for_text(formula, &text)?;
+        let found = self.contains_string(formula, &text)?;
         self.name_matches.insert((regex, name), found);
         Ok(found)
     }
 
     /// Returns `true` if a selector includes a name.
-    pub(crate) fn selects_name(&mut self, which: &Which, name: NameId) -> Result<bool, Error> {
+    pub(crate) fn selects_name(
+        &mut self,
+        which: &NameSelector,
+        name: NameId,
+    ) -> Result<bool, Error> {
         let listed = match &which.names {
             Some(names) => names.binary_search(&name).is_ok(),
-            None => which.others.binary_search(&name).is_err(),
+            None => which.excluded_names.binary_search(&name).is_err(),
         };
         if !listed {
             return Ok(false);
         }
-        for &regex in &which.found {
+        for &regex in &which.matched_patterns {
             if !self.pattern_matches_name(regex, name)? {
                 return Ok(false);
             }
         }
-        for &regex in &which.missing {
+        for &regex in &which.unmatched_patterns {
             if self.pattern_matches_name(regex, name)? {
                 return Ok(false);
             }
@@ -368,32 +382,36 @@ impl Core {
     }
 
     /// Returns the formula that the child being read satisfies a node.
-    pub(crate) fn child(&mut self, node: NodeId) -> F {
+    pub(crate) fn child(&mut self, node: NodeId) -> FormulaId {
         match &self.schema.node(node).rules[..] {
             [] => return TRUE,
-            [Rule::Never] => return FALSE,
+            [KeywordRule::Never] => return FALSE,
             _ => {}
         }
         self.formulas.child(self.schema.representative(node))
     }
 
     /// Returns a formula over the child as a formula over the atoms of one type.
-    pub(crate) fn of_type(&mut self, id: F, ty: Type) -> Result<F, Error> {
+    pub(crate) fn formula_for_type(
+        &mut self,
+        id: FormulaId,
+        ty: JsonType,
+    ) -> Result<FormulaId, Error> {
         match *self.formulas.get(id) {
-            Form::True | Form::False => return Ok(id),
-            Form::Child(node) => return self.expand(node, ty),
+            Formula::True | Formula::False => return Ok(id),
+            Formula::Child(node) => return self.expand(node, ty),
             _ => {}
         }
         let key = (id, ty, self.comparing_alternatives);
         if let Some(&known) = self.typed.get(&key) {
             return Ok(known);
         }
-        let nodes = self.formulas.asked(&[id]);
+        let nodes = self.formulas.queried_nodes(&[id]);
         let mut answers = Vec::with_capacity(nodes.len());
         for &node in &nodes {
             answers.push(self.expand(node, ty)?);
         }
-        let typed = self.formulas.answer(id, &nodes, &answers);
+        let typed = self.formulas.substitute_verdicts(id, &nodes, &answers);
         if self.formulas.part_count(typed) > MEMOIZED_PARTS {
             self.typed.insert(key, typed);
         }
@@ -412,7 +430,7 @@ impl Core {
             + self.enumerated.memory_bytes()
             + self.enumerated.len() * LIST_BYTES
             + self.automata.capacity() * size_of::<Arc<Automaton>>()
-            + self.language_formulas.capacity() * size_of::<F>()
+            + self.language_formulas.capacity() * size_of::<FormulaId>()
             + self.language_ids.memory_bytes()
             + self.name_matches.memory_bytes()
             + self.always_viable.memory_bytes()

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
-use crate::formula::{Atom, F, FALSE, Form, Which};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector};
 use crate::json::property_names::NameId;
-use crate::schema_nodes::{NodeId, Type};
+use crate::schema_nodes::{JsonType, NodeId};
 use crate::solver::SolverTimer;
-use crate::solver::context::Core;
+use crate::solver::context::SolverContext;
 use crate::solver::numbers::number_ranges::number_ranges;
 
 /// Maximum nesting of values that are compared. Chosen, not measured.
@@ -71,10 +71,10 @@ impl UnionFind {
 /// The unconditional facts about an object in a formula.
 struct ObjectFacts {
     required: Vec<NameId>,
-    properties: Vec<Arc<[(Which, NodeId)]>>,
+    properties: Vec<Arc<[(NameSelector, NodeId)]>>,
 }
 
-impl Core {
+impl SolverContext {
     /// Returns a partition of formulas over the atoms of a type: no value satisfies formulas of two
     /// groups.
     ///
@@ -82,8 +82,8 @@ impl Core {
     /// ends.
     pub(crate) fn disjoint_groups(
         &mut self,
-        list: &[F],
-        ty: Type,
+        list: &[FormulaId],
+        ty: JsonType,
     ) -> Result<AlternativeGroups, Error> {
         let _solving = SolverTimer::begin();
         if self.comparing_alternatives {
@@ -99,25 +99,27 @@ impl Core {
     /// Returns the partition of formulas over the atoms of one type.
     fn groups_of_type(
         &mut self,
-        list: &[F],
-        ty: Type,
+        list: &[FormulaId],
+        ty: JsonType,
         depth: usize,
         budget: &mut usize,
     ) -> Result<AlternativeGroups, Error> {
         let mut joined = UnionFind::new(list.len());
         match ty {
-            Type::Bool => {
+            JsonType::Bool => {
                 for truth in [true, false] {
                     let all = 0..list.len();
-                    joined.union_all(all.filter(|&at| self.holds_for_bool(list[at], truth)));
+                    joined.union_all(all.filter(|&at| self.holds_for_boolean(list[at], truth)));
                 }
             }
-            Type::String => self.join_strings(list, &mut joined, budget)?,
-            Type::Number => self.join_numbers(list, &mut joined),
-            Type::Object if depth < MAX_DEPTH => {
+            JsonType::String => self.join_strings(list, &mut joined, budget)?,
+            JsonType::Number => self.join_numbers(list, &mut joined),
+            JsonType::Object if depth < MAX_DEPTH => {
                 return self.groups_of_objects(list, depth, budget);
             }
-            Type::Array if depth < MAX_DEPTH => return self.groups_of_arrays(list, depth, budget),
+            JsonType::Array if depth < MAX_DEPTH => {
+                return self.groups_of_arrays(list, depth, budget);
+            }
             _ => joined.union_all(0..list.len()),
         }
         Ok(joined.into_groups())
@@ -126,15 +128,15 @@ impl Core {
     /// Returns the partition of formulas over the child.
     fn groups_of_values(
         &mut self,
-        list: &[F],
+        list: &[FormulaId],
         depth: usize,
         budget: &mut usize,
     ) -> Result<AlternativeGroups, Error> {
         let mut joined = UnionFind::new(list.len());
-        for ty in Type::ALL {
+        for ty in JsonType::ALL {
             let (mut typed, mut places) = (Vec::new(), Vec::new());
             for (at, &one) in list.iter().enumerate() {
-                let one = self.of_type(one, ty)?;
+                let one = self.formula_for_type(one, ty)?;
                 if one != FALSE {
                     typed.push(one);
                     places.push(at);
@@ -150,7 +152,7 @@ impl Core {
     /// Unites formulas that may share a string.
     fn join_strings(
         &self,
-        list: &[F],
+        list: &[FormulaId],
         joined: &mut UnionFind,
         budget: &mut usize,
     ) -> Result<(), Error> {
@@ -178,16 +180,16 @@ impl Core {
 
     /// Returns `false` if a string certainly does not satisfy a formula. Does not build an
     /// automaton to find out.
-    fn may_be_satisfied_by(&self, id: F, string: &str) -> Result<bool, Error> {
+    fn may_be_satisfied_by(&self, id: FormulaId, string: &str) -> Result<bool, Error> {
         let mut is_listed = true;
         for atom in self.atoms(id) {
-            is_listed &= matches!(atom, Atom::In(regex) if self.schema.listed.contains_key(&regex));
+            is_listed &= matches!(atom, FormulaAtom::InLanguage(regex) if self.schema.enum_strings.contains_key(&regex));
         }
         Ok(!is_listed || self.string_satisfies(id, string)?)
     }
 
     /// Unites formulas whose number ranges overlap.
-    fn join_numbers(&self, list: &[F], joined: &mut UnionFind) {
+    fn join_numbers(&self, list: &[FormulaId], joined: &mut UnionFind) {
         let mut all = Vec::new();
         for (at, &one) in list.iter().enumerate() {
             all.extend(number_ranges(&self.formulas, one).into_iter().map(|span| (span, at)));
@@ -208,7 +210,7 @@ impl Core {
     /// Refines the partition item by item, as far as all arrays are long enough.
     fn groups_of_arrays(
         &mut self,
-        list: &[F],
+        list: &[FormulaId],
         depth: usize,
         budget: &mut usize,
     ) -> Result<AlternativeGroups, Error> {
@@ -219,10 +221,10 @@ impl Core {
                 let (mut item, mut least) = (Vec::new(), 0);
                 for part in self.formulas.conjuncts(one) {
                     match self.formulas.get(part).clone() {
-                        Form::Atom(Atom::Items(ranges, read)) => {
-                            item.push(self.ranges_at(&ranges, u64::from(read) + place));
+                        Formula::Atom(FormulaAtom::Items(ranges, read)) => {
+                            item.push(self.item_formula_at(&ranges, u64::from(read) + place));
                         }
-                        Form::Atom(Atom::MoreItems(count)) => least = least.max(count),
+                        Formula::Atom(FormulaAtom::MinItems(count)) => least = least.max(count),
                         _ => {}
                     }
                 }
@@ -234,7 +236,7 @@ impl Core {
             }
             let mut finer = AlternativeGroups::new();
             for group in groups {
-                let within: Vec<F> = group.iter().map(|&at| items[at]).collect();
+                let within: Vec<FormulaId> = group.iter().map(|&at| items[at]).collect();
                 for part in self.groups_of_values(&within, depth + 1, budget)? {
                     finer.push(part.into_iter().map(|at| group[at]).collect());
                 }
@@ -247,7 +249,7 @@ impl Core {
     /// Refines the partition until no name discriminates any more.
     fn groups_of_objects(
         &mut self,
-        list: &[F],
+        list: &[FormulaId],
         depth: usize,
         budget: &mut usize,
     ) -> Result<AlternativeGroups, Error> {
@@ -264,12 +266,14 @@ impl Core {
     }
 
     /// Returns what the conjuncts of a formula state unconditionally.
-    fn object_facts(&self, id: F) -> ObjectFacts {
+    fn object_facts(&self, id: FormulaId) -> ObjectFacts {
         let mut facts = ObjectFacts { required: Vec::new(), properties: Vec::new() };
         for part in self.formulas.conjuncts(id) {
             match self.formulas.get(part) {
-                Form::Atom(Atom::Owed(names)) => facts.required.extend(names.iter()),
-                Form::Atom(Atom::Members(rules)) => facts.properties.push(rules.clone()),
+                Formula::Atom(FormulaAtom::Required(names)) => facts.required.extend(names.iter()),
+                Formula::Atom(FormulaAtom::Properties(rules)) => {
+                    facts.properties.push(rules.clone())
+                }
                 _ => {}
             }
         }
@@ -324,7 +328,7 @@ impl Core {
         facts: &[ObjectFacts],
         group: &[usize],
         name: NameId,
-        values: &[F],
+        values: &[FormulaId],
     ) -> Result<AlternativeGroups, Error> {
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for (at, &one) in group.iter().enumerate() {
@@ -340,9 +344,9 @@ impl Core {
     }
 
     /// Returns `true` if a formula is false for every type.
-    fn has_no_type(&mut self, id: F) -> Result<bool, Error> {
-        for ty in Type::ALL {
-            if self.of_type(id, ty)? != FALSE {
+    fn has_no_type(&mut self, id: FormulaId) -> Result<bool, Error> {
+        for ty in JsonType::ALL {
+            if self.formula_for_type(id, ty)? != FALSE {
                 return Ok(false);
             }
         }
@@ -350,17 +354,21 @@ impl Core {
     }
 
     /// Returns what the facts demand of a property's value.
-    fn property_formula(&mut self, facts: &ObjectFacts, name: NameId) -> Result<F, Error> {
+    fn property_formula(&mut self, facts: &ObjectFacts, name: NameId) -> Result<FormulaId, Error> {
         let mut all = Vec::with_capacity(facts.properties.len());
         for rules in &facts.properties {
-            all.push(self.rules_at(rules, name)?);
+            all.push(self.rules_for_name(rules, name)?);
         }
         Ok(self.formulas.and(all))
     }
 
     /// Returns `true` if one of the conditions certainly holds in a context: they test one required
     /// property and list all strings that the context allows there.
-    pub(crate) fn conditions_cover(&mut self, conditions: &[F], context: F) -> Result<bool, Error> {
+    pub(crate) fn conditions_cover(
+        &mut self,
+        conditions: &[FormulaId],
+        context: FormulaId,
+    ) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
         let context = self.object_facts(context);
         let before = std::mem::replace(&mut self.comparing_alternatives, true);
@@ -370,9 +378,13 @@ impl Core {
     }
 
     /// Returns the result of [`SolverContext::conditions_cover`], for the facts of the context.
-    fn find_covering(&mut self, conditions: &[F], context: &ObjectFacts) -> Result<bool, Error> {
+    fn find_covering(
+        &mut self,
+        conditions: &[FormulaId],
+        context: &ObjectFacts,
+    ) -> Result<bool, Error> {
         let Some(&first) = conditions.first() else { return Ok(false) };
-        let Form::Atom(Atom::Members(rules)) = self.formulas.get(first).clone() else {
+        let Formula::Atom(FormulaAtom::Properties(rules)) = self.formulas.get(first).clone() else {
             return Ok(false);
         };
         let Some([name]) = rules.first().and_then(|(which, _)| which.names.as_deref()) else {
@@ -384,10 +396,10 @@ impl Core {
         }
         let allowed = self.property_formula(context, name)?;
         let mut strings: FxHashSet<String> = FxHashSet::default();
-        for ty in Type::ALL {
-            match (ty, self.of_type(allowed, ty)?) {
+        for ty in JsonType::ALL {
+            match (ty, self.formula_for_type(allowed, ty)?) {
                 (_, FALSE) => {}
-                (Type::String, typed) => {
+                (JsonType::String, typed) => {
                     let Some(lists) = self.enum_lists(typed) else { return Ok(false) };
                     strings.extend(lists.iter().flat_map(|strings| strings.iter().cloned()));
                 }
@@ -395,16 +407,18 @@ impl Core {
             }
         }
         for &condition in conditions {
-            let Form::Atom(Atom::Members(rules)) = self.formulas.get(condition).clone() else {
+            let Formula::Atom(FormulaAtom::Properties(rules)) =
+                self.formulas.get(condition).clone()
+            else {
                 continue;
             };
             if rules.iter().any(|(which, _)| which.names.as_deref() != Some(&[name])) {
                 continue;
             }
-            let value = self.rules_at(&rules, name)?;
-            let value = self.of_type(value, Type::String)?;
-            if let Form::Atom(Atom::In(regex)) = self.formulas.get(value)
-                && let Some(listed) = self.schema.listed.get(regex)
+            let value = self.rules_for_name(&rules, name)?;
+            let value = self.formula_for_type(value, JsonType::String)?;
+            if let Formula::Atom(FormulaAtom::InLanguage(regex)) = self.formulas.get(value)
+                && let Some(listed) = self.schema.enum_strings.get(regex)
             {
                 listed.iter().for_each(|string| {
                     strings.remove(string);

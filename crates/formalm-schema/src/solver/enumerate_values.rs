@@ -2,14 +2,14 @@
 
 use formalm_automata::Error;
 
-use crate::formula::{Atom, F, FALSE, Form, TRUE};
-use crate::interner::Map;
-use crate::json::interned_values::{Value, ValueId};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};
+use crate::interner::CompactMap;
+use crate::json::interned_values::{JsonValue, ValueId};
 use crate::json::property_names::NameId;
-use crate::machine::Owes;
-use crate::schema_nodes::{NodeId, Type};
-use crate::solver::context::Core;
-use crate::solver::{MAX_ENUMERATED, Rest};
+use crate::machine::Obligation;
+use crate::schema_nodes::{JsonType, NodeId};
+use crate::solver::context::SolverContext;
+use crate::solver::{MAX_ENUMERATED, RemainingContainer};
 
 /// Maximum nesting of containers, and maximum number of items, that are enumerated. Deeper ones are
 /// left undecided. Chosen, not measured.
@@ -17,7 +17,7 @@ const MAX_ENUMERATION_DEPTH: usize = 24;
 
 /// The enumerated values of a formula.
 #[derive(Clone, Debug)]
-pub(crate) enum Listed {
+pub(crate) enum Enumeration {
     /// Exactly these.
     All(Vec<ValueId>),
     /// At least as many as requested.
@@ -34,48 +34,50 @@ struct FoundValues {
 }
 
 /// The result of an enumeration that stopped early.
-type EarlyStop = Option<Listed>;
+type EarlyStop = Option<Enumeration>;
 
 impl FoundValues {
     fn push(&mut self, value: ValueId) -> EarlyStop {
         if !self.values.contains(&value) {
             self.values.push(value);
         }
-        (self.values.len() >= self.enough).then_some(Listed::Plenty)
+        (self.values.len() >= self.enough).then_some(Enumeration::Plenty)
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns the objects or arrays that satisfy a formula over their atoms.
     pub(in crate::solver) fn enumerate_containers(
         &mut self,
-        formula: F,
-        ty: Type,
+        formula: FormulaId,
+        ty: JsonType,
         enough: usize,
         depth: usize,
-    ) -> Result<Listed, Error> {
+    ) -> Result<Enumeration, Error> {
         if formula == TRUE {
-            return Ok(Listed::Plenty);
+            return Ok(Enumeration::Plenty);
         }
         if depth >= MAX_ENUMERATION_DEPTH {
-            return Ok(Listed::Unknown);
+            return Ok(Enumeration::Unknown);
         }
         match self.enumerated.get(&formula) {
-            Some((_, Listed::All(values))) if values.len() < enough => {
-                return Ok(Listed::All(values.clone()));
+            Some((_, Enumeration::All(values))) if values.len() < enough => {
+                return Ok(Enumeration::All(values.clone()));
             }
-            Some((_, Listed::All(_))) => return Ok(Listed::Plenty),
-            Some((known, Listed::Plenty)) if *known >= enough => return Ok(Listed::Plenty),
+            Some((_, Enumeration::All(_))) => return Ok(Enumeration::Plenty),
+            Some((known, Enumeration::Plenty)) if *known >= enough => {
+                return Ok(Enumeration::Plenty);
+            }
             _ => {}
         }
         let mut found = FoundValues { values: Vec::new(), enough, depth };
-        let owes = Owes { formulas: [formula].into(), asked: [].into(), goal: TRUE };
+        let owes = Obligation { formulas: [formula].into(), queries: [].into(), goal: TRUE };
         let stopped = match ty {
-            Type::Object => self.enumerate_objects(formula, &mut found)?,
+            JsonType::Object => self.enumerate_objects(formula, &mut found)?,
             _ => self.enumerate_arrays(&owes, &mut Vec::new(), &mut found)?,
         };
-        let listed = stopped.unwrap_or(Listed::All(found.values));
-        if !matches!(listed, Listed::Unknown) {
+        let listed = stopped.unwrap_or(Enumeration::All(found.values));
+        if !matches!(listed, Enumeration::Unknown) {
             self.enumerated.insert(formula, (enough, listed.clone()));
         }
         Ok(listed)
@@ -84,30 +86,33 @@ impl Core {
     /// Enumerates objects: first finds the names that can occur, then their combinations.
     fn enumerate_objects(
         &mut self,
-        formula: F,
+        formula: FormulaId,
         found: &mut FoundValues,
     ) -> Result<EarlyStop, Error> {
         let (mut names, tests) = self.mentioned_names_and_tests(formula);
-        for class in self.classes(&tests)? {
-            let is_endless = tests.is_empty() || self.has_plenty_texts(class)?;
+        for class in self.name_classes(&tests)? {
+            let is_endless = tests.is_empty() || self.has_many_strings(class)?;
             loop {
-                self.step()?;
+                self.count_step()?;
                 let taken: Vec<String> =
                     names.iter().map(|&name| self.schema.names.get(name).to_owned()).collect();
                 let taken: Vec<&str> = taken.iter().map(String::as_str).collect();
-                let Some(string) = self.fresh_text(class, &taken)? else { break };
+                let Some(string) = self.fresh_string(class, &taken)? else { break };
                 let name = self.schema.names.intern(&string);
                 let begun = self.begin_property(formula, name)?;
-                if !self.can_begin(begun, Rest { of: Type::Object, gone: &[] })? {
+                if !self.child_viable(
+                    begun,
+                    RemainingContainer { json_type: JsonType::Object, used_names: &[] },
+                )? {
                     // All names of a class behave alike.
                     break;
                 }
                 if is_endless {
-                    return Ok(Some(Listed::Plenty));
+                    return Ok(Some(Enumeration::Plenty));
                 }
                 names.push(name);
                 if names.len() > MAX_ENUMERATED {
-                    return Ok(Some(Listed::Unknown));
+                    return Ok(Some(Enumeration::Unknown));
                 }
             }
         }
@@ -115,18 +120,19 @@ impl Core {
     }
 
     /// Returns the names that a formula mentions and the tests that distinguish all others.
-    fn mentioned_names_and_tests(&mut self, formula: F) -> (Vec<NameId>, Vec<F>) {
+    fn mentioned_names_and_tests(&mut self, formula: FormulaId) -> (Vec<NameId>, Vec<FormulaId>) {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
         for atom in self.atoms(formula) {
             match atom {
-                Atom::Owed(required) => names.extend(required.iter()),
-                Atom::NamesIn(language) => tests.push(language),
-                Atom::Members(rules) => {
+                FormulaAtom::Required(required) => names.extend(required.iter()),
+                FormulaAtom::PropertyNames(language) => tests.push(language),
+                FormulaAtom::Properties(rules) => {
                     for (which, _) in rules.iter() {
                         names.extend(which.names.iter().flatten());
-                        names.extend(&which.others);
-                        for &regex in which.found.iter().chain(&which.missing) {
-                            tests.push(self.formulas.atom(Atom::In(regex)));
+                        names.extend(&which.excluded_names);
+                        for &regex in which.matched_patterns.iter().chain(&which.unmatched_patterns)
+                        {
+                            tests.push(self.formulas.atom(FormulaAtom::InLanguage(regex)));
                         }
                     }
                 }
@@ -141,11 +147,15 @@ impl Core {
     }
 
     /// Returns what a formula demands of the child, whatever follows it.
-    fn child_demands(&mut self, id: F) -> F {
-        self.child_demands_memoized(id, &mut Map::default())
+    fn child_demands(&mut self, id: FormulaId) -> FormulaId {
+        self.child_demands_memoized(id, &mut CompactMap::default())
     }
 
-    fn child_demands_memoized(&mut self, id: F, known: &mut Map<F, F>) -> F {
+    fn child_demands_memoized(
+        &mut self,
+        id: FormulaId,
+        known: &mut CompactMap<FormulaId, FormulaId>,
+    ) -> FormulaId {
         if !self.formulas.has_atom(id) {
             return id;
         }
@@ -153,12 +163,12 @@ impl Core {
             return known;
         }
         let weakened = match self.formulas.get(id).clone() {
-            Form::And(list) => {
+            Formula::And(list) => {
                 let list =
                     list.iter().map(|&one| self.child_demands_memoized(one, known)).collect();
                 self.formulas.and(list)
             }
-            Form::Or(list) => {
+            Formula::Or(list) => {
                 let list =
                     list.iter().map(|&one| self.child_demands_memoized(one, known)).collect();
                 self.formulas.or(list)
@@ -170,25 +180,25 @@ impl Core {
     }
 
     /// Returns the obligation of the value of a property.
-    fn begin_property(&mut self, formula: F, name: NameId) -> Result<Owes, Error> {
-        let owes = Owes { formulas: [formula].into(), asked: [].into(), goal: TRUE };
+    fn begin_property(&mut self, formula: FormulaId, name: NameId) -> Result<Obligation, Error> {
+        let owes = Obligation { formulas: [formula].into(), queries: [].into(), goal: TRUE };
         self.after_name(&owes, name)
     }
 
     /// Enumerates objects with properties of these names, in their order from index `from` on.
     fn enumerate_properties(
         &mut self,
-        formula: F,
+        formula: FormulaId,
         names: &[NameId],
         from: usize,
         properties: &mut Vec<(NameId, ValueId)>,
         found: &mut FoundValues,
     ) -> Result<EarlyStop, Error> {
-        self.step()?;
+        self.count_step()?;
         if self.holds_at_end(formula) {
             let mut sorted = properties.clone();
             sorted.sort_unstable();
-            let object = self.schema.values.intern(Value::Object(sorted.into()));
+            let object = self.schema.values.intern(JsonValue::Object(sorted.into()));
             if let Some(stopped) = found.push(object) {
                 return Ok(Some(stopped));
             }
@@ -196,26 +206,29 @@ impl Core {
         for at in from..names.len() {
             let used_names = names[..=at].to_vec();
             let begun = self.begin_property(formula, names[at])?;
-            if !self.can_begin(begun.clone(), Rest { of: Type::Object, gone: &used_names })? {
+            if !self.child_viable(
+                begun.clone(),
+                RemainingContainer { json_type: JsonType::Object, used_names: &used_names },
+            )? {
                 continue;
             }
-            let (container, must, _) = self.part(begun);
+            let (container, must, _) = self.split_obligation(begun);
             let kept = container.formulas[0];
             let demanded = self.child_demands(kept);
             let must = self.formulas.both(must, demanded);
             // If not every value leads on, all of them must be known.
             let enough = if self.formulas.has_child(kept) { MAX_ENUMERATED } else { found.enough };
             let values = match self.enumerate_to_depth(must, enough, &[], found.depth + 1)? {
-                Listed::All(values) => values,
-                Listed::Plenty if !self.formulas.has_child(kept) => {
+                Enumeration::All(values) => values,
+                Enumeration::Plenty if !self.formulas.has_child(kept) => {
                     if self.has_object(kept, &used_names)? {
-                        return Ok(Some(Listed::Plenty));
+                        return Ok(Some(Enumeration::Plenty));
                     }
                     continue;
                 }
-                _ => return Ok(Some(Listed::Unknown)),
+                _ => return Ok(Some(Enumeration::Unknown)),
             };
-            let queries = self.formulas.asked(&[kept]);
+            let queries = self.formulas.queried_nodes(&[kept]);
             for value in values {
                 let verdicts = self.verdicts_of(&queries, value)?;
                 let rest = self.after_child(&container, &queries, &verdicts, None)?.formulas[0];
@@ -236,47 +249,54 @@ impl Core {
     /// Enumerates arrays, item by item.
     fn enumerate_arrays(
         &mut self,
-        owes: &Owes,
+        owes: &Obligation,
         items: &mut Vec<ValueId>,
         found: &mut FoundValues,
     ) -> Result<EarlyStop, Error> {
-        self.step()?;
+        self.count_step()?;
         if self.holds_at_end(owes.formulas[0]) {
-            let array = self.schema.values.intern(Value::Array(items.as_slice().into()));
+            let array = self.schema.values.intern(JsonValue::Array(items.as_slice().into()));
             if let Some(stopped) = found.push(array) {
                 return Ok(Some(stopped));
             }
         }
         let begun = self.after_item(owes)?;
-        if !self.can_begin(begun.clone(), Rest { of: Type::Array, gone: &[] })? {
+        if !self.child_viable(
+            begun.clone(),
+            RemainingContainer { json_type: JsonType::Array, used_names: &[] },
+        )? {
             return Ok(None);
         }
         if items.len() >= MAX_ENUMERATION_DEPTH {
-            return Ok(Some(Listed::Unknown));
+            return Ok(Some(Enumeration::Unknown));
         }
-        let (container, must, _) = self.part(begun);
+        let (container, must, _) = self.split_obligation(begun);
         let kept = container.formulas[0];
         let demanded = self.child_demands(kept);
         let must = self.formulas.both(must, demanded);
-        let is_free = !self.formulas.has_child(kept) && !self.has_unique(&container);
+        let is_free = !self.formulas.has_child(kept) && !self.requires_unique_items(&container);
         let enough = if is_free { found.enough } else { MAX_ENUMERATED };
         let values = match self.enumerate_to_depth(must, enough, &[], found.depth + 1)? {
-            Listed::All(values) => values,
+            Enumeration::All(values) => values,
             // Each value makes another array.
-            Listed::Plenty if !self.formulas.has_child(kept) => {
-                let is_completable = match self.has_unique(&container) {
+            Enumeration::Plenty if !self.formulas.has_child(kept) => {
+                let is_completable = match self.requires_unique_items(&container) {
                     true => self.holds_at_end(kept),
-                    false => self.some_array(kept)?,
+                    false => self.has_array(kept)?,
                 };
-                return Ok(Some(if is_completable { Listed::Plenty } else { Listed::Unknown }));
+                return Ok(Some(if is_completable {
+                    Enumeration::Plenty
+                } else {
+                    Enumeration::Unknown
+                }));
             }
-            _ => return Ok(Some(Listed::Unknown)),
+            _ => return Ok(Some(Enumeration::Unknown)),
         };
-        let queries = self.formulas.asked(&[kept]);
+        let queries = self.formulas.queried_nodes(&[kept]);
         for value in values {
             let verdicts = self.verdicts_of(&queries, value)?;
             let rest = self.after_child(&container, &queries, &verdicts, Some(value))?;
-            if rest.formulas[0] == FALSE || !self.some_array(rest.formulas[0])? {
+            if rest.formulas[0] == FALSE || !self.has_array(rest.formulas[0])? {
                 continue;
             }
             items.push(value);
@@ -291,13 +311,13 @@ impl Core {
 
     /// Returns which of some nodes a value satisfies.
     fn verdicts_of(&mut self, queries: &[NodeId], value: ValueId) -> Result<Vec<bool>, Error> {
-        let same = self.schema.node_of_values(&[value]);
+        let same = self.schema.node_for_values(&[value]);
         let same = self.child(same);
         let mut verdicts = Vec::with_capacity(queries.len());
         for &node in queries {
             let satisfied = self.child(node);
             let both = self.formulas.both(satisfied, same);
-            verdicts.push(self.some_value(both)?);
+            verdicts.push(self.has_value(both)?);
         }
         Ok(verdicts)
     }

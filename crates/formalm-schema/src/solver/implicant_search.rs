@@ -8,26 +8,26 @@ use std::convert::Infallible;
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
-use crate::formula::{F, FALSE, Form, ReplacedLeaves, TRUE};
-use crate::interner::Map;
+use crate::formula::{FALSE, Formula, FormulaId, ReplacedLeaves, TRUE};
+use crate::interner::CompactMap;
 use crate::solver::SolverTimer;
-use crate::solver::context::Core;
+use crate::solver::context::SolverContext;
 
 /// Formulas simplified that count as one step. Chosen, not measured.
 const SIMPLIFICATIONS_PER_STEP: usize = 48;
 
 /// The callback for an implicant; `true` ends the search.
 pub(in crate::solver) type ImplicantVisitor<'a> =
-    dyn FnMut(&mut Core, &[F]) -> Result<bool, Error> + 'a;
+    dyn FnMut(&mut SolverContext, &[FormulaId]) -> Result<bool, Error> + 'a;
 
-impl Core {
+impl SolverContext {
     /// Calls `leaf` for implicants until it returns `true`. Returns whether it did, or `None` if
     /// `patience` (in steps) ran out.
     ///
     /// `fits` may reject a partial conjunction: no extension of it is tried.
     pub(in crate::solver) fn find_implicant(
         &mut self,
-        id: F,
+        id: FormulaId,
         patience: u64,
         fits: &mut ImplicantVisitor<'_>,
         leaf: &mut ImplicantVisitor<'_>,
@@ -38,9 +38,9 @@ impl Core {
     }
 
     /// Calls `leaf` for implicants until it returns `true`, without a step budget of its own.
-    pub(crate) fn implicants(
+    pub(crate) fn search_implicants(
         &mut self,
-        id: F,
+        id: FormulaId,
         fits: &mut ImplicantVisitor<'_>,
         leaf: &mut ImplicantVisitor<'_>,
     ) -> Result<bool, Error> {
@@ -53,29 +53,31 @@ impl Core {
     /// disjunction.
     fn branch(
         &mut self,
-        mut chosen: FxHashSet<F>,
-        mut work: Vec<F>,
+        mut chosen: FxHashSet<FormulaId>,
+        mut work: Vec<FormulaId>,
         patience: &mut u64,
         fits: &mut ImplicantVisitor<'_>,
         leaf: &mut ImplicantVisitor<'_>,
     ) -> Result<bool, Error> {
-        self.step()?;
+        self.count_step()?;
         *patience = patience.saturating_sub(1);
         if *patience == 0 {
             return Ok(false);
         }
-        let mut waiting: Vec<F> = Vec::new();
+        let mut waiting: Vec<FormulaId> = Vec::new();
         while !work.is_empty() {
             while let Some(id) = work.pop() {
                 match self.formulas.get(id) {
-                    Form::True => {}
-                    Form::False => return Ok(false),
-                    Form::And(list) => work.extend_from_slice(list),
-                    Form::Or(_) | Form::One(_) => waiting.push(id),
-                    Form::Not(inner) if matches!(self.formulas.get(*inner), Form::One(_)) => {
+                    Formula::True => {}
+                    Formula::False => return Ok(false),
+                    Formula::And(list) => work.extend_from_slice(list),
+                    Formula::Or(_) | Formula::ExactlyOne(_) => waiting.push(id),
+                    Formula::Not(inner)
+                        if matches!(self.formulas.get(*inner), Formula::ExactlyOne(_)) =>
+                    {
                         waiting.push(id);
                     }
-                    Form::Not(_) | Form::Atom(_) | Form::Child(_) => {
+                    Formula::Not(_) | Formula::Atom(_) | Formula::Child(_) => {
                         let opposite = self.formulas.not(id);
                         if chosen.contains(&opposite) {
                             return Ok(false);
@@ -87,7 +89,7 @@ impl Core {
             if waiting.is_empty() {
                 break;
             }
-            self.steps_of(waiting.len() / SIMPLIFICATIONS_PER_STEP)?;
+            self.count_steps(waiting.len() / SIMPLIFICATIONS_PER_STEP)?;
             let mut known = self.literal_values(&chosen);
             for id in std::mem::take(&mut waiting) {
                 let simpler = self.simplify(id, &mut known);
@@ -95,7 +97,7 @@ impl Core {
                 target.push(simpler);
             }
         }
-        let mut literals: Vec<F> = chosen.iter().copied().collect();
+        let mut literals: Vec<FormulaId> = chosen.iter().copied().collect();
         literals.sort_unstable();
         if waiting.is_empty() {
             return leaf(self, &literals);
@@ -116,31 +118,33 @@ impl Core {
     }
 
     /// Returns the number of branches of a formula.
-    fn width(&self, id: F) -> usize {
+    fn width(&self, id: FormulaId) -> usize {
         match self.formulas.get(id) {
-            Form::Or(list) => list.len(),
-            Form::One(list) => list.len() + 1,
-            Form::Not(inner) => 2 * self.width(*inner),
+            Formula::Or(list) => list.len(),
+            Formula::ExactlyOne(list) => list.len() + 1,
+            Formula::Not(inner) => 2 * self.width(*inner),
             _ => 0,
         }
     }
 
     /// Returns the branches of a disjunction or of an "exactly one". Branches that demand nothing
     /// more come first.
-    fn disjuncts(&mut self, id: F) -> Vec<Vec<F>> {
+    fn disjuncts(&mut self, id: FormulaId) -> Vec<Vec<FormulaId>> {
         match self.formulas.get(id).clone() {
-            Form::Or(list) => {
+            Formula::Or(list) => {
                 let mut list = list.to_vec();
                 list.sort_by_key(|&one| !self.holds_at_end(one));
                 list.into_iter().map(|one| vec![one]).collect()
             }
-            Form::One(list) => {
+            Formula::ExactlyOne(list) => {
                 let mut branches: Vec<usize> = (0..list.len()).collect();
                 branches.sort_by_key(|&at| !self.holds_at_end(list[at]));
                 branches.into_iter().map(|at| self.only_these_hold(&list, &[at])).collect()
             }
-            Form::Not(inner) => {
-                let Form::One(list) = self.formulas.get(inner).clone() else { return Vec::new() };
+            Formula::Not(inner) => {
+                let Formula::ExactlyOne(list) = self.formulas.get(inner).clone() else {
+                    return Vec::new();
+                };
                 let mut branches = vec![self.only_these_hold(&list, &[])];
                 for left in 0..list.len() {
                     for right in left + 1..list.len() {
@@ -154,16 +158,19 @@ impl Core {
     }
 
     /// Returns the literals "the operands at `kept` hold and the others fail".
-    fn only_these_hold(&mut self, list: &[F], kept: &[usize]) -> Vec<F> {
+    fn only_these_hold(&mut self, list: &[FormulaId], kept: &[usize]) -> Vec<FormulaId> {
         let each = list.iter().enumerate();
         each.map(|(at, &one)| if kept.contains(&at) { one } else { self.formulas.not(one) })
             .collect()
     }
 
     /// Returns the truth values that some literals fix.
-    fn literal_values(&mut self, literals: &FxHashSet<F>) -> Map<F, F> {
-        let mut known = Map::default();
-        let mut literals: Vec<F> = literals.iter().copied().collect();
+    fn literal_values(
+        &mut self,
+        literals: &FxHashSet<FormulaId>,
+    ) -> CompactMap<FormulaId, FormulaId> {
+        let mut known = CompactMap::default();
+        let mut literals: Vec<FormulaId> = literals.iter().copied().collect();
         literals.sort_unstable();
         for literal in literals {
             known.insert(literal, TRUE);
@@ -173,8 +180,12 @@ impl Core {
     }
 
     /// Returns the formula simplified by known truth values, and memoizes those of its operands.
-    fn simplify(&mut self, id: F, known: &mut Map<F, F>) -> F {
-        let assumed: Result<F, Infallible> =
+    fn simplify(
+        &mut self,
+        id: FormulaId,
+        known: &mut CompactMap<FormulaId, FormulaId>,
+    ) -> FormulaId {
+        let assumed: Result<FormulaId, Infallible> =
             self.formulas.replace_leaves(id, ReplacedLeaves::All, known, &mut |_, leaf| Ok(leaf));
         match assumed {
             Ok(formula) => formula,

@@ -29,22 +29,22 @@ mod verdict_vectors;
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashMap;
 
-use crate::formula::{Atom, F, FALSE, TRUE};
-use crate::interner::Map;
+use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
-use crate::schema_nodes::Type;
-use crate::solver::context::{Core, TextId};
+use crate::schema_nodes::JsonType;
+use crate::solver::context::{LanguageId, SolverContext};
 
 pub(crate) use arrays::unique_matching::{FEW_VALUES, MAX_ENUMERATED};
-pub(crate) use child_goals::Rest;
-pub(crate) use enumerate_values::Listed;
-pub(crate) use numbers::number_cells::Cells;
-pub(crate) use numbers::{Interval, Scale, holds_between, holds_for};
+pub(crate) use child_goals::RemainingContainer;
+pub(crate) use enumerate_values::Enumeration;
+pub(crate) use numbers::number_cells::NumberCells;
+pub(crate) use numbers::{NumberInterval, NumberScale, gap_satisfies, number_satisfies};
 pub(crate) use objects::property_rule_index::PropertyRuleIndex;
 pub(crate) use solver_clock::SolverTimer;
 #[cfg(feature = "solver-clock")]
 pub use solver_clock::solver_time;
-pub(crate) use strings::fresh_string::{PLENTY, fresh_beginning};
+pub(crate) use strings::fresh_string::{ENOUGH_VALUES, fresh_prefix};
 
 /// Maximum number of nested queries; more are a limit error. Chosen, not measured.
 const MAX_OPEN_QUERIES: usize = 200;
@@ -61,26 +61,26 @@ const SPLIT_IMPLICANT_STEPS: u64 = 24;
 #[derive(Debug, Default)]
 pub(crate) struct AnswerCache {
     /// `None` where an answer was retracted.
-    values: Map<F, Option<bool>>,
+    values: CompactMap<FormulaId, Option<bool>>,
     open_queries: Vec<OpenQuery>,
     /// Tentative *no* answers, in order.
-    tentative: Vec<F>,
-    classes: Map<Vec<F>, Vec<TextId>>,
+    tentative: Vec<FormulaId>,
+    classes: CompactMap<Vec<FormulaId>, Vec<LanguageId>>,
     /// Lists of tests that make too many classes.
-    many_classes: Map<Vec<F>, ()>,
+    many_classes: CompactMap<Vec<FormulaId>, ()>,
     /// Depth of case splits on properties of one object.
     splits: u32,
     /// Remaining steps to assign properties to the demands on some property; `None` for no limit.
     duty_steps: Option<u64>,
     /// Satisfiability of objects with used names, while splitting on properties.
-    objects: Map<(F, Vec<NameId>), bool>,
-    numbers: Map<F, bool>,
+    objects: CompactMap<(FormulaId, Vec<NameId>), bool>,
+    numbers: CompactMap<FormulaId, bool>,
     /// Enumerated numbers and strings of formulas.
-    listed: Map<(F, Type), arrays::unique_matching::KnownValues>,
+    listed: CompactMap<(FormulaId, JsonType), arrays::unique_matching::KnownValues>,
     /// Names of a class that differ from some others.
-    fresh_names: FxHashMap<(TextId, Vec<NameId>), Option<NameId>>,
+    fresh_names: FxHashMap<(LanguageId, Vec<NameId>), Option<NameId>>,
     /// Languages that are known to have many strings, or not.
-    has_many: Map<TextId, bool>,
+    has_many: CompactMap<LanguageId, bool>,
     /// Disables memoization, for tests.
     #[cfg(test)]
     pub(crate) forgets: bool,
@@ -92,7 +92,7 @@ pub(crate) const LIST_BYTES: usize = 48;
 /// A query that is being answered.
 #[derive(Debug)]
 struct OpenQuery {
-    formula: F,
+    formula: FormulaId,
     /// A nested query assumed that this one is false.
     was_assumed_false: bool,
     /// Number of tentative answers when the query was opened.
@@ -103,7 +103,7 @@ impl AnswerCache {
     /// Returns the approximate memory in use, in bytes. Lists count with a typical size.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.values.memory_bytes()
-            + self.tentative.capacity() * size_of::<F>()
+            + self.tentative.capacity() * size_of::<FormulaId>()
             + self.classes.memory_bytes()
             + self.classes.len() * 2 * LIST_BYTES
             + self.many_classes.memory_bytes()
@@ -126,17 +126,17 @@ impl AnswerCache {
         self.open_queries.clear();
         self.splits = 0;
         self.duty_steps = None;
-        self.objects = Map::default();
+        self.objects = CompactMap::default();
         for id in std::mem::take(&mut self.tentative) {
             self.values.insert(id, None);
         }
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns `true` if some value satisfies a formula over the child. Fails if a limit is
     /// exceeded.
-    pub(crate) fn some_value(&mut self, id: F) -> Result<bool, Error> {
+    pub(crate) fn has_value(&mut self, id: FormulaId) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
@@ -148,7 +148,7 @@ impl Core {
             open.was_assumed_false = true;
             return Ok(false);
         }
-        self.step()?;
+        self.count_step()?;
         if self.answers.open_queries.len() >= MAX_OPEN_QUERIES {
             let (needed, allowed) = (MAX_OPEN_QUERIES as u64 + 1, MAX_OPEN_QUERIES as u64);
             return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
@@ -160,9 +160,9 @@ impl Core {
             tentative_before: mark,
         });
         let mut found = false;
-        for ty in Type::ALL {
-            let formula = self.of_type(id, ty)?;
-            if self.some_of_type(formula, ty)? {
+        for ty in JsonType::ALL {
+            let formula = self.formula_for_type(id, ty)?;
+            if self.has_value_of_type(formula, ty)? {
                 found = true;
                 break;
             }
@@ -173,11 +173,11 @@ impl Core {
 
     /// Records the answer of the innermost query, and retracts tentative answers that assumed it
     /// false.
-    fn close_query(&mut self, id: F, found: bool) {
+    fn close_query(&mut self, id: FormulaId, found: bool) {
         let answers = &mut self.answers;
         let Some(open) = answers.open_queries.pop() else { return };
         if found && open.was_assumed_false {
-            answers.objects = Map::default();
+            answers.objects = CompactMap::default();
             for wrong in answers.tentative.split_off(open.tentative_before) {
                 answers.values.insert(wrong, None);
             }
@@ -196,35 +196,37 @@ impl Core {
 
     /// Returns `true` if some value of a type satisfies a formula over its atoms. Fails if a limit
     /// is exceeded.
-    pub(crate) fn some_of_type(&mut self, id: F, ty: Type) -> Result<bool, Error> {
+    pub(crate) fn has_value_of_type(&mut self, id: FormulaId, ty: JsonType) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
         match ty {
-            Type::Null => Ok(false),
-            Type::Bool => Ok([true, false].into_iter().any(|truth| self.holds_for_bool(id, truth))),
-            Type::String => self.has_string(id),
-            Type::Number => self.has_any_number(id),
-            Type::Array => self.some_array(id),
-            Type::Object => self.has_object(id, &[]),
+            JsonType::Null => Ok(false),
+            JsonType::Bool => {
+                Ok([true, false].into_iter().any(|truth| self.holds_for_boolean(id, truth)))
+            }
+            JsonType::String => self.has_string(id),
+            JsonType::Number => self.has_any_number(id),
+            JsonType::Array => self.has_array(id),
+            JsonType::Object => self.has_object(id, &[]),
         }
     }
 
-    pub(crate) fn holds_for_bool(&self, id: F, value: bool) -> bool {
-        self.formulas.holds(id, &mut |atom| matches!(atom, Atom::IsTrue) && value)
+    pub(crate) fn holds_for_boolean(&self, id: FormulaId, value: bool) -> bool {
+        self.formulas.evaluate(id, &mut |atom| matches!(atom, FormulaAtom::IsTrue) && value)
     }
 
     /// Returns `true` if a formula holds should the object or array end here.
-    pub(crate) fn holds_at_end(&self, id: F) -> bool {
-        self.formulas.holds(id, &mut |atom| {
+    pub(crate) fn holds_at_end(&self, id: FormulaId) -> bool {
+        self.formulas.evaluate(id, &mut |atom| {
             matches!(
                 atom,
-                Atom::Members(_)
-                    | Atom::NamesIn(_)
-                    | Atom::Items(..)
-                    | Atom::Unique(_)
-                    | Atom::UniqueWith(_)
+                FormulaAtom::Properties(_)
+                    | FormulaAtom::PropertyNames(_)
+                    | FormulaAtom::Items(..)
+                    | FormulaAtom::UniqueItems(_)
+                    | FormulaAtom::UniqueWithCurrent(_)
             )
         })
     }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use formalm_automata::Error;
 
-use crate::formula::{Atom, F, FALSE, Formulas, TRUE};
+use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::decimal::Decimal;
-use crate::schema_nodes::{NodeId, Type};
-use crate::solver::child_goals::Rest;
-use crate::solver::context::Core;
-use crate::solver::numbers::number_cells::Cells;
+use crate::schema_nodes::{JsonType, NodeId};
+use crate::solver::child_goals::RemainingContainer;
+use crate::solver::context::SolverContext;
+use crate::solver::numbers::number_cells::NumberCells;
 
 /// Maximum number of truth values that are computed; more are left to the search. Chosen, not
 /// measured.
@@ -18,17 +18,17 @@ const MAX_VERDICTS: usize = 1 << 20;
 /// All vectors of verdicts that values can have, in the order of the queried nodes.
 type VerdictVectors = BTreeSet<Box<[bool]>>;
 
-impl Core {
+impl SolverContext {
     /// Returns the verdict vectors of the values that satisfy a formula over the child; `None` if
     /// finding them takes a search.
     fn verdicts_of_values(
         &mut self,
         nodes: &[NodeId],
-        known: F,
+        known: FormulaId,
     ) -> Result<Option<VerdictVectors>, Error> {
         let mut vectors = VerdictVectors::new();
-        for ty in Type::ALL {
-            let known = self.of_type(known, ty)?;
+        for ty in JsonType::ALL {
+            let known = self.formula_for_type(known, ty)?;
             if known == FALSE {
                 continue;
             }
@@ -39,29 +39,33 @@ impl Core {
             let is_constant = queries.iter().all(|&one| one == TRUE || one == FALSE);
             let found = match ty {
                 _ if is_constant => self
-                    .some_of_type(known, ty)?
+                    .has_value_of_type(known, ty)?
                     .then(|| queries.iter().map(|&one| one == TRUE).collect())
                     .into_iter()
                     .collect::<VerdictVectors>(),
-                Type::Null => [queries.iter().map(|&one| one == TRUE).collect()].into(),
-                Type::Bool => {
+                JsonType::Null => [queries.iter().map(|&one| one == TRUE).collect()].into(),
+                JsonType::Bool => {
                     let verdicts = [true, false].into_iter();
-                    let verdicts = verdicts.filter(|&verdict| self.holds_for_bool(known, verdict));
+                    let verdicts =
+                        verdicts.filter(|&verdict| self.holds_for_boolean(known, verdict));
                     verdicts
                         .map(|verdict| {
-                            queries.iter().map(|&one| self.holds_for_bool(one, verdict)).collect()
+                            queries
+                                .iter()
+                                .map(|&one| self.holds_for_boolean(one, verdict))
+                                .collect()
                         })
                         .collect()
                 }
-                Type::Number => match self.verdicts_of_numbers(&queries, known) {
+                JsonType::Number => match self.verdicts_of_numbers(&queries, known) {
                     Some(vectors) => vectors,
                     None => return Ok(None),
                 },
-                Type::String => match self.verdicts_of_strings(&queries, known) {
+                JsonType::String => match self.verdicts_of_strings(&queries, known) {
                     Some(vectors) => vectors,
                     None => return Ok(None),
                 },
-                Type::Array | Type::Object => return Ok(None),
+                JsonType::Array | JsonType::Object => return Ok(None),
             };
             vectors.extend(found);
         }
@@ -70,13 +74,19 @@ impl Core {
 
     /// Returns the verdict vectors of numbers; `None` if multiples other than of 1 occur, or there
     /// are too many.
-    fn verdicts_of_numbers(&self, queries: &[F], known: F) -> Option<VerdictVectors> {
+    fn verdicts_of_numbers(
+        &self,
+        queries: &[FormulaId],
+        known: FormulaId,
+    ) -> Option<VerdictVectors> {
         let mut ends = Vec::new();
-        let one = Decimal::integer(1);
+        let one = Decimal::from_integer(1);
         for atom in self.atoms_of(&[queries, &[known]].concat()) {
             match atom {
-                Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => ends.push(at.clone()),
-                Atom::Multiple(unit) if *unit == one => {}
+                FormulaAtom::AtLeast(at)
+                | FormulaAtom::GreaterThan(at)
+                | FormulaAtom::EqualTo(at) => ends.push(at.clone()),
+                FormulaAtom::MultipleOf(unit) if *unit == one => {}
                 _ => return None,
             }
         }
@@ -87,11 +97,11 @@ impl Core {
         }
         let mut vectors = VerdictVectors::new();
         for integers in [false, true] {
-            let cells = Cells::for_integers_or_others(ends.clone(), integers);
-            let known = cells.that_satisfy(&self.formulas, &[known], false);
+            let cells = NumberCells::for_integers_or_others(ends.clone(), integers);
+            let known = cells.satisfying(&self.formulas, &[known], false);
             let columns: Vec<Vec<bool>> = queries
                 .iter()
-                .map(|&one| cells.that_satisfy(&self.formulas, &[one], false))
+                .map(|&one| cells.satisfying(&self.formulas, &[one], false))
                 .collect();
             for at in (0..known.len()).filter(|&at| known[at]) {
                 let has_any = match at % 2 {
@@ -113,31 +123,37 @@ impl Core {
     }
 
     /// Returns the verdict vectors of strings; `None` unless all languages are enumerations.
-    fn verdicts_of_strings(&self, queries: &[F], known: F) -> Option<VerdictVectors> {
+    fn verdicts_of_strings(
+        &self,
+        queries: &[FormulaId],
+        known: FormulaId,
+    ) -> Option<VerdictVectors> {
         let mut strings: BTreeSet<&str> = BTreeSet::new();
         for atom in self.atoms_of(&[queries, &[known]].concat()) {
-            let Atom::In(regex) = atom else { return None };
-            strings.extend(self.schema.listed.get(regex)?.iter().map(String::as_str));
+            let FormulaAtom::InLanguage(regex) = atom else { return None };
+            strings.extend(self.schema.enum_strings.get(regex)?.iter().map(String::as_str));
         }
         if strings.len().saturating_mul(queries.len()) > MAX_VERDICTS {
             return None;
         }
         let strings: Vec<&str> = strings.into_iter().collect();
         let columns: Vec<_> =
-            queries.iter().map(|&one| self.listed_truths(one, &strings)).collect();
-        let known = self.listed_truths(known, &strings);
+            queries.iter().map(|&one| self.enum_verdicts(one, &strings)).collect();
+        let known = self.enum_verdicts(known, &strings);
         let all = (0..known.len()).filter(|&at| known[at]);
         Some(all.map(|at| columns.iter().map(|column| column[at]).collect()).collect())
     }
 
     /// Returns the truth of a formula over enumerations: first for strings in none of them, then
     /// for each of `strings`, which must be sorted and contain all enumerated strings.
-    pub(crate) fn listed_truths(&self, id: F, strings: &[impl AsRef<str>]) -> Box<[bool]> {
+    pub(crate) fn enum_verdicts(&self, id: FormulaId, strings: &[impl AsRef<str>]) -> Box<[bool]> {
         // Strings in no enumeration are equivalent, and there are infinitely many.
         let mut verdicts = vec![self.holds_for_enum_string(id, None); strings.len() + 1];
         for atom in self.atoms(id) {
-            let Atom::In(regex) = atom else { continue };
-            for string in self.schema.listed.get(&regex).into_iter().flat_map(|list| list.iter()) {
+            let FormulaAtom::InLanguage(regex) = atom else { continue };
+            for string in
+                self.schema.enum_strings.get(&regex).into_iter().flat_map(|list| list.iter())
+            {
                 if let Ok(at) = strings.binary_search_by(|one| one.as_ref().cmp(string)) {
                     verdicts[at + 1] = self.holds_for_enum_string(id, Some(string));
                 }
@@ -147,10 +163,10 @@ impl Core {
     }
 
     /// Returns the truth of a formula over enumerations for a string, or for one in none of them.
-    fn holds_for_enum_string(&self, id: F, string: Option<&str>) -> bool {
-        self.formulas.holds(id, &mut |atom| match (atom, string) {
-            (Atom::In(regex), Some(string)) => {
-                self.schema.listed.get(regex).is_some_and(|list| {
+    fn holds_for_enum_string(&self, id: FormulaId, string: Option<&str>) -> bool {
+        self.formulas.evaluate(id, &mut |atom| match (atom, string) {
+            (FormulaAtom::InLanguage(regex), Some(string)) => {
+                self.schema.enum_strings.get(regex).is_some_and(|list| {
                     list.binary_search_by(|one| one.as_str().cmp(string)).is_ok()
                 })
             }
@@ -163,21 +179,21 @@ impl Core {
     /// `any` it is a constant.
     pub(in crate::solver) fn split_by_vectors(
         &mut self,
-        id: F,
-        known: F,
-        rest: Rest<'_>,
+        id: FormulaId,
+        known: FormulaId,
+        rest: RemainingContainer<'_>,
         any: bool,
-    ) -> Result<Option<F>, Error> {
-        let nodes = self.formulas.asked(&[id]);
+    ) -> Result<Option<FormulaId>, Error> {
+        let nodes = self.formulas.queried_nodes(&[id]);
         let Some(vectors) = self.verdicts_of_values(&nodes, known)? else { return Ok(None) };
         let mut decisions: Vec<(Box<[bool]>, bool)> = Vec::with_capacity(vectors.len());
         for vector in vectors {
-            self.step()?;
-            let verdicts: Vec<F> =
-                vector.iter().map(|&verdict| Formulas::constant(verdict)).collect();
-            let left = self.formulas.answer(id, &nodes, &verdicts);
-            let known = match rest.of {
-                Type::Array => self.with_verdicts(known, &nodes, &vector),
+            self.count_step()?;
+            let verdicts: Vec<FormulaId> =
+                vector.iter().map(|&verdict| FormulaArena::constant(verdict)).collect();
+            let left = self.formulas.substitute_verdicts(id, &nodes, &verdicts);
+            let known = match rest.json_type {
+                JsonType::Array => self.with_verdicts(known, &nodes, &vector),
                 _ => known,
             };
             let is_completable = match self.rest_goal(left, known, rest)? {
@@ -195,7 +211,12 @@ impl Core {
     }
 
     /// Returns what a child is known to satisfy, and these verdicts.
-    fn with_verdicts(&mut self, known: F, nodes: &[NodeId], verdicts: &[bool]) -> F {
+    fn with_verdicts(
+        &mut self,
+        known: FormulaId,
+        nodes: &[NodeId],
+        verdicts: &[bool],
+    ) -> FormulaId {
         let mut all = vec![known];
         for (&node, &verdict) in nodes.iter().zip(verdicts) {
             let child = self.formulas.child(node);
@@ -211,11 +232,11 @@ impl Core {
         nodes: &[NodeId],
         from: usize,
         decisions: &[(Box<[bool]>, bool)],
-    ) -> F {
+    ) -> FormulaId {
         match decisions {
             [] => return FALSE,
             [(_, first), rest @ ..] if rest.iter().all(|(_, good)| good == first) => {
-                return Formulas::constant(*first);
+                return FormulaArena::constant(*first);
             }
             _ => {}
         }
@@ -244,7 +265,7 @@ impl Core {
 fn has_integer(low: Option<&Decimal>, high: Option<&Decimal>) -> bool {
     let (Some(low), Some(high)) = (low, high) else { return true };
     let places = low.fraction_digits().max(high.fraction_digits());
-    let unit = crate::json::decimal::power(places);
+    let unit = crate::json::decimal::pow10(places);
     let (low, high) = (low.scaled(places), high.scaled(places));
     let above: num_bigint::BigInt = num_integer::Integer::div_floor(&low, &unit) + 1u32;
     above * unit < high

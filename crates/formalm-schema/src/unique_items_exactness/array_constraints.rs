@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
-use crate::formula::{F, FALSE, TRUE};
-use crate::schema_nodes::{NodeId, Rule, Type};
-use crate::solver::context::Core;
-use crate::solver::{Listed, MAX_ENUMERATED};
+use crate::formula::{FALSE, FormulaId, TRUE};
+use crate::schema_nodes::{JsonType, KeywordRule, NodeId};
+use crate::solver::context::SolverContext;
+use crate::solver::{Enumeration, MAX_ENUMERATED};
 
 /// Maximum nesting of in-place subschemas that is examined. Chosen, not measured.
 const MAX_LEVELS: u32 = 8;
@@ -72,14 +72,14 @@ impl ArrayConstraints {
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns for each range of positions the formula of its items and the end of the range.
     /// Ranges after the last possible item are left out.
     pub(super) fn items_by_position(
         &mut self,
         items: &[PositionRanges],
         max_items: Option<u64>,
-    ) -> Result<Vec<(F, Option<u64>)>, Error> {
+    ) -> Result<Vec<(FormulaId, Option<u64>)>, Error> {
         let ranges = items.iter().flat_map(|ranges| ranges.iter());
         let mut edges: Vec<u64> = ranges
             .flat_map(|&(from, to, _)| [from, to])
@@ -92,9 +92,9 @@ impl Core {
         edges.dedup();
         let mut places = Vec::with_capacity(edges.len());
         for (at, &edge) in edges.iter().enumerate() {
-            let all = items.iter().map(|ranges| self.ranges_at(ranges, edge)).collect();
+            let all = items.iter().map(|ranges| self.item_formula_at(ranges, edge)).collect();
             let item = self.formulas.and(all);
-            if max_items.is_some_and(|max_items| edge >= max_items) || !self.some_value(item)? {
+            if max_items.is_some_and(|max_items| edge >= max_items) || !self.has_value(item)? {
                 break;
             }
             places.push((item, edges.get(at + 1).copied()));
@@ -138,15 +138,15 @@ impl Core {
         let rules = Arc::clone(&self.schema.node(id).rules);
         for rule in rules.iter() {
             let (inside, negates): (Vec<NodeId>, bool) = match rule {
-                Rule::Items(ranges) => {
+                KeywordRule::Items(ranges) => {
                     constraints.items.push(Arc::clone(ranges));
                     continue;
                 }
-                Rule::MinItems(min) => {
+                KeywordRule::MinItems(min) => {
                     constraints.demand(*min);
                     continue;
                 }
-                Rule::MaxItems(max) => {
+                KeywordRule::MaxItems(max) => {
                     if either {
                         constraints.demand(max.saturating_add(1));
                     }
@@ -154,36 +154,36 @@ impl Core {
                         Some(constraints.max_items.map_or(*max, |max_items| max_items.min(*max)));
                     continue;
                 }
-                Rule::Contains { node, min, max, .. } => {
+                KeywordRule::Contains { node, min, max, .. } => {
                     constraints.contains.push((*node, *min, *max));
                     let max_items = max.filter(|_| either).map_or(0, |max| max.saturating_add(1));
                     constraints.total_demanded =
                         constraints.total_demanded.saturating_add((*min).max(max_items));
                     continue;
                 }
-                Rule::All(list) | Rule::Any(list) => (list.clone(), false),
-                Rule::One(list) => (list.clone(), true),
-                Rule::Not(one) => (vec![*one], true),
-                Rule::If { condition, then, other } => {
+                KeywordRule::AllOf(list) | KeywordRule::AnyOf(list) => (list.clone(), false),
+                KeywordRule::OneOf(list) => (list.clone(), true),
+                KeywordRule::Not(one) => (vec![*one], true),
+                KeywordRule::If { condition, then, otherwise: other } => {
                     ([Some(*condition), *then, *other].into_iter().flatten().collect(), true)
                 }
-                Rule::Unique
-                | Rule::Types { .. }
-                | Rule::MinProperties(_)
-                | Rule::MaxProperties(_)
-                | Rule::Members(_)
-                | Rule::Required(_)
-                | Rule::PropertyNames(_)
-                | Rule::DependentRequired(..)
-                | Rule::SchemaWith(..)
-                | Rule::StringLanguage(_) => continue,
+                KeywordRule::UniqueItems
+                | KeywordRule::Types { .. }
+                | KeywordRule::MinProperties(_)
+                | KeywordRule::MaxProperties(_)
+                | KeywordRule::Properties(_)
+                | KeywordRule::Required(_)
+                | KeywordRule::PropertyNames(_)
+                | KeywordRule::DependentRequired(..)
+                | KeywordRule::DependentSchema(..)
+                | KeywordRule::StringLanguage(_) => continue,
                 _ => return Ok(false),
             };
             let inside = self.array_capable(&inside)?;
             // If only one alternative can hold for arrays, it has to.
             let is_forced = match rule {
-                Rule::All(_) => true,
-                Rule::Any(_) | Rule::One(_) => inside.len() == 1,
+                KeywordRule::AllOf(_) => true,
+                KeywordRule::AnyOf(_) | KeywordRule::OneOf(_) => inside.len() == 1,
                 _ => false,
             };
             constraints.is_optional |= !is_forced;
@@ -201,7 +201,7 @@ impl Core {
     pub(super) fn array_capable(&mut self, nodes: &[NodeId]) -> Result<Vec<NodeId>, Error> {
         let mut found = Vec::with_capacity(nodes.len());
         for &one in nodes {
-            if self.expand(one, Type::Array)? != FALSE {
+            if self.expand(one, JsonType::Array)? != FALSE {
                 found.push(one);
             }
         }
@@ -229,7 +229,7 @@ impl Core {
         if constraints.total_demanded > MAX_ENUMERATED as u64 / 2 || parts.len() > MAX_PARTS {
             return Ok(false);
         }
-        let mut kinds: Vec<F> = vec![TRUE];
+        let mut kinds: Vec<FormulaId> = vec![TRUE];
         for (node, either) in parts {
             let is_one = self.child(node);
             let mut sides = vec![is_one];
@@ -243,7 +243,7 @@ impl Core {
             }
         }
         for kind in kinds {
-            if matches!(self.list_values(kind, MAX_ENUMERATED, &[])?, Listed::Unknown) {
+            if matches!(self.enumerate_values(kind, MAX_ENUMERATED, &[])?, Enumeration::Unknown) {
                 return Ok(false);
             }
         }

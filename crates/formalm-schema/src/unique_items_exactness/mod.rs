@@ -12,11 +12,13 @@ use std::sync::Arc;
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};
 use crate::json::decimal::Decimal;
-use crate::schema_nodes::{Effect, NodeId, Note, Rule, Type};
-use crate::solver::context::Core;
-use crate::solver::{FEW_VALUES, Interval, Listed, MAX_ENUMERATED, PLENTY, Scale};
+use crate::schema_nodes::{JsonType, KeywordRule, NodeId, NoteEffect, SchemaNote};
+use crate::solver::context::SolverContext;
+use crate::solver::{
+    ENOUGH_VALUES, Enumeration, FEW_VALUES, MAX_ENUMERATED, NumberInterval, NumberScale,
+};
 
 const MESSAGE: &str = "whether values enough are left for distinct items is not decided";
 
@@ -35,14 +37,18 @@ struct NodeRelations {
     co_instances: FxHashMap<NodeId, Vec<NodeId>>,
 }
 
-impl Core {
+impl SolverContext {
     /// Returns a note for each `uniqueItems` that is not proven exact.
-    pub(crate) fn undecided_items(&mut self) -> Result<Vec<Note>, Error> {
+    pub(crate) fn unique_items_notes(&mut self) -> Result<Vec<SchemaNote>, Error> {
         let nodes = self.schema.nodes.len() as u32;
         let unique: Vec<NodeId> = (0..nodes)
             .map(NodeId)
             .filter(|&id| {
-                self.schema.node(id).rules.iter().any(|rule| matches!(rule, Rule::Unique))
+                self.schema
+                    .node(id)
+                    .rules
+                    .iter()
+                    .any(|rule| matches!(rule, KeywordRule::UniqueItems))
             })
             .collect();
         let mut notes = Vec::new();
@@ -52,9 +58,9 @@ impl Core {
         let relations = self.node_relations(&unique)?;
         for id in unique {
             if !self.is_exact_everywhere(id, &relations)? {
-                let place = format!("{}/uniqueItems", self.schema.place(id));
-                let effect = Effect::DeadEnds;
-                notes.push(Note { place, message: MESSAGE.to_owned(), effect });
+                let place = format!("{}/uniqueItems", self.schema.json_pointer(id));
+                let effect = NoteEffect::DeadEnds;
+                notes.push(SchemaNote { place, message: MESSAGE.to_owned(), effect });
             }
         }
         notes.sort_by(|one, other| one.place.cmp(&other.place));
@@ -89,7 +95,7 @@ impl Core {
         in_place.sort_unstable();
         for one in in_place {
             for &other in co_instances.get(&one).into_iter().flatten() {
-                let says = self.expand(other, Type::Array)?;
+                let says = self.expand(other, JsonType::Array)?;
                 if says != TRUE && says != FALSE && !seen.contains(&other) {
                     others.push(other);
                 }
@@ -107,7 +113,7 @@ impl Core {
     /// Runs a proof within the step limit of one search. Returns `false` if it runs out.
     fn within_step_limit(
         &mut self,
-        proof: impl FnOnce(&mut Core) -> Result<bool, Error>,
+        proof: impl FnOnce(&mut SolverContext) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
         self.steps = 0;
         match proof(self) {
@@ -126,13 +132,15 @@ impl Core {
             let rules = Arc::clone(&self.schema.nodes[at].rules);
             for rule in rules.iter() {
                 let inside: Vec<NodeId> = match rule {
-                    Rule::All(list) | Rule::Any(list) | Rule::One(list) => list.clone(),
-                    Rule::Not(one) => vec![*one],
-                    Rule::If { condition, then, other } => {
+                    KeywordRule::AllOf(list)
+                    | KeywordRule::AnyOf(list)
+                    | KeywordRule::OneOf(list) => list.clone(),
+                    KeywordRule::Not(one) => vec![*one],
+                    KeywordRule::If { condition, then, otherwise: other } => {
                         [Some(*condition), *then, *other].into_iter().flatten().collect()
                     }
                     // It constrains objects only.
-                    Rule::SchemaWith(_, one) => {
+                    KeywordRule::DependentSchema(_, one) => {
                         found.parents.entry(*one).or_default().push(NodeId(at as u32));
                         continue;
                     }
@@ -164,32 +172,38 @@ impl Core {
     /// Returns `true` if enumerating values suffices for each implicant of a node. For disjoint
     /// alternatives this is the weaker demand.
     fn are_implicants_exact(&mut self, id: NodeId) -> Result<bool, Error> {
-        let formula = self.expand(id, Type::Array)?;
+        let formula = self.expand(id, JsonType::Array)?;
         let is_inexact =
-            self.implicants(formula, &mut |_, _| Ok(true), &mut |solver, literals| {
+            self.search_implicants(formula, &mut |_, _| Ok(true), &mut |solver, literals| {
                 Ok(!solver.is_implicant_exact(literals)?)
             })?;
         Ok(!is_inexact)
     }
 
     /// Returns `true` if enumerating values suffices for arrays of one implicant.
-    fn is_implicant_exact(&mut self, literals: &[F]) -> Result<bool, Error> {
+    fn is_implicant_exact(&mut self, literals: &[FormulaId]) -> Result<bool, Error> {
         let (mut items, mut min_items, mut max_items, mut is_unique) = (Vec::new(), 1, None, false);
         let mut is_plain = true;
         for &literal in literals {
             let (form, positive) = match self.formulas.get(literal) {
-                Form::Not(inner) => (self.formulas.get(*inner), false),
+                Formula::Not(inner) => (self.formulas.get(*inner), false),
                 form => (form, true),
             };
             match (form, positive) {
-                (Form::Atom(Atom::Items(ranges, _)), true) => items.push(Arc::clone(ranges)),
-                (Form::Atom(Atom::MoreItems(count)), true) => min_items = min_items.max(*count),
-                (Form::Atom(Atom::MoreItems(count)), false) => {
+                (Formula::Atom(FormulaAtom::Items(ranges, _)), true) => {
+                    items.push(Arc::clone(ranges))
+                }
+                (Formula::Atom(FormulaAtom::MinItems(count)), true) => {
+                    min_items = min_items.max(*count)
+                }
+                (Formula::Atom(FormulaAtom::MinItems(count)), false) => {
                     let few = count.saturating_sub(1);
                     max_items = Some(max_items.map_or(few, |max_items: u64| max_items.min(few)));
                 }
-                (Form::Atom(Atom::Unique(_)), true) => is_unique = true,
-                (Form::Atom(Atom::Unique(_)), false) => (is_unique, is_plain) = (true, false),
+                (Formula::Atom(FormulaAtom::UniqueItems(_)), true) => is_unique = true,
+                (Formula::Atom(FormulaAtom::UniqueItems(_)), false) => {
+                    (is_unique, is_plain) = (true, false)
+                }
                 _ => is_plain = false,
             }
         }
@@ -205,7 +219,7 @@ impl Core {
     /// positions.
     fn have_enough_values(
         &mut self,
-        items: &[(F, Option<u64>)],
+        items: &[(FormulaId, Option<u64>)],
         min_items: u64,
     ) -> Result<bool, Error> {
         if let [] | [(_, Some(0 | 1))] = items {
@@ -215,7 +229,8 @@ impl Core {
         // enough for the others.
         let mut at = 0;
         while at < items.len() {
-            if !matches!(self.list_values(items[at].0, FEW_VALUES, &[])?, Listed::All(_)) {
+            if !matches!(self.enumerate_values(items[at].0, FEW_VALUES, &[])?, Enumeration::All(_))
+            {
                 break;
             }
             at += 1;
@@ -223,7 +238,7 @@ impl Core {
         // Uniform items can swap their values.
         if let [(alike, _)] = items[at..]
             && min_items <= MAX_ENUMERATED as u64
-            && !matches!(self.list_values(alike, MAX_ENUMERATED, &[])?, Listed::Unknown)
+            && !matches!(self.enumerate_values(alike, MAX_ENUMERATED, &[])?, Enumeration::Unknown)
         {
             return Ok(true);
         }
@@ -231,7 +246,7 @@ impl Core {
             // With as many values as there are positions so far, one is always left.
             let are_enough = match end {
                 Some(end) if end <= MAX_ENUMERATED as u64 => {
-                    matches!(self.list_values(item, end as usize, &[])?, Listed::Plenty)
+                    matches!(self.enumerate_values(item, end as usize, &[])?, Enumeration::Plenty)
                 }
                 _ => false,
             };
@@ -239,17 +254,17 @@ impl Core {
                 return Ok(false);
             }
         }
-        Ok(min_items <= MAX_ENUMERATED as u64 || at == 0 && min_items <= PLENTY / 2)
+        Ok(min_items <= MAX_ENUMERATED as u64 || at == 0 && min_items <= ENOUGH_VALUES / 2)
     }
 
     /// Returns `true` if an item provably has infinitely many values.
-    fn has_infinite_values(&mut self, item: F) -> Result<bool, Error> {
-        for ty in [Type::String, Type::Number, Type::Array, Type::Object] {
-            let formula = self.of_type(item, ty)?;
+    fn has_infinite_values(&mut self, item: FormulaId) -> Result<bool, Error> {
+        for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
+            let formula = self.formula_for_type(item, ty)?;
             let endless = match ty {
-                Type::Number => self.is_endless_number(formula)?,
-                Type::Array => self.is_endless_array(formula, 0)?,
-                _ => self.is_endless(formula, ty, 0)?,
+                JsonType::Number => self.is_infinite_number(formula)?,
+                JsonType::Array => self.is_infinite_array(formula, 0)?,
+                _ => self.has_unbounded_values(formula, ty, 0)?,
             };
             if endless {
                 return Ok(true);
@@ -260,39 +275,39 @@ impl Core {
 
     /// Returns `true` if a formula provably has infinitely many arrays: of any length, or with
     /// infinitely many first items.
-    pub(crate) fn is_endless_array(&mut self, id: F, depth: usize) -> Result<bool, Error> {
+    pub(crate) fn is_infinite_array(&mut self, id: FormulaId, depth: usize) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
-        self.implicants(id, &mut |_, _| Ok(true), &mut |solver, literals| {
+        self.search_implicants(id, &mut |_, _| Ok(true), &mut |solver, literals| {
             solver.has_infinite_items(literals, depth)
         })
     }
 
     /// Returns `true` if one implicant provably has infinitely many arrays.
-    fn has_infinite_items(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
+    fn has_infinite_items(&mut self, literals: &[FormulaId], depth: usize) -> Result<bool, Error> {
         let (mut first, mut alike, mut is_bounded, mut is_unique) = (Vec::new(), 0, false, false);
         for &part in literals {
             let (form, positive) = match self.formulas.get(part) {
-                Form::Not(inner) => (self.formulas.get(*inner), false),
+                Formula::Not(inner) => (self.formulas.get(*inner), false),
                 form => (form, true),
             };
             match form.clone() {
-                Form::Atom(Atom::Items(ranges, read)) if positive => {
+                Formula::Atom(FormulaAtom::Items(ranges, read)) if positive => {
                     let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                     let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
                     alike = alike.max(u64::from(last));
-                    first.push(self.ranges_at(&ranges, u64::from(read)));
+                    first.push(self.item_formula_at(&ranges, u64::from(read)));
                 }
-                Form::Atom(Atom::MoreItems(count)) if positive => alike = alike.max(count),
-                Form::Atom(Atom::MoreItems(_)) => is_bounded = true,
+                Formula::Atom(FormulaAtom::MinItems(count)) if positive => alike = alike.max(count),
+                Formula::Atom(FormulaAtom::MinItems(_)) => is_bounded = true,
                 // The first item can be any that the others are not.
-                Form::Atom(Atom::Unique(_)) if positive => is_unique = true,
+                Formula::Atom(FormulaAtom::UniqueItems(_)) if positive => is_unique = true,
                 _ => return Ok(false),
             }
         }
-        let longer = |solver: &mut Core, count: u64| {
-            let more = solver.formulas.atom(Atom::MoreItems(count));
+        let longer = |solver: &mut SolverContext, count: u64| {
+            let more = solver.formulas.atom(FormulaAtom::MinItems(count));
             solver.array_fits(&[literals, &[more]].concat())
         };
         if !is_bounded && !is_unique && alike < MAX_ENUMERATED as u64 && longer(self, alike + 1)? {
@@ -302,9 +317,9 @@ impl Core {
             return Ok(false);
         }
         let first = self.formulas.and(first);
-        for ty in [Type::String, Type::Number, Type::Array, Type::Object] {
-            let item = self.of_type(first, ty)?;
-            if self.is_endless(item, ty, depth + 1)? {
+        for ty in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
+            let item = self.formula_for_type(first, ty)?;
+            if self.has_unbounded_values(item, ty, depth + 1)? {
                 return Ok(true);
             }
         }
@@ -313,15 +328,15 @@ impl Core {
 
     /// Returns `true` if a formula holds for arbitrarily large numbers. Multiples recur, so one
     /// beyond every bound suffices.
-    pub(crate) fn is_endless_number(&mut self, id: F) -> Result<bool, Error> {
+    pub(crate) fn is_infinite_number(&mut self, id: FormulaId) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
         let id = self.drop_exclusions(id);
-        let above = Decimal::new(Scale::new(&self.atoms(id)).above, 0);
-        let beyond = Interval { low: Some((above, false)), high: None };
+        let above = Decimal::new(NumberScale::new(&self.atoms(id)).above, 0);
+        let beyond = NumberInterval { low: Some((above, false)), high: None };
         for within in [beyond.clone(), beyond.mirrored()] {
-            if self.number_within(id, &within)?.is_some() {
+            if self.find_number(id, &within)?.is_some() {
                 return Ok(true);
             }
         }

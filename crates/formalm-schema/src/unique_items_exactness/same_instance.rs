@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::formula::Which;
-use crate::schema_nodes::{NodeId, Rule};
-use crate::solver::context::Core;
+use crate::formula::NameSelector;
+use crate::schema_nodes::{KeywordRule, NodeId};
+use crate::solver::context::SolverContext;
 
 /// Maximum number of children of a node that are compared; larger nodes are skipped. Chosen, not
 /// measured.
@@ -16,7 +16,7 @@ const MAX_CHILDREN: usize = 4_096;
 /// The position of a child in its container.
 enum ChildPosition {
     Items(u32, u32),
-    Properties(Which),
+    Properties(NameSelector),
     Anywhere,
 }
 
@@ -31,8 +31,12 @@ impl ChildPosition {
             (ChildPosition::Properties(one), ChildPosition::Properties(other)) => {
                 match (&one.names, &other.names) {
                     (Some(one), Some(other)) => one.iter().any(|name| other.contains(name)),
-                    (Some(names), None) => names.iter().any(|name| !other.others.contains(name)),
-                    (None, Some(names)) => names.iter().any(|name| !one.others.contains(name)),
+                    (Some(names), None) => {
+                        names.iter().any(|name| !other.excluded_names.contains(name))
+                    }
+                    (None, Some(names)) => {
+                        names.iter().any(|name| !one.excluded_names.contains(name))
+                    }
                     (None, None) => true,
                 }
             }
@@ -42,7 +46,7 @@ impl ChildPosition {
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns for each node the others that may constrain the same value through another parent.
     pub(super) fn same_instance_nodes(
         &self,
@@ -78,25 +82,28 @@ impl Core {
             }
             for rule in Arc::clone(&self.schema.node(id).rules).iter() {
                 match rule {
-                    Rule::All(list) | Rule::Any(list) | Rule::One(list) => open.extend(list),
-                    Rule::Not(one) | Rule::SchemaWith(_, one) => open.push(*one),
-                    Rule::If { condition, then, other } => {
+                    KeywordRule::AllOf(list)
+                    | KeywordRule::AnyOf(list)
+                    | KeywordRule::OneOf(list) => open.extend(list),
+                    KeywordRule::Not(one) | KeywordRule::DependentSchema(_, one) => open.push(*one),
+                    KeywordRule::If { condition, then, otherwise: other } => {
                         open.extend([Some(*condition), *then, *other].into_iter().flatten());
                     }
-                    Rule::Items(ranges) => children.extend(
+                    KeywordRule::Items(ranges) => children.extend(
                         ranges
                             .iter()
                             .map(|&(from, to, node)| (ChildPosition::Items(from, to), node)),
                     ),
-                    Rule::Members(rules) => children.extend(
+                    KeywordRule::Properties(rules) => children.extend(
                         rules
                             .iter()
                             .map(|(which, node)| (ChildPosition::Properties(which.clone()), *node)),
                     ),
-                    Rule::Contains { node, .. } => {
+                    KeywordRule::Contains { node, .. } => {
                         children.push((ChildPosition::Items(0, u32::MAX), *node))
                     }
-                    Rule::UnevaluatedItems(node) | Rule::UnevaluatedProperties(node) => {
+                    KeywordRule::UnevaluatedItems(node)
+                    | KeywordRule::UnevaluatedProperties(node) => {
                         children.push((ChildPosition::Anywhere, *node));
                     }
                     _ => {}

@@ -11,7 +11,7 @@ use crate::notation::atoms::Atom;
 use crate::notation::lark::definition_attributes::DefinitionAttributes;
 use crate::notation::scanner::Scanner;
 use crate::notation::{GrammarSource, RuleSource, SyntaxTree};
-use crate::trees::tree_shape::Shown;
+use crate::trees::tree_shape::RuleTreeShape;
 
 pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
     let mut scanner = Scanner::new(text);
@@ -95,7 +95,7 @@ fn rule(scanner: &Scanner, name: String, body: SyntaxTree, start: usize) -> Rule
         parameters: Vec::new(),
         body,
         span,
-        shown: Shown::ALL,
+        shown: RuleTreeShape::ALL,
         attributes: DefinitionAttributes::NONE,
     }
 }

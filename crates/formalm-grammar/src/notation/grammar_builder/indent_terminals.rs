@@ -3,14 +3,14 @@
 use formalm_automata::{Error, Expression};
 
 use crate::grammar::Terminal;
-use crate::indentation::{Indentation, Rules};
+use crate::indentation::{ColumnRules, Indentation};
 use crate::notation::grammar_builder::GrammarBuilder;
 use crate::notation::lark::terminal_length::PatternLengths;
 use crate::notation::terminal_order::{RankedTerminal, TerminalRank};
 
 /// The indentation rules of a grammar, with terminals given by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Levels {
+pub struct IndentationNames {
     /// The newline terminal, which the text defines.
     pub newline: String,
     /// The terminal before an indented block, which the text declares.
@@ -22,7 +22,7 @@ pub struct Levels {
     /// Closing brackets, by terminal name or by string.
     pub closing: Vec<String>,
     /// The rules for counting columns.
-    pub rules: Rules,
+    pub rules: ColumnRules,
     /// The width of a tab, in columns.
     pub tab: u32,
     /// The widest indentation, in columns.
@@ -56,7 +56,7 @@ impl GrammarBuilder<'_> {
             }
             let language = Expression::literals(Vec::new());
             let terminal =
-                Terminal { name: name.clone(), language, embedded: None, span: Some(*span) };
+                Terminal { name: name.clone(), language, sublanguage: None, span: Some(*span) };
             let pattern_lengths = PatternLengths::unbounded();
             let kind =
                 TerminalRank { priority: 0, text: None, pattern_lengths, sort_name: name.clone() };

@@ -14,14 +14,14 @@ use std::cell::Cell;
 use formalm_automata::{Error, Expression, SourceSpan};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::grammar::{Embedded, Grammar, Lexing, Note, Rule};
-use crate::notation::grammar_builder::indent_terminals::Levels;
+use crate::grammar::{Grammar, GrammarNote, Lexing, Rule, Sublanguage};
+use crate::notation::grammar_builder::indent_terminals::IndentationNames;
 use crate::notation::grammar_builder::tree_markers::TreeMarker;
-use crate::notation::parse_options::Options;
+use crate::notation::parse_options::ParseOptions;
 use crate::notation::scanner::refusal;
 use crate::notation::terminal_order::{self, RankedTerminal};
 use crate::notation::{GrammarSource, RuleSource, SyntaxTree, TerminalSource};
-use crate::trees::tree_shape::Shown;
+use crate::trees::tree_shape::RuleTreeShape;
 pub(super) use rule_bodies::argument_context;
 
 /// Maximum nesting of names in terminals. Chosen, not measured; the builder recurses to this depth.
@@ -33,13 +33,13 @@ pub(super) struct GrammarBuilder<'a> {
     text: &'a str,
     pub(super) source: &'a GrammarSource,
     /// The names of the indentation terminals, if indentation matters.
-    pub(super) levels: Option<&'a Levels>,
+    pub(super) levels: Option<&'a IndentationNames>,
     pub(super) lexing: Lexing,
     pub(super) defined: FxHashMap<&'a str, &'a TerminalSource>,
     /// Declared terminals given as languages.
     pub(super) given: FxHashMap<&'a str, &'a Expression>,
     /// Declared rules and inline languages given as languages of any kind.
-    embedded: FxHashMap<&'a str, &'a Embedded>,
+    embedded: FxHashMap<&'a str, &'a Sublanguage>,
     /// Terminals combined from languages, not patterns.
     pub(super) algebra_terminals: FxHashSet<&'a str>,
     pub(super) templates: FxHashMap<&'a str, &'a RuleSource>,
@@ -50,7 +50,7 @@ pub(super) struct GrammarBuilder<'a> {
     pub(super) named_atoms: FxHashMap<String, &'a TerminalSource>,
     pub(super) rules: Vec<Rule>,
     /// The tree shape of each rule.
-    pub(super) shown: Vec<Shown>,
+    pub(super) shown: Vec<RuleTreeShape>,
     /// `true` if rules are added for what trees omit.
     pub(super) shaped: bool,
     /// Rules of omitted lexemes and of placeholders.
@@ -58,7 +58,7 @@ pub(super) struct GrammarBuilder<'a> {
     instances: FxHashMap<String, usize>,
     /// Rules to translate: index, definition, and template arguments.
     queue: Vec<(usize, &'a RuleSource, Vec<SyntaxTree>)>,
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<GrammarNote>,
     /// Names that sort anonymous atoms, by identity.
     anonymous_names: FxHashMap<String, String>,
     pub(super) parts: Cell<u64>,
@@ -72,14 +72,14 @@ pub(super) struct GrammarBuilder<'a> {
 pub(super) fn grammar(
     text: &str,
     source: GrammarSource,
-    options: &Options,
+    options: &ParseOptions,
     shaped: bool,
-) -> Result<(Grammar, Vec<Shown>), Error> {
+) -> Result<(Grammar, Vec<RuleTreeShape>), Error> {
     let (lexing, start) = (options.reading(), options.start_of(&source));
     let mut build = GrammarBuilder {
         text,
         source: &source,
-        levels: options.levels.as_ref(),
+        levels: options.indentation.as_ref(),
         lexing,
         defined: FxHashMap::default(),
         given: options
@@ -88,7 +88,7 @@ pub(super) fn grammar(
             .chain(&source.special)
             .map(|(name, one)| (name.as_str(), one))
             .collect(),
-        embedded: options.embedded.iter().map(|(name, one)| (name.as_str(), one)).collect(),
+        embedded: options.sublanguages.iter().map(|(name, one)| (name.as_str(), one)).collect(),
         algebra_terminals: FxHashSet::default(),
         templates: FxHashMap::default(),
         terminals: Vec::new(),
@@ -109,7 +109,7 @@ pub(super) fn grammar(
     };
     build.collect_names(&options.languages)?;
     build.anonymous_names = build.anonymous_names();
-    build.check_sublanguage_names(&options.embedded)?;
+    build.check_sublanguage_names(&options.sublanguages)?;
     build.check_references()?;
     build.find_algebra_terminals();
     build.add_indent_terminals()?;
@@ -157,7 +157,7 @@ pub(super) fn grammar(
     if lexing == Lexing::Any && !ignored.is_empty() {
         let message = "lexemes are read in any way: nothing has to stand between them, so that \
                        words may touch where blanks are ignored";
-        build.notes.push(Note { message: message.to_owned(), span: None });
+        build.notes.push(GrammarNote { message: message.to_owned(), span: None });
     }
     let (indentation, captures) = (build.indentation()?, build.captures());
     let special = source.special.iter().map(|one| one.0.clone()).collect();
@@ -171,11 +171,11 @@ pub(super) fn grammar(
             whole,
             start,
             lexing,
-            replaced: Vec::new(),
+            replacements: Vec::new(),
             indentation,
             captures,
-            special,
-            needed,
+            special_tokens: special,
+            needed_names: needed,
             notes,
         },
     )?;

@@ -8,10 +8,10 @@ use formalm_automata::{Error, Expression, Resource, SourceSpan};
 use rustc_hash::FxHashSet;
 
 use super::{GrammarBuilder, MAX_DEPTH};
-use crate::grammar::{Embedded, Lexing, Node, Note, Rule};
+use crate::grammar::{GrammarNote, Lexing, Rule, RuleBody, Sublanguage};
 use crate::notation::syntax_tree::{to_source, unwrap_single};
 use crate::notation::{RuleSource, SyntaxTree, TerminalSource};
-use crate::trees::tree_shape::Shown;
+use crate::trees::tree_shape::RuleTreeShape;
 
 /// Maximum number of template instances. Chosen, not measured.
 const MAX_TEMPLATE_INSTANCES: usize = 10_000;
@@ -86,7 +86,10 @@ impl GrammarBuilder<'_> {
 
     /// Checks the names of given languages of any kind: each must be declared and must not be a
     /// rule.
-    pub(super) fn check_sublanguage_names(&self, all: &[(String, Embedded)]) -> Result<(), Error> {
+    pub(super) fn check_sublanguage_names(
+        &self,
+        all: &[(String, Sublanguage)],
+    ) -> Result<(), Error> {
         for (at, (name, _)) in all.iter().enumerate() {
             let declared = self.source.declared.iter().any(|one| one.0 == *name)
                 || self.source.inlined.iter().any(|one| one.name == *name);
@@ -133,12 +136,12 @@ impl GrammarBuilder<'_> {
             return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
         }
         self.instances.insert(name.clone(), at);
-        self.add_rule(Rule { name, body: Node::Empty, span: Some(source.span) }, &source.shown);
+        self.add_rule(Rule { name, body: RuleBody::Empty, span: Some(source.span) }, &source.shown);
         self.queue.push((at, source, arguments));
         Ok(at)
     }
 
-    pub(in crate::notation) fn add_rule(&mut self, rule: Rule, shown: &Shown) {
+    pub(in crate::notation) fn add_rule(&mut self, rule: Rule, shown: &RuleTreeShape) {
         self.rules.push(rule);
         if self.shaped {
             self.shown.push(shown.clone());
@@ -246,7 +249,7 @@ impl GrammarBuilder<'_> {
     pub(in crate::notation) fn unused_symbol_notes(
         &self,
         needed_symbols: &FxHashSet<&str>,
-    ) -> Vec<Note> {
+    ) -> Vec<GrammarNote> {
         let source = self.source;
         let terminals = source.terminals.iter().map(|one| ("terminal", &one.name, one.span));
         let declared = source.declared.iter().map(|(name, span)| {
@@ -261,7 +264,7 @@ impl GrammarBuilder<'_> {
             all.filter(|one| !needed_symbols.contains(one.1.as_str()) && reported.insert(one.1));
         let mut list: Vec<(&str, &String, SourceSpan)> = unused.collect();
         list.sort_by_key(|one| one.2.start);
-        let note = |(what, name, span): (&str, &String, SourceSpan)| Note {
+        let note = |(what, name, span): (&str, &String, SourceSpan)| GrammarNote {
             message: format!("the {what} {name} is not needed by the start rule"),
             span: Some(span),
         };

@@ -4,13 +4,13 @@
 use formalm_automata::{Error, Resource, SourceSpan};
 
 use super::GrammarBuilder;
-use crate::grammar::Node;
+use crate::grammar::RuleBody;
 use crate::limits::check;
 use crate::notation::lark::definition_attributes::DefinitionAttributes;
 use crate::notation::lark::is_terminal;
 use crate::notation::syntax_tree::{keep_all_strings, substitute, template_name, weight};
 use crate::notation::{RuleSource, SyntaxTree};
-use crate::trees::tree_shape::Shown;
+use crate::trees::tree_shape::RuleTreeShape;
 
 /// Maximum parts of template arguments expanded in all rules together. Chosen, not measured.
 const MAX_EXPANDED_PARTS: u64 = 200_000;
@@ -21,12 +21,12 @@ impl GrammarBuilder<'_> {
         tree: &SyntaxTree,
         rule: &RuleSource,
         given: &[SyntaxTree],
-    ) -> Result<Node, Error> {
+    ) -> Result<RuleBody, Error> {
         Ok(match tree {
-            SyntaxTree::Atom(atom) if atom.text.as_deref() == Some("") => Node::Empty,
+            SyntaxTree::Atom(atom) if atom.text.as_deref() == Some("") => RuleBody::Empty,
             SyntaxTree::Atom(atom) => {
                 let at = self.anonymous(atom)?;
-                self.lexeme(at, atom.is_string && !rule.shown.keeps_all)
+                self.lexeme(at, atom.is_string && !rule.shown.keeps_all_lexemes)
             }
             SyntaxTree::Name(name, arguments, span) => {
                 let parameter = rule.parameters.iter().position(|one| one == name);
@@ -36,7 +36,7 @@ impl GrammarBuilder<'_> {
                         return Err(self.not_a_template(&name, *span));
                     }
                     let list = self.arguments(arguments, rule, given)?;
-                    return Ok(Node::Rule(self.rule(&name, list, *span)?));
+                    return Ok(RuleBody::Rule(self.rule(&name, list, *span)?));
                 }
                 if let Some(at) = parameter {
                     self.count_expansion(weight(&given[at], &HIDE_STRINGS, &[]))?;
@@ -44,16 +44,16 @@ impl GrammarBuilder<'_> {
                 }
                 if self.has_terminal(name) {
                     let at = self.named(name, *span)?;
-                    let hidden = name.starts_with('_') && !rule.shown.keeps_all;
+                    let hidden = name.starts_with('_') && !rule.shown.keeps_all_lexemes;
                     return Ok(self.lexeme(at, hidden));
                 }
                 let list = self.arguments(arguments, rule, given)?;
                 if let Some(at) = self.level(name) {
-                    let hidden = name.starts_with('_') && !rule.shown.keeps_all;
+                    let hidden = name.starts_with('_') && !rule.shown.keeps_all_lexemes;
                     return Ok(self.lexeme(at, hidden));
                 }
                 if let Some(at) = self.embedded(name, *span) {
-                    let hidden = name.starts_with('_') && !rule.shown.keeps_all;
+                    let hidden = name.starts_with('_') && !rule.shown.keeps_all_lexemes;
                     return Ok(self.lexeme(at, hidden));
                 }
                 if let Some((name, _)) = self.source.declared.iter().find(|one| one.0 == *name) {
@@ -63,16 +63,16 @@ impl GrammarBuilder<'_> {
                                 if lines and levels tell it, say indentation=Indentation(...)";
                     return Err(self.refuse(*span, &message, Some(hint)));
                 }
-                Node::Rule(self.rule(name, list, *span)?)
+                RuleBody::Rule(self.rule(name, list, *span)?)
             }
-            SyntaxTree::Sequence(list) => Node::Sequence(
+            SyntaxTree::Sequence(list) => RuleBody::Sequence(
                 list.iter().map(|one| self.body(one, rule, given)).collect::<Result<_, _>>()?,
             ),
-            SyntaxTree::Choice(list) => Node::Choice(
+            SyntaxTree::Choice(list) => RuleBody::Choice(
                 list.iter().map(|one| self.body(one, rule, given)).collect::<Result<_, _>>()?,
             ),
             SyntaxTree::Repeat(one, min, max) => {
-                Node::Repeat(Box::new(self.body(one, rule, given)?), *min, *max)
+                RuleBody::Repeat(Box::new(self.body(one, rule, given)?), *min, *max)
             }
             SyntaxTree::Optional(one) => {
                 let size = self.size(one, rule, given);
@@ -80,7 +80,7 @@ impl GrammarBuilder<'_> {
                 self.maybe(one, size)
             }
             SyntaxTree::Difference(first, second, span) => {
-                Node::Terminal(self.difference(first, second, *span)?)
+                RuleBody::Terminal(self.difference(first, second, *span)?)
             }
             SyntaxTree::Intersection(_, span) | SyntaxTree::Complement(_, span) => {
                 let message =
@@ -109,7 +109,7 @@ impl GrammarBuilder<'_> {
             self.count_expansion(weight(one, rule, &weights))?;
             let mut one = substitute(one, rule, given);
             // An argument already had its strings kept or not where it was written.
-            if rule.shown.keeps_all && !std::ptr::eq(rule, &KEEP_STRINGS) {
+            if rule.shown.keeps_all_lexemes && !std::ptr::eq(rule, &KEEP_STRINGS) {
                 keep_all_strings(&mut one);
             }
             list.push(one);
@@ -126,11 +126,11 @@ impl GrammarBuilder<'_> {
 }
 
 /// The context of substituted arguments: a rule without parameters.
-static HIDE_STRINGS: RuleSource = nameless(Shown::SOME);
+static HIDE_STRINGS: RuleSource = nameless(RuleTreeShape::SOME);
 /// As [`HIDE_STRINGS`], showing strings too.
-static KEEP_STRINGS: RuleSource = nameless(Shown::ALL);
+static KEEP_STRINGS: RuleSource = nameless(RuleTreeShape::ALL);
 
-const fn nameless(shown: Shown) -> RuleSource {
+const fn nameless(shown: RuleTreeShape) -> RuleSource {
     RuleSource {
         name: String::new(),
         parameters: Vec::new(),
@@ -143,5 +143,5 @@ const fn nameless(shown: Shown) -> RuleSource {
 
 /// Returns the context of a template's arguments, which takes over its tree signs.
 pub(in crate::notation) fn argument_context(template: &RuleSource) -> &'static RuleSource {
-    if template.shown.keeps_all { &KEEP_STRINGS } else { &HIDE_STRINGS }
+    if template.shown.keeps_all_lexemes { &KEEP_STRINGS } else { &HIDE_STRINGS }
 }

@@ -61,7 +61,7 @@ impl GrammarBuilder<'_> {
         let (pattern_lengths, sort_name) = (PatternLengths::default(), name.to_owned());
         let kind = TerminalRank { priority: 0, text: None, pattern_lengths, sort_name };
         let terminal =
-            Terminal { name: name.to_owned(), language, embedded: None, span: Some(span) };
+            Terminal { name: name.to_owned(), language, sublanguage: None, span: Some(span) };
         self.terminals.push(RankedTerminal { terminal, kind });
         self.terminals.len() - 1
     }

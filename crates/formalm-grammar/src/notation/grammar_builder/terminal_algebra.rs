@@ -31,7 +31,8 @@ impl GrammarBuilder<'_> {
         let whole = self.regular(first, MAX_DEPTH, span)?;
         let without = self.regular(second, MAX_DEPTH, span)?;
         let language = whole.difference(without)?;
-        let terminal = Terminal { name: name.clone(), language, embedded: None, span: Some(span) };
+        let terminal =
+            Terminal { name: name.clone(), language, sublanguage: None, span: Some(span) };
         let (pattern_lengths, sort_name) = (PatternLengths::default(), name.clone());
         self.terminals.push(RankedTerminal {
             terminal,

@@ -5,7 +5,7 @@ use formalm_automata::syntax;
 use formalm_automata::{Error, Expression, Resource, SourceSpan};
 
 use super::{GrammarBuilder, MAX_DEPTH, MAX_PARTS};
-use crate::grammar::{Lexing, Note, Terminal};
+use crate::grammar::{GrammarNote, Lexing, Terminal};
 use crate::limits::check;
 use crate::notation::SyntaxTree;
 use crate::notation::atoms::{Atom, lookahead_expression, pattern_expression};
@@ -120,7 +120,7 @@ impl<'a> GrammarBuilder<'a> {
         };
         self.by_name.insert(name.to_owned(), self.terminals.len());
         let terminal =
-            Terminal { name: name.to_owned(), language, embedded: None, span: Some(span) };
+            Terminal { name: name.to_owned(), language, sublanguage: None, span: Some(span) };
         self.terminals.push(RankedTerminal { terminal, kind });
         Ok(self.terminals.len() - 1)
     }
@@ -132,7 +132,7 @@ impl<'a> GrammarBuilder<'a> {
                 "the priority of {} chooses nothing: lexemes are read in any way",
                 one.name
             );
-            self.notes.push(Note { message, span: Some(one.span) });
+            self.notes.push(GrammarNote { message, span: Some(one.span) });
         }
     }
 
@@ -152,7 +152,7 @@ impl<'a> GrammarBuilder<'a> {
             sort_name: name.to_owned(),
         };
         let language = Expression::literals(Vec::new());
-        let terminal = Terminal { name: shown, language, embedded, span: Some(span) };
+        let terminal = Terminal { name: shown, language, sublanguage: embedded, span: Some(span) };
         self.terminals.push(RankedTerminal { terminal, kind });
         Some(self.terminals.len() - 1)
     }
@@ -241,7 +241,7 @@ impl<'a> GrammarBuilder<'a> {
             let message = format!(
                 "the terminal {name} has lazy quantifiers: its lexemes are those that it prefers"
             );
-            self.notes.push(Note { message, span: Some(span) });
+            self.notes.push(GrammarNote { message, span: Some(span) });
             root = syntax::PatternNode::Atomic(Box::new(root));
         }
         if self.lexing == Lexing::First && kind.text.is_none() && !prefers_longest(&root) {
@@ -249,7 +249,7 @@ impl<'a> GrammarBuilder<'a> {
         }
         let language =
             if lookaround.ahead { lookahead_expression(root) } else { pattern_expression(root) };
-        let terminal = Terminal { name, language, embedded: None, span: Some(span) };
+        let terminal = Terminal { name, language, sublanguage: None, span: Some(span) };
         self.terminals.push(RankedTerminal { terminal, kind });
         Ok(self.terminals.len() - 1)
     }
@@ -311,7 +311,7 @@ impl GrammarBuilder<'_> {
             pattern_lengths: PatternLengths::default(),
             sort_name: name.clone(),
         };
-        let terminal = Terminal { name, language, embedded: None, span: Some(span) };
+        let terminal = Terminal { name, language, sublanguage: None, span: Some(span) };
         self.terminals.push(RankedTerminal { terminal, kind });
         Ok(self.terminals.len() - 1)
     }

@@ -1,11 +1,11 @@
 //! Tree markers: rules added for omitted lexemes and for placeholders, so that right-hand sides
 //! stay unchanged.
 
-use crate::grammar::{Node, Rule};
+use crate::grammar::{Rule, RuleBody};
 use crate::notation::grammar_builder::{GrammarBuilder, argument_context};
 use crate::notation::syntax_tree::template_name;
 use crate::notation::{RuleSource, SyntaxTree};
-use crate::trees::tree_shape::{Kind, Shown};
+use crate::trees::tree_shape::{RuleKind, RuleTreeShape};
 
 /// The meaning of a marker rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,20 +18,20 @@ pub(in crate::notation) enum TreeMarker {
 
 impl GrammarBuilder<'_> {
     /// Returns the node of a terminal in a rule.
-    pub(in crate::notation) fn lexeme(&mut self, terminal: usize, hidden: bool) -> Node {
+    pub(in crate::notation) fn lexeme(&mut self, terminal: usize, hidden: bool) -> RuleBody {
         if hidden && self.shaped && !self.source.keeps_all {
-            Node::Rule(self.mark(TreeMarker::Hidden(terminal)))
+            RuleBody::Rule(self.mark(TreeMarker::Hidden(terminal)))
         } else {
-            Node::Terminal(terminal)
+            RuleBody::Terminal(terminal)
         }
     }
 
     /// Returns the node of an optional part, with placeholders for the children that it may lack.
-    pub(in crate::notation) fn maybe(&mut self, one: Node, size: u32) -> Node {
+    pub(in crate::notation) fn maybe(&mut self, one: RuleBody, size: u32) -> RuleBody {
         if size > 0 && self.shaped && !self.source.without_placeholders {
-            Node::Choice(vec![one, Node::Rule(self.mark(TreeMarker::Absent(size)))])
+            RuleBody::Choice(vec![one, RuleBody::Rule(self.mark(TreeMarker::Absent(size)))])
         } else {
-            Node::Repeat(Box::new(one), 0, Some(1))
+            RuleBody::Repeat(Box::new(one), 0, Some(1))
         }
     }
 
@@ -40,13 +40,20 @@ impl GrammarBuilder<'_> {
             return at;
         }
         let (name, body, kind) = match mark {
-            TreeMarker::Hidden(at) => {
-                (self.terminals[at].terminal.name.clone(), Node::Terminal(at), Kind::Hidden)
+            TreeMarker::Hidden(at) => (
+                self.terminals[at].terminal.name.clone(),
+                RuleBody::Terminal(at),
+                RuleKind::OmittedLexeme,
+            ),
+            TreeMarker::Absent(size) => {
+                ("nothing".to_owned(), RuleBody::Empty, RuleKind::Placeholder(size))
             }
-            TreeMarker::Absent(size) => ("nothing".to_owned(), Node::Empty, Kind::Absent(size)),
         };
         let at = self.rules.len();
-        self.add_rule(Rule { name, body, span: None }, &Shown { kind, ..Shown::ALL });
+        self.add_rule(
+            Rule { name, body, span: None },
+            &RuleTreeShape { kind, ..RuleTreeShape::ALL },
+        );
         self.tree_markers.insert(mark, at);
         at
     }
@@ -63,7 +70,7 @@ impl GrammarBuilder<'_> {
         const MANY: u32 = 50;
         let all =
             |list: &[SyntaxTree]| list.iter().map(|one| self.size(one, rule, given)).collect();
-        let keeps = rule.shown.keeps_all || self.source.keeps_all;
+        let keeps = rule.shown.keeps_all_lexemes || self.source.keeps_all;
         match tree {
             SyntaxTree::Atom(atom) => u32::from(keeps || !atom.is_string),
             SyntaxTree::Name(name, arguments, _) => {

@@ -6,7 +6,7 @@ use formalm_automata::{
     Automaton, AutomatonLimits, CharRecognizer, Error, Expression, Machine, SourceSpan,
 };
 
-use crate::grammar::{Capture, Lexing, Node, Note};
+use crate::grammar::{Capture, GrammarNote, Lexing, RuleBody};
 use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH};
 use crate::notation::lark::LarkReader;
 use crate::notation::{RuleSource, SyntaxTree, TerminalSource};
@@ -182,7 +182,7 @@ impl GrammarBuilder<'_> {
     pub(in crate::notation) fn bounded_rule_body(
         &mut self,
         rule: &RuleSource,
-    ) -> Result<Node, Error> {
+    ) -> Result<RuleBody, Error> {
         if !rule.parameters.is_empty() {
             let message = "a template has no max_bytes and no stop";
             return Err(self.refuse(rule.span, message, Some("give them to a terminal in it")));
@@ -197,8 +197,8 @@ impl GrammarBuilder<'_> {
         let empty = whole.is_some_and(|one| one.is_accepting(one.start()));
         // No lexeme is empty.
         let some = language.difference(Expression::literals(vec![Vec::new()]))?;
-        let terminal = Node::Terminal(self.language_terminal(&rule.name, 0, some, rule.span)?);
-        Ok(if empty { Node::Repeat(Box::new(terminal), 0, Some(1)) } else { terminal })
+        let terminal = RuleBody::Terminal(self.language_terminal(&rule.name, 0, some, rule.span)?);
+        Ok(if empty { RuleBody::Repeat(Box::new(terminal), 0, Some(1)) } else { terminal })
     }
 
     /// Notes captures that can never match, because the parts of a lexeme are not recorded.
@@ -218,7 +218,7 @@ impl GrammarBuilder<'_> {
                                 "{name} within {whole} captures nothing: {whole} is read as one \
                                  lexeme, whose parts are not kept"
                             );
-                            notes.push(Note { message, span: Some(*span) });
+                            notes.push(GrammarNote { message, span: Some(*span) });
                         }
                         open.extend(arguments);
                     }
@@ -255,7 +255,7 @@ impl GrammarBuilder<'_> {
             .filter_map(|(of, attributes, span)| {
                 let name = attributes.capture.clone()?;
                 let stop = attributes.stop.as_ref().map_or(0, String::len);
-                Some(Capture { name, of: of.clone(), stop, span })
+                Some(Capture { name, symbol: of.clone(), stop_bytes: stop, span })
             })
             .collect();
         all.sort_by_key(|one| one.span.start);

@@ -7,7 +7,7 @@ use crate::notation::lark::{self, LarkReader};
 
 /// A language written inside a rule, in a notation of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inlined {
+pub struct InlineLanguage {
     /// The name under which `ParseOptions::sublanguages` provides it.
     pub name: String,
     /// Its text.
@@ -21,7 +21,7 @@ pub struct Inlined {
 /// # Errors
 ///
 /// As [`crate::parse`], for mistakes in the text up to that point.
-pub fn inlined(text: &str) -> Result<Vec<Inlined>, Error> {
+pub fn inline_languages(text: &str) -> Result<Vec<InlineLanguage>, Error> {
     Ok(lark::read(text)?.inlined)
 }
 
@@ -38,7 +38,7 @@ impl LarkReader {
         let begins = self.scanner.at;
         let text = self.value()?;
         let span = self.scanner.span(begins);
-        self.source.inlined.push(Inlined { name: name.clone(), text, span });
+        self.source.inlined.push(InlineLanguage { name: name.clone(), text, span });
         Ok(SyntaxTree::Name(name, Vec::new(), self.scanner.span(start)))
     }
 

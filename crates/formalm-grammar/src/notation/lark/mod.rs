@@ -12,11 +12,11 @@ pub(super) mod terminal_length;
 
 use formalm_automata::Error;
 
-use crate::grammar::Note;
+use crate::grammar::GrammarNote;
 use crate::notation::quantifiers::{RepeatBounds, braces, repeated};
 use crate::notation::scanner::Scanner;
 use crate::notation::{GrammarSource, RuleSource, SyntaxTree, TerminalSource};
-use crate::trees::tree_shape::Shown;
+use crate::trees::tree_shape::RuleTreeShape;
 
 pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
     let mut reader = LarkReader {
@@ -41,7 +41,7 @@ pub(super) fn read(text: &str) -> Result<GrammarSource, Error> {
     }
     let mut source = reader.source;
     for rule in &mut source.rules {
-        rule.shown.keeps_all |= source.keeps_all;
+        rule.shown.keeps_all_lexemes |= source.keeps_all;
     }
     Ok(source)
 }
@@ -186,14 +186,14 @@ impl LarkReader {
         if !is_terminal(&name) {
             if priority != 0 {
                 let message = "the priority of a rule chooses among trees only".to_owned();
-                self.source.notes.push(Note { message, span: Some(span) });
+                self.source.notes.push(GrammarNote { message, span: Some(span) });
             }
-            let shown = Shown {
+            let shown = RuleTreeShape {
                 aliases: std::mem::take(&mut self.aliases),
-                unwraps: signs.contains('?'),
-                keeps_all: signs.contains('!'),
-                inlined: name.starts_with('_'),
-                ..Shown::ALL
+                inlines_single_child: signs.contains('?'),
+                keeps_all_lexemes: signs.contains('!'),
+                inlines_children: name.starts_with('_'),
+                ..RuleTreeShape::ALL
             };
             self.source.rules.push(RuleSource { name, parameters, body, span, shown, attributes });
         } else if parameters.is_empty() {
@@ -366,7 +366,7 @@ impl LarkReader {
                 self.scanner.leave();
                 let one = repeated(&mut self.scanner, one, skip_inline_whitespace, counted)?;
                 if matches!(one, SyntaxTree::Repeat(..)) {
-                    self.source.notes.push(Note {
+                    self.source.notes.push(GrammarNote {
                         message:
                             "~ excludes the part with its repetition, ~(A+); llguidance reads \
                                   ~A+ as (~A)+: put in the brackets that are meant"

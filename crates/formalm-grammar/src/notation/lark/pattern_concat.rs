@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::grammar::Note;
+use crate::grammar::GrammarNote;
 use crate::notation::atoms::Atom;
 use crate::notation::grammar_builder::{GrammarBuilder, MAX_DEPTH};
 use crate::notation::{SyntaxTree, TerminalSource};
@@ -13,13 +13,13 @@ impl<'a> GrammarBuilder<'a> {
     pub(in crate::notation) fn pattern_concat_notes(
         &self,
         needed_symbols: &FxHashSet<&str>,
-    ) -> Vec<Note> {
+    ) -> Vec<GrammarNote> {
         let terminals = self.source.terminals.iter();
         let needed_symbols = terminals.filter(|one| needed_symbols.contains(one.name.as_str()));
         needed_symbols.filter_map(|one| self.pattern_concat_note(one)).collect()
     }
 
-    fn pattern_concat_note(&self, terminal: &'a TerminalSource) -> Option<Note> {
+    fn pattern_concat_note(&self, terminal: &'a TerminalSource) -> Option<GrammarNote> {
         let mut open = vec![&terminal.body];
         while let Some(tree) = open.pop() {
             match tree {
@@ -31,7 +31,7 @@ impl<'a> GrammarBuilder<'a> {
                             "in the terminal {name}, {written} is one part; Lark joins the texts of \
                              patterns, where its | would split all of it: put it into (?:…)"
                         );
-                        return Some(Note { message, span: Some(terminal.span) });
+                        return Some(GrammarNote { message, span: Some(terminal.span) });
                     }
                     open.extend(list);
                 }

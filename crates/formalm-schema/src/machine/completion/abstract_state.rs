@@ -9,7 +9,7 @@
 use formalm_automata::json_escapes::{EscapeState, EscapeStep, read_string_byte};
 use formalm_automata::{Error, RecheckPredicate};
 
-use crate::formula::{Atom, Form};
+use crate::formula::{Formula, FormulaAtom};
 use crate::machine::completion::repetition_check::{
     RepetitionCheck, SeenStrings, add_strings, strings_of_completion,
 };
@@ -57,9 +57,11 @@ impl LazyTables {
         let required = self.parts.obligations.get(obligation.0);
         required.formulas.len() == 1
             && self.core.formulas.conjuncts(required.formulas[0]).into_iter().all(|part| {
-                let is_one = |atom: &Atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_));
+                let is_one = |atom: &FormulaAtom| {
+                    matches!(atom, FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_))
+                };
                 match self.core.formulas.get(part) {
-                    Form::Atom(_) => true,
+                    Formula::Atom(_) => true,
                     _ => !self.core.atoms(part).iter().any(is_one),
                 }
             })
@@ -211,7 +213,9 @@ impl LazyTables {
         let mut add = |obligation: ObligationId| {
             for &formula in &self.parts.obligations.get(obligation.0).formulas {
                 for atom in self.core.atoms(formula) {
-                    if let Atom::Unique(taken) | Atom::UniqueWith(taken) = atom {
+                    if let FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken) =
+                        atom
+                    {
                         has_unique_items = true;
                         let schema = &self.core.schema;
                         let mut left = taken.to_vec();

@@ -8,8 +8,8 @@ use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 use formalm_automata::{ByteSet, Error, Machine, StateId};
 use rustc_hash::FxHashSet;
 
-use crate::core::{Core, TextId};
-use crate::formula::{Atom, F, Form, TRUE};
+use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
+use crate::interner::CompactMap;
 use crate::machine::frame::{
     ContainerState, DONE, Frame, NameCandidates, NextNamesId, ReaderPosition,
 };
@@ -18,8 +18,8 @@ use crate::machine::min_bytes::escaped_strings::escaped_len;
 use crate::machine::reader::cache::NO_QUERIES;
 use crate::machine::reader::whitespace::WhitespaceGap;
 use crate::machine::{LazyTables, NO_RECORD, RecordId};
-use crate::options::Order;
-use crate::table::Map;
+use crate::options::PropertyOrder;
+use crate::solver::context::{LanguageId, SolverContext};
 
 impl LazyTables {
     /// Returns the bytes that the lexicographically least of the shortest completions may begin
@@ -129,10 +129,10 @@ impl LazyTables {
 
     /// Returns the quote and the bytes with which a string continues. Characters that need no
     /// escape are not escaped.
-    fn string_bytes(&self, language: TextId, state: StateId) -> Result<ByteSet, Error> {
+    fn string_bytes(&self, language: LanguageId, state: StateId) -> Result<ByteSet, Error> {
         let mut set = ByteSet::default();
         set.insert(b'"');
-        for byte in self.core.text(language).live_bytes(state)?.iter() {
+        for byte in self.core.automaton(language).live_bytes(state)?.iter() {
             let is_unescaped = escaped_len(byte, self.core.options.escapes) == 1;
             set.insert(if is_unescaped { byte } else { b'\\' });
         }
@@ -225,13 +225,15 @@ impl LazyTables {
         candidates: NameCandidates,
         read: usize,
     ) -> Result<Option<u8>, Error> {
-        if !self.names_at(next_names).independent && self.core.options.order != Order::Any {
+        if !self.names_at(next_names).independent
+            && self.core.options.property_order != PropertyOrder::Any
+        {
             return Ok(None);
         }
         let must = self.parts.obligations.get(self.names_at(next_names).obligation.0).formulas[0];
         let mut required = FxHashSet::default();
         for part in self.core.formulas.conjuncts(must) {
-            if let Form::Atom(Atom::Owed(names)) = self.core.formulas.get(part) {
+            if let Formula::Atom(FormulaAtom::Required(names)) = self.core.formulas.get(part) {
                 required.extend(names.iter().copied());
             }
         }
@@ -263,27 +265,35 @@ impl LazyTables {
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns `true` if properties that a formula does not name never help to satisfy it.
-    fn needs_no_unnamed(&self, id: F) -> bool {
-        self.needs_no_unnamed_within(id, &mut Map::default())
+    fn needs_no_unnamed(&self, id: FormulaId) -> bool {
+        self.needs_no_unnamed_within(id, &mut CompactMap::default())
     }
 
-    fn needs_no_unnamed_within(&self, id: F, known: &mut Map<F, bool>) -> bool {
+    fn needs_no_unnamed_within(
+        &self,
+        id: FormulaId,
+        known: &mut CompactMap<FormulaId, bool>,
+    ) -> bool {
         let is_small = self.formulas.is_small(id);
         if !is_small && let Some(&known) = known.get(&id) {
             return known;
         }
-        let names_only =
-            |id: F| !self.formulas.some_atom(&[id], |one| !matches!(one, Atom::Owed(_)));
+        let names_only = |id: FormulaId| {
+            !self.formulas.any_atom(&[id], |one| !matches!(one, FormulaAtom::Required(_)))
+        };
         let needs_none = match self.formulas.get(id) {
-            Form::Atom(Atom::MoreMembers(_)) => false,
-            Form::Not(inner) => {
-                let is_most = matches!(self.formulas.get(*inner), Form::Atom(Atom::MoreMembers(_)));
+            Formula::Atom(FormulaAtom::MinProperties(_)) => false,
+            Formula::Not(inner) => {
+                let is_most = matches!(
+                    self.formulas.get(*inner),
+                    Formula::Atom(FormulaAtom::MinProperties(_))
+                );
                 is_most || names_only(*inner)
             }
-            Form::One(_) => names_only(id),
-            Form::And(list) | Form::Or(list) => {
+            Formula::ExactlyOne(_) => names_only(id),
+            Formula::And(list) | Formula::Or(list) => {
                 list.iter().all(|&one| self.needs_no_unnamed_within(one, known))
             }
             _ => true,

@@ -3,9 +3,9 @@
 use formalm_automata::json_escapes::{EscapePolicy, EscapeState, EscapeStep, read_string_byte};
 use rustc_hash::FxHashSet;
 
+use crate::json::interned_values::{JsonValue, ValueId, ValueInterner};
+use crate::json::property_names::PropertyNames;
 use crate::machine::reader::value_start_and_strings::is_whitespace;
-use crate::names::Names;
-use crate::value::{Value, ValueId, Values};
 
 /// The contents of strings.
 pub(crate) type SeenStrings = FxHashSet<Vec<u8>>;
@@ -115,23 +115,23 @@ fn is_before_colon<'a>(after: impl IntoIterator<Item = &'a u8>) -> bool {
 /// Adds the string or the names of a value; pushes its children to `left`.
 pub(crate) fn add_strings(
     value: ValueId,
-    values: &Values,
-    names: &Names,
+    values: &ValueInterner,
+    names: &PropertyNames,
     left: &mut Vec<ValueId>,
     strings: &mut SeenStrings,
 ) {
     match values.get(value) {
-        Value::String(text) => {
+        JsonValue::String(text) => {
             strings.insert(text.clone().into_bytes());
         }
-        Value::Array(items) => left.extend_from_slice(items),
-        Value::Object(members) => {
+        JsonValue::Array(items) => left.extend_from_slice(items),
+        JsonValue::Object(members) => {
             for &(name, value) in members {
                 strings.insert(names.get(name).as_bytes().to_vec());
                 left.push(value);
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        JsonValue::Null | JsonValue::Bool(_) | JsonValue::Number(_) => {}
     }
 }
 

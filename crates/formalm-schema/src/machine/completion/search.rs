@@ -16,11 +16,11 @@ use rustc_hash::FxHashMap;
 use formalm_automata::json_escapes::EscapeState;
 
 use crate::formula::TRUE;
+use crate::interner::CompactMap;
 use crate::machine::frame::{DONE, Frame, FrameId, ReaderPosition};
 use crate::machine::min_bytes::SearchBudget;
 use crate::machine::reader::cache::{NO_QUERIES, NO_VERDICTS};
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::table::Map;
 
 /// Maximum number of steps; a completion further away is a [`Error::Limit`]. Chosen, not measured.
 const MAX_STEPS: u64 = 1_000_000;
@@ -103,7 +103,7 @@ impl LazyTables {
         };
         let rest = self.search_completion(closed, budget)?;
         if self.cache.closings.len() == MAX_CACHED_CLOSINGS {
-            self.cache.closings = Map::default();
+            self.cache.closings = CompactMap::default();
         }
         self.cache.closings.insert(parent, rest.clone().into());
         Ok([own, rest].concat())
@@ -131,7 +131,7 @@ impl LazyTables {
             }
             Frame::Number { obligation, digits, parent } if parent != DONE => {
                 let required = self.parts.obligations.get(obligation.0);
-                if !required.asked.is_empty()
+                if !required.queries.is_empty()
                     || required.formulas.len() > 1
                     || required.goal != TRUE
                 {

@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
-use crate::formula::{Atom, F, Form, TRUE};
-use crate::machine::frame::{ContainerState, Frame, FrameId, ObligationId, Owes, ReaderPosition};
+use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
+use crate::machine::frame::{
+    ContainerState, Frame, FrameId, Obligation, ObligationId, ReaderPosition,
+};
 use crate::machine::min_bytes::SearchBudget;
 use crate::machine::numbers::is_number_byte;
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::node::NodeId;
+use crate::schema_nodes::NodeId;
 
 /// Number of required items from which on they are completed one by one. Chosen, not measured.
 const MIN_ITEMS: u64 = 2;
@@ -135,12 +137,16 @@ impl LazyTables {
         let mut is_distinct = false;
         for part in formulas.conjuncts(required.formulas[0]) {
             match formulas.get(part) {
-                Form::Atom(Atom::MoreItems(more)) => found.count = found.count.max(*more),
-                Form::Atom(Atom::Unique(_) | Atom::UniqueWith(_)) => is_distinct = true,
-                &Form::Atom(Atom::Contains(count, node)) if found.min_matching.is_none() => {
+                Formula::Atom(FormulaAtom::MinItems(more)) => found.count = found.count.max(*more),
+                Formula::Atom(FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_)) => {
+                    is_distinct = true
+                }
+                &Formula::Atom(FormulaAtom::Contains(count, node))
+                    if found.min_matching.is_none() =>
+                {
                     found.min_matching = Some((count, node));
                 }
-                Form::Atom(Atom::Items(ranges, read)) => {
+                Formula::Atom(FormulaAtom::Items(ranges, read)) => {
                     let alike = |&(from, to, _): &(u32, u32, _)| {
                         to <= *read || from <= *read && to == u32::MAX
                     };
@@ -149,10 +155,12 @@ impl LazyTables {
                     }
                 }
                 // The obligation of the current item.
-                Form::Child(_) => {}
-                Form::Not(inner) => match formulas.get(*inner) {
-                    Form::Atom(Atom::MoreItems(_)) => {}
-                    &Form::Atom(Atom::Contains(count, node)) if found.matching_below.is_none() => {
+                Formula::Child(_) => {}
+                Formula::Not(inner) => match formulas.get(*inner) {
+                    Formula::Atom(FormulaAtom::MinItems(_)) => {}
+                    &Formula::Atom(FormulaAtom::Contains(count, node))
+                        if found.matching_below.is_none() =>
+                    {
                         found.matching_below = Some((count, node));
                     }
                     _ => return None,
@@ -182,10 +190,13 @@ impl LazyTables {
         let mut rest = Vec::with_capacity(own.len());
         for part in own {
             let kept = match self.core.formulas.get(part) {
-                Form::Atom(atom) => {
-                    !matches!(atom, Atom::Contains(..) | Atom::MoreItems(_) | Atom::Unique(_))
-                }
-                Form::Not(_) => false,
+                Formula::Atom(atom) => !matches!(
+                    atom,
+                    FormulaAtom::Contains(..)
+                        | FormulaAtom::MinItems(_)
+                        | FormulaAtom::UniqueItems(_)
+                ),
+                Formula::Not(_) => false,
                 _ => true,
             };
             if kept {
@@ -193,10 +204,11 @@ impl LazyTables {
             }
         }
         let ranges = [(0, u32::MAX, node)].into();
-        let of_node = self.core.formulas.atom(Atom::Items(ranges, 0));
+        let of_node = self.core.formulas.atom(FormulaAtom::Items(ranges, 0));
         let mut left = Vec::new();
         if let Some((count, _)) = required.matching_below {
-            let many = self.core.formulas.atom(Atom::Contains(count.saturating_sub(least), node));
+            let many =
+                self.core.formulas.atom(FormulaAtom::Contains(count.saturating_sub(least), node));
             left.push(self.core.formulas.not(many));
         }
         let (mut position, mut texts) = (start, Vec::new());
@@ -209,13 +221,14 @@ impl LazyTables {
             };
             let parts =
                 self.core.formulas.conjuncts(self.parts.obligations.get(obligation.0).formulas[0]);
-            let is_unique =
-                |part: &F| matches!(self.core.formulas.get(*part), Form::Atom(Atom::Unique(_)));
+            let is_unique = |part: &FormulaId| {
+                matches!(self.core.formulas.get(*part), Formula::Atom(FormulaAtom::UniqueItems(_)))
+            };
             let Some(unique) = parts.into_iter().find(is_unique) else { return Ok(None) };
-            let required = self.core.formulas.atom(Atom::MoreItems(count));
+            let required = self.core.formulas.atom(FormulaAtom::MinItems(count));
             let queries = [&rest[..], &more, &[unique, required]].concat();
             let queries = self.core.formulas.and(queries);
-            let plain = Owes { formulas: [queries].into(), asked: [].into(), goal: TRUE };
+            let plain = Obligation { formulas: [queries].into(), queries: [].into(), goal: TRUE };
             let obligation = self.parts.obligation(plain);
             position.frame = Frame::Array { obligation, mode, whitespace, from, parent };
             let Some((more, after)) = self.complete_each_item(position, parent, budget)? else {

@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
-use crate::core::Core;
-use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::json::property_names::{NameId, UNMENTIONED_NAME};
 use crate::machine::frame::{
     DONE, Frame, FrameId, NameCandidates, NextNamesId, ObligationId, QueriesId, ReaderPosition,
 };
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::names::{NameId, PLACEHOLDER};
-use crate::node::{NodeId, Type};
-use crate::solve::PLENTY;
+use crate::schema_nodes::{JsonType, NodeId};
+use crate::solver::ENOUGH_VALUES;
+use crate::solver::context::SolverContext;
 
 /// Maximum nesting of objects that are searched for a property with unboundedly many values.
 /// Chosen, not measured.
@@ -64,13 +64,13 @@ impl LazyTables {
     /// Returns `true` if no array with unique items around the frame can run out of items.
     fn drops_record(&mut self, frame: Frame) -> Result<bool, Error> {
         let (mut of, mut parent) = match frame {
-            Frame::String { parent, .. } => (Some(Type::String), parent),
-            Frame::Name { object, .. } => (Some(Type::Object), self.parent(object)),
-            Frame::Object { parent, .. } => (Some(Type::Object), parent),
-            Frame::Array { parent, .. } => (Some(Type::Array), parent),
+            Frame::String { parent, .. } => (Some(JsonType::String), parent),
+            Frame::Name { object, .. } => (Some(JsonType::Object), self.parent(object)),
+            Frame::Object { parent, .. } => (Some(JsonType::Object), parent),
+            Frame::Array { parent, .. } => (Some(JsonType::Array), parent),
             Frame::Value { parent, .. } => (None, parent),
-            Frame::Number { parent, .. } => (Some(Type::Number), parent),
-            Frame::Literal { parent, .. } => (Some(Type::Bool), parent),
+            Frame::Number { parent, .. } => (Some(JsonType::Number), parent),
+            Frame::Literal { parent, .. } => (Some(JsonType::Bool), parent),
             Frame::Done => return Ok(false),
         };
         loop {
@@ -81,9 +81,9 @@ impl LazyTables {
                     {
                         return Ok(false);
                     }
-                    (of, parent) = (Some(Type::Array), next);
+                    (of, parent) = (Some(JsonType::Array), next);
                 }
-                Frame::Object { parent: next, .. } => (of, parent) = (Some(Type::Object), next),
+                Frame::Object { parent: next, .. } => (of, parent) = (Some(JsonType::Object), next),
                 _ => return Ok(true),
             }
         }
@@ -144,7 +144,7 @@ impl LazyTables {
     pub(crate) fn has_plenty_items(
         &mut self,
         obligation: ObligationId,
-        of: Option<Type>,
+        of: Option<JsonType>,
     ) -> Result<bool, Error> {
         if let Some(&known) = self.cache.plenty_items.get(&(obligation, of)) {
             return Ok(known.is_some());
@@ -162,7 +162,7 @@ impl LazyTables {
     fn uniform_item(
         &mut self,
         obligation: ObligationId,
-    ) -> Result<Option<(F, ObligationId)>, Error> {
+    ) -> Result<Option<(FormulaId, ObligationId)>, Error> {
         let mut required = self.parts.obligations.get(obligation.0).clone();
         if required.formulas.len() != 1 || required.goal != TRUE {
             return Ok(None);
@@ -170,45 +170,47 @@ impl LazyTables {
         let (mut item, mut owing, mut needed) = (Vec::new(), Vec::new(), self.max_token_len as u64);
         for part in self.core.formulas.conjuncts(required.formulas[0]) {
             let (form, positive) = match self.core.formulas.get(part) {
-                Form::Not(inner) => (self.core.formulas.get(*inner), false),
+                Formula::Not(inner) => (self.core.formulas.get(*inner), false),
                 form => (form, true),
             };
             match form {
-                Form::Atom(Atom::Items(ranges, _)) if positive => {
+                Formula::Atom(FormulaAtom::Items(ranges, _)) if positive => {
                     if ranges.iter().any(|&(from, to, _)| (from, to) != (0, u32::MAX)) {
                         return Ok(None);
                     }
                     item.extend(ranges.iter().map(|range| range.2));
                 }
-                Form::Atom(Atom::UniqueWith(taken)) if positive => {
+                Formula::Atom(FormulaAtom::UniqueWithCurrent(taken)) if positive => {
                     needed = needed.saturating_add(taken.len() as u64);
                     continue;
                 }
-                Form::Atom(Atom::MoreItems(count)) => needed = needed.saturating_add(*count),
+                Formula::Atom(FormulaAtom::MinItems(count)) => {
+                    needed = needed.saturating_add(*count)
+                }
                 _ => return Ok(None),
             }
             owing.push(part);
         }
-        if needed > PLENTY / 2 {
+        if needed > ENOUGH_VALUES / 2 {
             return Ok(None);
         }
         let item = item.into_iter().map(|node| self.core.child(node)).collect();
         let item = self.core.formulas.and(item);
-        owing.push(self.core.formulas.atom(Atom::UniqueWith([].into())));
+        owing.push(self.core.formulas.atom(FormulaAtom::UniqueWithCurrent([].into())));
         required.formulas[0] = self.core.formulas.and(owing);
         Ok(Some((item, self.parts.obligation(required))))
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns `true` if there are plenty of values of a type, or of each type that has any.
     /// Numbers never count as plenty: a token may end one item and contain the whole next one, if
     /// that is a number.
-    fn is_plenty(&mut self, id: F, of: Option<Type>) -> Result<bool, Error> {
-        for one in Type::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
-            let typed = self.of_type(id, one)?;
-            let has_any = of.is_some() || self.some_of_type(typed, one)?;
-            if has_any && (one == Type::Number || !self.is_endless(typed, one, 0)?) {
+    fn is_plenty(&mut self, id: FormulaId, of: Option<JsonType>) -> Result<bool, Error> {
+        for one in JsonType::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
+            let typed = self.formula_for_type(id, one)?;
+            let has_any = of.is_some() || self.has_value_of_type(typed, one)?;
+            if has_any && (one == JsonType::Number || !self.has_unbounded_values(typed, one, 0)?) {
                 return Ok(false);
             }
         }
@@ -217,56 +219,68 @@ impl Core {
 
     /// Returns `true` if unboundedly many values of a type satisfy a formula, or at least
     /// [`PLENTY`]. Returns `false` where this is not certain.
-    pub(crate) fn is_endless(&mut self, id: F, of: Type, depth: usize) -> Result<bool, Error> {
+    pub(crate) fn has_unbounded_values(
+        &mut self,
+        id: FormulaId,
+        of: JsonType,
+        depth: usize,
+    ) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
-            return Ok(id == TRUE && !matches!(of, Type::Null | Type::Bool));
+            return Ok(id == TRUE && !matches!(of, JsonType::Null | JsonType::Bool));
         }
         match of {
-            Type::String => match self.language(id)? {
-                Some(language) => self.has_plenty_texts(language),
+            JsonType::String => match self.language(id)? {
+                Some(language) => self.has_many_strings(language),
                 None => Ok(false),
             },
             // Numbers are recorded digit by digit and arrays item by item, so only those inside
             // objects count.
-            Type::Number if depth > 0 => self.is_endless_number(id),
-            Type::Array if 0 < depth && depth < MAX_OBJECT_DEPTH => {
-                self.is_endless_array(id, depth)
+            JsonType::Number if depth > 0 => self.is_infinite_number(id),
+            JsonType::Array if 0 < depth && depth < MAX_OBJECT_DEPTH => {
+                self.is_infinite_array(id, depth)
             }
-            Type::Object if depth < MAX_OBJECT_DEPTH => self.is_endless_object(id, depth),
+            JsonType::Object if depth < MAX_OBJECT_DEPTH => self.is_endless_object(id, depth),
             _ => Ok(false),
         }
     }
 
     /// Returns `true` if some implicant of the formula has unboundedly many objects.
-    fn is_endless_object(&mut self, id: F, depth: usize) -> Result<bool, Error> {
-        self.implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
+    fn is_endless_object(&mut self, id: FormulaId, depth: usize) -> Result<bool, Error> {
+        self.search_implicants(id, &mut |_, _| Ok(true), &mut |core, literals| {
             Ok(core.object_fits(literals, &[])? && core.is_endless_by_property(literals, depth)?)
         })
     }
 
     /// Returns `true` for a satisfiable conjunction if one property has unboundedly many values,
     /// whatever the others are.
-    fn is_endless_by_property(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
+    fn is_endless_by_property(
+        &mut self,
+        literals: &[FormulaId],
+        depth: usize,
+    ) -> Result<bool, Error> {
         let (mut names, mut lists, mut has_patterns) = (Vec::new(), Vec::new(), false);
         for &part in literals {
             match self.formulas.get(part) {
-                Form::Atom(Atom::Members(rules)) => {
+                Formula::Atom(FormulaAtom::Properties(rules)) => {
                     for (which, _) in rules.iter() {
                         names.extend(which.names.iter().flatten().copied());
-                        has_patterns |= !which.found.is_empty() || !which.missing.is_empty();
+                        has_patterns |= !which.matched_patterns.is_empty()
+                            || !which.unmatched_patterns.is_empty();
                     }
                     lists.push(rules.clone());
                 }
-                Form::Atom(Atom::Owed(required)) => names.extend(required.iter().copied()),
-                Form::Atom(Atom::MoreMembers(_)) => {}
-                Form::Not(_) => return self.is_endless_with_negations(literals, depth),
+                Formula::Atom(FormulaAtom::Required(required)) => {
+                    names.extend(required.iter().copied())
+                }
+                Formula::Atom(FormulaAtom::MinProperties(_)) => {}
+                Formula::Not(_) => return self.is_endless_with_negations(literals, depth),
                 _ => return Ok(false),
             }
         }
         if !has_patterns {
             // Unmentioned names are equivalent, and there are unboundedly many.
-            let other = self.value_by_rules(&lists, PLACEHOLDER)?;
-            if self.some_value(other)? {
+            let other = self.value_by_rules(&lists, UNMENTIONED_NAME)?;
+            if self.has_value(other)? {
                 return Ok(true);
             }
         }
@@ -281,14 +295,14 @@ impl Core {
     /// Returns `true` if a property has unboundedly many values.
     fn has_endless_property(
         &mut self,
-        lists: &[Arc<[(Which, NodeId)]>],
+        lists: &[Arc<[(NameSelector, NodeId)]>],
         name: NameId,
         depth: usize,
     ) -> Result<bool, Error> {
         let value = self.value_by_rules(lists, name)?;
-        for of in [Type::String, Type::Number, Type::Array, Type::Object] {
-            let value = self.of_type(value, of)?;
-            if self.is_endless(value, of, depth + 1)? {
+        for of in [JsonType::String, JsonType::Number, JsonType::Array, JsonType::Object] {
+            let value = self.formula_for_type(value, of)?;
+            if self.has_unbounded_values(value, of, depth + 1)? {
                 return Ok(true);
             }
         }
@@ -297,28 +311,34 @@ impl Core {
 
     /// Handles conjunctions with negations: returns `true` if a required property has unboundedly
     /// many values while the negated statements fail without it.
-    fn is_endless_with_negations(&mut self, literals: &[F], depth: usize) -> Result<bool, Error> {
+    fn is_endless_with_negations(
+        &mut self,
+        literals: &[FormulaId],
+        depth: usize,
+    ) -> Result<bool, Error> {
         let (mut required, mut lists) = (Vec::new(), Vec::new());
         for &part in literals {
             match self.formulas.get(part) {
-                Form::Atom(Atom::Members(rules)) => lists.push(rules.clone()),
-                Form::Atom(Atom::Owed(names)) => required.extend(names.iter().copied()),
-                Form::Atom(_) => {}
-                Form::Not(inner) if matches!(self.formulas.get(*inner), Form::Atom(_)) => {}
+                Formula::Atom(FormulaAtom::Properties(rules)) => lists.push(rules.clone()),
+                Formula::Atom(FormulaAtom::Required(names)) => {
+                    required.extend(names.iter().copied())
+                }
+                Formula::Atom(_) => {}
+                Formula::Not(inner) if matches!(self.formulas.get(*inner), Formula::Atom(_)) => {}
                 _ => return Ok(false),
             }
         }
         for name in required {
             let mut others_left = Vec::with_capacity(literals.len());
             for &part in literals {
-                let Form::Not(inner) = *self.formulas.get(part) else {
+                let Formula::Not(inner) = *self.formulas.get(part) else {
                     others_left.push(part);
                     continue;
                 };
                 let without = match self.formulas.get(inner).clone() {
-                    Form::Atom(Atom::Members(rules)) => {
+                    Formula::Atom(FormulaAtom::Properties(rules)) => {
                         let rules = rules.iter().map(|(which, node)| (which.without(name), *node));
-                        self.formulas.atom(Atom::Members(rules.collect()))
+                        self.formulas.atom(FormulaAtom::Properties(rules.collect()))
                     }
                     _ => inner,
                 };
@@ -337,12 +357,12 @@ impl Core {
     /// Returns the formula of a property value under several lists of rules.
     fn value_by_rules(
         &mut self,
-        lists: &[Arc<[(Which, NodeId)]>],
+        lists: &[Arc<[(NameSelector, NodeId)]>],
         name: NameId,
-    ) -> Result<F, Error> {
+    ) -> Result<FormulaId, Error> {
         let mut all = Vec::with_capacity(lists.len());
         for rules in lists {
-            all.push(self.rules_at(rules, name)?);
+            all.push(self.rules_for_name(rules, name)?);
         }
         Ok(self.formulas.and(all))
     }

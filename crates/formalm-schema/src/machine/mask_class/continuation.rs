@@ -11,24 +11,24 @@ use formalm_automata::json_escapes::EscapePolicy;
 use formalm_automata::{ByteSet, Error, NameTokens};
 
 use crate::formula::TRUE;
+use crate::interner::CompactMap;
 use crate::machine::frame::{
     ContainerState, DONE, Frame, FrameId, NextNamesId, ObligationId, ReaderPosition, VerdictsId,
 };
 use crate::machine::mask_class::name_continuation::NameContinuations;
 use crate::machine::reader::cache::{NO_QUERIES, NO_VERDICTS};
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::table::Map;
 
 /// Representatives of frames with equal continuations.
 #[derive(Debug, Default)]
 pub(crate) struct ContinuationCache {
     /// The parts of property names in tokens, one table for each vocabulary.
     pub(crate) tokens: Vec<Arc<NameTokens>>,
-    known: Map<ValueContinuation, FrameId>,
-    parents: Map<FrameId, FrameId>,
+    known: CompactMap<ValueContinuation, FrameId>,
+    parents: CompactMap<FrameId, FrameId>,
     /// Objects after a property value, and after a name.
-    after: Map<ValueContinuation, Frame>,
-    colons: Map<PropertyStart, Frame>,
+    after: CompactMap<ValueContinuation, Frame>,
+    colons: CompactMap<PropertyStart, Frame>,
     pub(crate) names: NameContinuations,
 }
 
@@ -182,7 +182,7 @@ impl LazyTables {
 
     /// Returns `true` if the parent needs no verdict of the value.
     pub(crate) fn has_no_queries(&self, obligation: ObligationId) -> bool {
-        self.parts.obligations.get(obligation.0).asked.is_empty()
+        self.parts.obligations.get(obligation.0).queries.is_empty()
     }
 
     /// Returns the representative of all frames that behave alike after a value without queries.
@@ -236,7 +236,9 @@ impl LazyTables {
     pub(crate) fn depends_on_depth(&self, frame: FrameId) -> bool {
         let (options, limits) = (&self.core.options, &self.core.limits);
         let deepest = u64::from(self.depth(frame)) + self.max_token_len as u64 + 2;
-        options.layout.is_some() || options.depth != u32::MAX || deepest > u64::from(limits.nesting)
+        options.layout.is_some()
+            || options.max_free_depth != u32::MAX
+            || deepest > u64::from(limits.nesting)
     }
 
     /// Returns the continuation of a frame inside `parent`, a representative; `None` if nothing
@@ -320,7 +322,7 @@ impl LazyTables {
         }
         match *self.parts.queries.get(names.start.classes.0).machines {
             [] => NextPart::SomeName,
-            [Some((class, _))] if self.core.class_formula(class) == TRUE => NextPart::AnyName,
+            [Some((class, _))] if self.core.language_formula(class) == TRUE => NextPart::AnyName,
             _ => NextPart::Names(next_names),
         }
     }

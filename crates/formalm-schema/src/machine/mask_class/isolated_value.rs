@@ -6,17 +6,17 @@
 
 use formalm_automata::{ByteSet, Error, MaskClassId, ValueEnd};
 
-use crate::core::Core;
-use crate::decimal::Decimal;
-use crate::formula::{Atom, F, FALSE, TRUE};
+use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::json::decimal::Decimal;
 use crate::machine::frame::{
-    ContainerState, DONE, Frame, FrameId, NumberPrefix, ObligationId, Owes, ReaderPosition,
+    ContainerState, DONE, Frame, FrameId, NumberPrefix, Obligation, ObligationId, ReaderPosition,
 };
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::numbers::is_number_byte;
 use crate::machine::reader::cache::NO_VERDICTS;
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::node::Type;
+use crate::schema_nodes::JsonType;
+use crate::solver::context::SolverContext;
 
 /// Marks that numbers must be integers; the other bits are types.
 const INTEGER_BIT: u8 = 1 << 7;
@@ -56,8 +56,8 @@ impl LookaheadState<'_> {
             _ => return None,
         };
         let options = &tables.core.options;
-        let policies = (options.escapes as u64) << 1 | u64::from(options.exponents);
-        let whitespace = u64::from(whitespace) << 8 | u64::from(options.blanks);
+        let policies = (options.escapes as u64) << 1 | u64::from(options.allow_exponents);
+        let whitespace = u64::from(whitespace) << 8 | u64::from(options.max_whitespace);
         Some(((digits << 19 | whitespace) << 3 | policies) << 8 | u64::from(types))
     }
 
@@ -137,10 +137,10 @@ impl LazyTables {
             return known;
         }
         let mut is_late = false;
-        let types = Type::ALL.into_iter().try_fold(0, |types, of| {
+        let types = JsonType::ALL.into_iter().try_fold(0, |types, of| {
             let formula = self.only_formula(obligation)?;
             self.core.steps = 0;
-            let formula = self.core.of_type(formula, of);
+            let formula = self.core.formula_for_type(formula, of);
             let Ok(formula) = formula else {
                 // Whoever needs this answer gets the error.
                 self.core.answers.abandon();
@@ -150,7 +150,7 @@ impl LazyTables {
             match formula {
                 FALSE => Some(types),
                 TRUE => Some(types | 1 << of as u8),
-                formula if of == Type::Number && formula == self.core.integer_formula() => {
+                formula if of == JsonType::Number && formula == self.core.integer_formula() => {
                     Some(types | 1 << of as u8 | INTEGER_BIT)
                 }
                 _ => None,
@@ -172,7 +172,7 @@ impl LazyTables {
     }
 
     /// Returns the formula of an obligation, `None` if it has queries or a goal.
-    fn only_formula(&self, obligation: ObligationId) -> Option<F> {
+    fn only_formula(&self, obligation: ObligationId) -> Option<FormulaId> {
         let required = self.parts.obligations.get(obligation.0);
         let [formula] = *required.formulas else { return None };
         (required.goal == TRUE).then_some(formula)
@@ -184,9 +184,9 @@ impl LazyTables {
         let (options, limits) = (&self.core.options, &self.core.limits);
         let deepest = u64::from(self.depth(parent)) + self.max_token_len as u64 + 2;
         options.layout.is_none()
-            && options.depth == u32::MAX
+            && options.max_free_depth == u32::MAX
             && deepest <= u64::from(limits.nesting)
-            && self.parts.obligations.get(obligation.0).asked.is_empty()
+            && self.parts.obligations.get(obligation.0).queries.is_empty()
     }
 
     /// Returns an unconstrained array in which an item is being read.
@@ -194,7 +194,7 @@ impl LazyTables {
         if let Some(known) = self.cache.isolation_array {
             return known;
         }
-        let obligation = Owes { formulas: [TRUE].into(), asked: [].into(), goal: TRUE };
+        let obligation = Obligation { formulas: [TRUE].into(), queries: [].into(), goal: TRUE };
         let obligation = self.parts.obligation(obligation);
         let (whitespace, mode) = (self.gap_start(), ContainerState::InValue);
         let around =
@@ -204,9 +204,9 @@ impl LazyTables {
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns the formula of integers.
-    fn integer_formula(&mut self) -> F {
-        self.formulas.atom(Atom::Multiple(Decimal::integer(1)))
+    fn integer_formula(&mut self) -> FormulaId {
+        self.formulas.atom(FormulaAtom::MultipleOf(Decimal::from_integer(1)))
     }
 }

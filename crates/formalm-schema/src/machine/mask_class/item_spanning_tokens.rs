@@ -7,11 +7,11 @@
 use formalm_automata::Error;
 use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 
-use crate::formula::Atom;
+use crate::formula::FormulaAtom;
+use crate::json::interned_values::JsonValue;
 use crate::machine::frame::{Frame, ObligationId, ReaderPosition};
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::node::Type;
-use crate::value::Value;
+use crate::schema_nodes::JsonType;
 
 /// Maximum number of surrounding containers that are inspected; beyond it all tokens are rechecked.
 /// Chosen, not measured.
@@ -47,7 +47,9 @@ impl LazyTables {
             ItemSpan::ObjectItem(level) => match distinct.iter().find(|one| one.0 == level) {
                 // All objects but the empty one begin so; with plenty of items an unused one
                 // remains.
-                Some(&(_, obligation)) => !self.has_plenty_items(obligation, Some(Type::Object))?,
+                Some(&(_, obligation)) => {
+                    !self.has_plenty_items(obligation, Some(JsonType::Object))?
+                }
                 None => true,
             },
             ItemSpan::Other => true,
@@ -115,10 +117,10 @@ impl LazyTables {
     /// Returns `true` if some earlier string of an array satisfies a predicate.
     fn any_earlier_item(&self, obligation: ObligationId, is_so: impl Fn(&[u8]) -> bool) -> bool {
         let formulas = &self.parts.obligations.get(obligation.0).formulas;
-        self.core.formulas.some_atom(formulas, |atom| match atom {
-            Atom::UniqueWith(taken) => {
+        self.core.formulas.any_atom(formulas, |atom| match atom {
+            FormulaAtom::UniqueWithCurrent(taken) => {
                 taken.iter().any(|&one| match self.core.schema.values.get(one) {
-                    Value::String(text) => is_so(text.as_bytes()),
+                    JsonValue::String(text) => is_so(text.as_bytes()),
                     _ => false,
                 })
             }

@@ -17,13 +17,13 @@ use formalm_automata::{
 };
 
 use crate::formula::TRUE;
+use crate::interner::Interner;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{ContainerState, Frame, NameCandidates, QueriesId, ReaderPosition};
 use crate::machine::lookahead_tables::LockedTables;
 use crate::machine::mask_class::string_hints::RepetitionHint;
 use crate::machine::mask_class::string_states::{FIRST_STRING_CLASS, StringStates, StringStep};
 use crate::machine::reader::cache::NO_QUERIES;
-use crate::table::Table;
 
 /// The first id of classes that are dropped with the look-ahead.
 const FIRST_TRANSIENT_CLASS: u32 = 1 << 30;
@@ -45,7 +45,7 @@ pub(crate) struct SchemaLookahead<'a> {
 #[derive(Debug)]
 pub(crate) struct LookaheadState<'a> {
     pub(crate) tables: LockedTables<'a>,
-    positions: Table<ReaderPosition>,
+    positions: Interner<ReaderPosition>,
     pub(crate) strings: StringStates,
     /// The number of recorded inputs before the look-ahead.
     records: usize,
@@ -56,7 +56,7 @@ pub(crate) struct LookaheadState<'a> {
 
 impl<'a> SchemaLookahead<'a> {
     pub(crate) fn new(mut tables: LockedTables<'a>) -> SchemaLookahead<'a> {
-        tables.core.ahead();
+        tables.core.begin_lookahead();
         let (positions, strings) = std::mem::take(&mut tables.spare_tables);
         let records = tables.records.len();
         let queries = (tables.parts.queries.len(), tables.retained_counts());
@@ -75,7 +75,7 @@ impl Drop for LookaheadState<'_> {
         tables.spare_tables =
             (std::mem::take(&mut self.positions), std::mem::take(&mut self.strings));
         tables.records.truncate(self.records);
-        if tables.core.behind() && self.queries.1 == tables.retained_counts() {
+        if tables.core.end_lookahead() && self.queries.1 == tables.retained_counts() {
             tables.parts.queries.truncate(self.queries.0);
         }
     }
@@ -98,7 +98,7 @@ impl LookaheadState<'_> {
     pub(crate) fn class_of(&mut self, position: ReaderPosition) -> Result<MaskClassId, Error> {
         let mut position = position;
         if let Frame::String { language, state, escape: EscapeState::None, .. } = position.frame
-            && state == self.tables.core.text(language).start()
+            && state == self.tables.core.automaton(language).start()
         {
             position.frame = self.tables.relaxed_string(position.frame)?;
         }
@@ -143,8 +143,8 @@ impl LookaheadState<'_> {
         let core = &self.tables.core;
         match position.frame {
             Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
-                core.class_formula(language) == TRUE
-                    && state == core.text(language).start()
+                core.language_formula(language) == TRUE
+                    && state == core.automaton(language).start()
                     && self.tables.has_constant_verdicts(queries)
             }
             Frame::Name { text: NO_RECORD, candidates, escape: EscapeState::None, .. } => {
@@ -181,7 +181,7 @@ impl LookaheadState<'_> {
         let Some(language) = self.tables.core.language(TRUE)? else {
             return self.class_of(position);
         };
-        let state = self.tables.core.text(language).start();
+        let state = self.tables.core.automaton(language).start();
         let frame = Frame::String { language, state, queries, escape: EscapeState::None, parent };
         self.class_of(ReaderPosition { frame, ..position })
     }
@@ -210,7 +210,7 @@ impl LookaheadState<'_> {
         position: ReaderPosition,
     ) -> Result<Option<ByteSet>, Error> {
         let options = &self.tables.core.options;
-        let whitespace = options.blanks > 0 || options.layout.is_some();
+        let whitespace = options.max_whitespace > 0 || options.layout.is_some();
         let bytes: &[u8] = match position.frame {
             Frame::Done => b"",
             Frame::Value { .. } => b" \n\r\t\"[{-0123456789tfn",
@@ -245,12 +245,12 @@ impl LookaheadState<'_> {
 
     fn string_possible_bytes(&mut self, frame: Frame) -> Result<Option<ByteSet>, Error> {
         let Frame::String { language, state, .. } = frame else { return Ok(None) };
-        if self.tables.core.class_formula(language) == TRUE
+        if self.tables.core.language_formula(language) == TRUE
             || self.tables.remaining_chars(language, state)?.is_some()
         {
             return Ok(None);
         }
-        let mut live = self.tables.core.text(language).live_bytes(state)?;
+        let mut live = self.tables.core.automaton(language).live_bytes(state)?;
         if live.len() > MAX_LIVE_BYTES {
             return Ok(None);
         }

@@ -37,7 +37,7 @@ const UNSURE: u32 = 1 << 31;
 
 /// The mask classes of a schema's automaton for one vocabulary.
 #[derive(Debug)]
-pub struct SchemaKeys {
+pub struct SchemaMaskClasses {
     automaton: Arc<SchemaAutomaton>,
     max_token_len: usize,
     names: Arc<NameTokens>,
@@ -47,7 +47,7 @@ pub struct SchemaKeys {
     kept_classes: AppendVec,
 }
 
-impl SchemaKeys {
+impl SchemaMaskClasses {
     /// Creates the mask classes for tokens of at most `max_token_len` bytes that contain the given
     /// parts of names.
     ///
@@ -57,7 +57,7 @@ impl SchemaKeys {
         automaton: Arc<SchemaAutomaton>,
         max_token_len: usize,
         names: Arc<NameTokens>,
-    ) -> SchemaKeys {
+    ) -> SchemaMaskClasses {
         {
             let tables = &mut automaton.lock();
             tables.distinguishes_names |= names.some_span_names();
@@ -69,11 +69,11 @@ impl SchemaKeys {
             }
         }
         let (classes, kept_classes) = (AppendVec::default(), AppendVec::default());
-        SchemaKeys { automaton, max_token_len, names, classes, kept_classes }
+        SchemaMaskClasses { automaton, max_token_len, names, classes, kept_classes }
     }
 }
 
-impl MaskClasses for SchemaKeys {
+impl MaskClasses for SchemaMaskClasses {
     type Machine = SchemaAutomaton;
 
     fn machine(&self) -> &Arc<SchemaAutomaton> {
@@ -129,11 +129,11 @@ impl MaskClasses for SchemaKeys {
         self.automaton.has_unique_items
     }
 
-    fn over_scratch(&self, ahead: &Arc<SchemaAutomaton>) -> Option<SchemaKeys> {
+    fn over_scratch(&self, ahead: &Arc<SchemaAutomaton>) -> Option<SchemaMaskClasses> {
         let automaton = Arc::clone(ahead);
         let (max_token_len, names) = (self.max_token_len, Arc::clone(&self.names));
         let (classes, kept_classes) = (AppendVec::default(), AppendVec::default());
-        Some(SchemaKeys { automaton, max_token_len, names, classes, kept_classes })
+        Some(SchemaMaskClasses { automaton, max_token_len, names, classes, kept_classes })
     }
 
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
@@ -153,8 +153,10 @@ impl MaskClasses for SchemaKeys {
         self.classes.memory_bytes() + self.kept_classes.memory_bytes()
     }
 
-    fn fresh_copy(&self) -> Result<Option<SchemaKeys>, Error> {
-        let new = |one| SchemaKeys::new(Arc::new(one), self.max_token_len, Arc::clone(&self.names));
+    fn fresh_copy(&self) -> Result<Option<SchemaMaskClasses>, Error> {
+        let new = |one| {
+            SchemaMaskClasses::new(Arc::new(one), self.max_token_len, Arc::clone(&self.names))
+        };
         Ok(self.automaton.fresh_copy()?.map(new))
     }
 }
@@ -170,7 +172,7 @@ impl LazyTables {
     /// Returns `true` if all unknown names form one class, which is allowed.
     pub(crate) fn allows_any_name(&self, classes: QueriesId) -> bool {
         let [Some((class, _))] = *self.parts.queries.get(classes.0).machines else { return false };
-        self.core.class_formula(class) == TRUE
+        self.core.language_formula(class) == TRUE
     }
 
     /// Returns `true` if only known names may still come.
@@ -183,6 +185,6 @@ impl LazyTables {
         let [Some((class, state))] = *self.parts.queries.get(classes.0).machines else {
             return false;
         };
-        self.allows_any_name(classes) && self.core.text(class).is_accepting(state)
+        self.allows_any_name(classes) && self.core.automaton(class).is_accepting(state)
     }
 }

@@ -8,11 +8,11 @@
 use formalm_automata::Error;
 use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 
+use crate::interner::{CompactMap, Interner};
+use crate::json::property_names::{NameId, UNMENTIONED_NAME};
 use crate::machine::frame::{Frame, FrameId, NameCandidates, NextNamesId, QueriesId};
 use crate::machine::mask_class::continuation::PropertyStart;
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::names::{NameId, PLACEHOLDER};
-use crate::table::{Map, Table};
 
 /// Up to this many known names are represented by their suffixes; with more, equal masks are rare.
 /// Chosen, not measured.
@@ -34,9 +34,9 @@ type KnownNameSuffix = (u32, Option<PropertyStart>);
 /// Representatives of names with equal continuations.
 #[derive(Debug, Default)]
 pub(crate) struct NameContinuations {
-    rests: Table<Box<[u8]>>,
+    rests: Interner<Box<[u8]>>,
     /// Some representatives refer to recorded inputs.
-    pub(crate) known: Map<NameContinuation, Frame>,
+    pub(crate) known: CompactMap<NameContinuation, Frame>,
 }
 
 impl NameContinuations {
@@ -70,7 +70,7 @@ impl LazyTables {
         let (mut others, mut frame) = (None, frame);
         if is_open {
             let Some(like) = self.class_example(next_names, candidates) else { return Ok(frame) };
-            let member = self.property_start_of(frame, (PLACEHOLDER, like))?;
+            let member = self.property_start_of(frame, (UNMENTIONED_NAME, like))?;
             others = Some((candidates.classes, member));
             if known.is_empty() {
                 // The name is like any unknown one.
@@ -107,7 +107,10 @@ impl LazyTables {
                 None
             };
             let rest = &self.core.schema.names.get(name).as_bytes()[depth..];
-            known.push((self.continuations.names.rests.intern_like(rest, || rest.into()), member));
+            known.push((
+                self.continuations.names.rests.intern_borrowed(rest, || rest.into()),
+                member,
+            ));
         }
         Ok(known.into())
     }

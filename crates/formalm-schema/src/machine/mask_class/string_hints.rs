@@ -9,13 +9,13 @@ use formalm_automata::{
     StateId, WIDE_PARTS,
 };
 
-use crate::core::TextId;
 use crate::machine::LazyTables;
 use crate::machine::NO_RECORD;
 use crate::machine::frame::{Frame, NameCandidates, QueriesId, ReaderPosition};
 use crate::machine::mask_class::lookahead::LookaheadState;
 use crate::machine::mask_class::string_states::FIRST_STRING_CLASS;
 use crate::machine::reader::cache::NO_QUERIES;
+use crate::solver::context::LanguageId;
 
 /// Number of letters that must lead to one class for it to become the reference. Chosen, not
 /// measured.
@@ -54,7 +54,7 @@ impl LookaheadState<'_> {
             Frame::String { language, state, queries, escape: EscapeState::None, .. } => {
                 let only_counts = tables.has_constant_verdicts(queries)
                     && tables.remaining_chars(language, state)?.is_some();
-                !only_counts && tables.core.is_open(language, state)?
+                !only_counts && tables.core.is_always_viable(language, state)?
             }
             Frame::Name {
                 next_names,
@@ -92,7 +92,7 @@ impl LookaheadState<'_> {
             }
             _ => return Ok(None),
         };
-        let machine = Arc::clone(self.tables.core.text(language));
+        let machine = Arc::clone(self.tables.core.automaton(language));
         let escapes = self.tables.core.options.escapes;
         let like = if is_dropped { machine.representative(state)? } else { None };
         let fits = !is_dropped || like.is_some();
@@ -244,7 +244,7 @@ impl LookaheadState<'_> {
 
 impl LazyTables {
     /// Returns the only class that a name may belong to: its index, automaton and state.
-    fn single_class(&self, classes: QueriesId) -> Option<(usize, (TextId, StateId))> {
+    fn single_class(&self, classes: QueriesId) -> Option<(usize, (LanguageId, StateId))> {
         let mut alive = self.parts.queries.get(classes.0).iter().enumerate();
         let found = alive.find_map(|(at, one)| Some((at, (*one)?)))?;
         alive.all(|(_, one)| one.is_none()).then_some(found)

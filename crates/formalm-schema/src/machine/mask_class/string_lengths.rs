@@ -8,10 +8,10 @@ use formalm_automata::{
     StateId, WIDE_PARTS,
 };
 
-use crate::core::TextId;
 use crate::formula::TRUE;
 use crate::machine::LazyTables;
 use crate::machine::frame::Frame;
+use crate::solver::context::LanguageId;
 
 /// The minimum and maximum number of remaining characters, as far as a token can distinguish them.
 type RemainingChars = (u32, Option<u32>);
@@ -21,14 +21,14 @@ impl LazyTables {
     /// inside a character.
     pub(crate) fn remaining_chars(
         &mut self,
-        text: TextId,
+        text: LanguageId,
         state: StateId,
     ) -> Result<Option<RemainingChars>, Error> {
         if self.core.is_unbounded(text) {
             return Ok(None);
         }
         if !self.lengths.contains_key(&text) {
-            let machine = self.core.text(text);
+            let machine = self.core.automaton(text);
             let keys = RegularMaskClasses::new(Arc::clone(machine), self.max_token_len);
             let start = machine.start();
             let counts = max_remaining_chars(&keys, start)?.is_some().then(|| Box::new(keys));
@@ -36,7 +36,7 @@ impl LazyTables {
         }
         let Some(Some(keys)) = self.lengths.get(&text) else { return Ok(None) };
         let Some(max) = max_remaining_chars(keys, state)? else { return Ok(None) };
-        let machine = self.core.text(text);
+        let machine = self.core.automaton(text);
         // All characters are equivalent. Counting stops at the longest token.
         let (mut min, mut at) = (0, Some(state));
         while let Some(state) = at.filter(|&state| !machine.is_accepting(state)) {
@@ -52,15 +52,16 @@ impl LazyTables {
         let Frame::String { language, state, queries, escape, parent } = frame else {
             return Ok(frame);
         };
-        if self.core.class_formula(language) == TRUE {
+        if self.core.language_formula(language) == TRUE {
             return Ok(frame);
         }
         if self.remaining_chars(language, state)? != Some((0, None)) {
-            let state = self.core.text(language).saturate_counters(state, self.max_token_len)?;
+            let state =
+                self.core.automaton(language).saturate_counters(state, self.max_token_len)?;
             return Ok(Frame::String { language, state, queries, escape, parent });
         }
         let Some(language) = self.core.language(TRUE)? else { return Ok(frame) };
-        let state = self.core.text(language).start();
+        let state = self.core.automaton(language).start();
         Ok(Frame::String { language, state, queries, escape, parent })
     }
 }

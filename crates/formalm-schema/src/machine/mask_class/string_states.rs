@@ -7,13 +7,13 @@ use formalm_automata::json_escapes::{EscapePolicy, EscapeState};
 use formalm_automata::{Error, Machine, MaskClassId, StateId, reads_all_non_ascii};
 use rustc_hash::FxHashMap;
 
-use crate::core::TextId;
+use crate::interner::{Interner, RETAINED_CAPACITY};
 use crate::machine::frame::{
     Frame, FrameId, NameCandidates, NextNamesId, QueriesId, ReaderPosition,
 };
 use crate::machine::reader::cache::NO_QUERIES;
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::table::{ROOM, Table};
+use crate::solver::context::LanguageId;
 
 /// The first id of classes inside strings: the number of the string, then the state.
 pub(crate) const FIRST_STRING_CLASS: u32 = 1 << 31;
@@ -28,9 +28,9 @@ const MAX_STRINGS: usize = 1 << (31 - STATE_BITS);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StringRun {
     /// Read by one automaton, whose states are those of the run.
-    Single { language: TextId, queries: QueriesId, parent: FrameId },
+    Single { language: LanguageId, queries: QueriesId, parent: FrameId },
     /// Read by several automata, whose product states are interned.
-    Product { language: TextId, parent: FrameId },
+    Product { language: LanguageId, parent: FrameId },
     /// An unknown name; its states are those of the automata of its classes.
     Name { object: FrameId, next_names: NextNamesId },
 }
@@ -40,7 +40,7 @@ enum StringRun {
 pub(crate) struct StringStates {
     list: Vec<StringRun>,
     /// The states of several automata.
-    products: Table<(StateId, QueriesId)>,
+    products: Interner<(StateId, QueriesId)>,
     next: FxHashMap<(u32, u8), StringStep>,
 }
 
@@ -60,7 +60,7 @@ impl StringStates {
     pub(crate) fn clear(&mut self) {
         self.list.clear();
         self.products.clear();
-        if self.next.len() > ROOM {
+        if self.next.len() > RETAINED_CAPACITY {
             self.next = FxHashMap::default();
         }
         self.next.clear();
@@ -171,7 +171,7 @@ impl StringStates {
         let (run, state) = self.split(class);
         if let StringRun::Single { language, .. } = run {
             let state = StateId::from_number(state);
-            let next = tables.core.text(language).step(state, byte)?.map(StateId::number);
+            let next = tables.core.automaton(language).step(state, byte)?.map(StateId::number);
             return Ok(match next {
                 None => StringStep::Dead,
                 Some(next) if next > MAX_STATE => StringStep::Unknown,
@@ -203,7 +203,7 @@ impl StringStates {
             return Ok(class.unwrap_or(if alive { StringStep::Unknown } else { StringStep::Dead }));
         };
         let &(state, queries) = self.products.get(state);
-        let Some(state) = tables.core.text(language).step(state, byte)? else {
+        let Some(state) = tables.core.automaton(language).step(state, byte)? else {
             return Ok(StringStep::Dead);
         };
         let queries = tables.advance_queries(queries, &[byte])?;
@@ -243,8 +243,8 @@ impl LazyTables {
     pub(crate) fn has_constant_verdicts(&self, queries: QueriesId) -> bool {
         queries == NO_QUERIES
             || self.parts.queries.get(queries.0).iter().flatten().all(|&(text, state)| {
-                self.core.class_formula(text) == crate::formula::TRUE
-                    && state == self.core.text(text).start()
+                self.core.language_formula(text) == crate::formula::TRUE
+                    && state == self.core.automaton(text).start()
             })
     }
 }

@@ -9,12 +9,12 @@
 
 use formalm_automata::Error;
 
-use crate::core::Core;
-use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE};
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::machine::LazyTables;
 use crate::machine::frame::ObligationId;
-use crate::node::{NodeId, Type};
-use crate::solve::PLENTY;
+use crate::schema_nodes::{JsonType, NodeId};
+use crate::solver::ENOUGH_VALUES;
+use crate::solver::context::SolverContext;
 
 /// Maximum number of nodes that define the cells, of which there are 2ⁿ. Chosen, not measured.
 const MAX_NODES: usize = 4;
@@ -25,7 +25,7 @@ impl LazyTables {
     pub(crate) fn has_unbounded_cells(
         &mut self,
         obligation: ObligationId,
-        of: Option<Type>,
+        of: Option<JsonType>,
     ) -> Result<bool, Error> {
         let required = self.parts.obligations.get(obligation.0).clone();
         let total = self.core.total(&required);
@@ -33,19 +33,21 @@ impl LazyTables {
             return Ok(false);
         }
         let (mut nodes, mut needed, mut is_array) = (Vec::new(), self.max_token_len as u64, true);
-        self.core.formulas.some_atom(&[total], |atom| {
+        self.core.formulas.any_atom(&[total], |atom| {
             let more = match atom {
-                Atom::Items(ranges, _) => {
+                FormulaAtom::Items(ranges, _) => {
                     nodes.extend(ranges.iter().map(|range| range.2));
                     let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                     edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0).into()
                 }
-                Atom::Contains(count, node) => {
+                FormulaAtom::Contains(count, node) => {
                     nodes.push(*node);
                     *count
                 }
-                Atom::MoreItems(count) => *count,
-                Atom::Unique(taken) | Atom::UniqueWith(taken) => taken.len() as u64,
+                FormulaAtom::MinItems(count) => *count,
+                FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken) => {
+                    taken.len() as u64
+                }
                 _ => {
                     is_array = false;
                     0
@@ -54,19 +56,23 @@ impl LazyTables {
             needed = needed.saturating_add(more);
             !is_array
         });
-        Ok(is_array && needed <= PLENTY / 2 && self.core.cells_are_unbounded(&nodes, of)?)
+        Ok(is_array && needed <= ENOUGH_VALUES / 2 && self.core.cells_are_unbounded(&nodes, of)?)
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns `true` if every nonempty cell of a type, or of each type, has unboundedly many
     /// values.
-    fn cells_are_unbounded(&mut self, nodes: &[NodeId], of: Option<Type>) -> Result<bool, Error> {
-        for one in Type::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
+    fn cells_are_unbounded(
+        &mut self,
+        nodes: &[NodeId],
+        of: Option<JsonType>,
+    ) -> Result<bool, Error> {
+        for one in JsonType::ALL.into_iter().filter(|&one| of.is_none_or(|of| of == one)) {
             let mut formulas = Vec::new();
             for &node in nodes {
                 let formula = self.child(node);
-                let formula = self.of_type(formula, one)?;
+                let formula = self.formula_for_type(formula, one)?;
                 if formula != TRUE && formula != FALSE && !formulas.contains(&formula) {
                     formulas.push(formula);
                 }
@@ -75,13 +81,13 @@ impl Core {
                 return Ok(false);
             }
             for signs in 0..1usize << formulas.len() {
-                let signed = |core: &mut Core, (at, &formula): (usize, &F)| {
+                let signed = |core: &mut SolverContext, (at, &formula): (usize, &FormulaId)| {
                     if signs >> at & 1 == 1 { formula } else { core.formulas.not(formula) }
                 };
                 let cell = formulas.iter().enumerate().map(|each| signed(self, each)).collect();
                 let cell = self.formulas.and(cell);
-                if self.some_of_type(cell, one)?
-                    && (one == Type::Number || !self.is_endless(cell, one, 0)?)
+                if self.has_value_of_type(cell, one)?
+                    && (one == JsonType::Number || !self.has_unbounded_values(cell, one, 0)?)
                 {
                     return Ok(false);
                 }
@@ -91,10 +97,12 @@ impl Core {
     }
 }
 
-impl Formulas {
+impl FormulaArena {
     /// Returns `true` if a formula may require items to be distinct, but never to be equal.
-    fn never_requires_equal_items(&self, id: F) -> bool {
-        let is_unique = |atom: &Atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_));
+    fn never_requires_equal_items(&self, id: FormulaId) -> bool {
+        let is_unique = |atom: &FormulaAtom| {
+            matches!(atom, FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_))
+        };
         let mut seen = rustc_hash::FxHashSet::default();
         let mut stack = vec![id];
         while let Some(id) = stack.pop() {
@@ -102,8 +110,10 @@ impl Formulas {
                 continue;
             }
             match self.get(id) {
-                Form::Not(_) | Form::One(_) if self.some_atom(&[id], is_unique) => return false,
-                Form::And(list) | Form::Or(list) => stack.extend_from_slice(list),
+                Formula::Not(_) | Formula::ExactlyOne(_) if self.any_atom(&[id], is_unique) => {
+                    return false;
+                }
+                Formula::And(list) | Formula::Or(list) => stack.extend_from_slice(list),
                 _ => {}
             }
         }

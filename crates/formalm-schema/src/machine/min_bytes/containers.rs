@@ -6,13 +6,13 @@ use rustc_hash::FxHashMap;
 
 use std::sync::Arc;
 
-use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
-use crate::machine::frame::{DONE, Frame, ObligationId, Owes, ReaderPosition};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::json::property_names::NameId;
+use crate::machine::frame::{DONE, Frame, Obligation, ObligationId, ReaderPosition};
 use crate::machine::min_bytes::SearchBudget;
 use crate::machine::min_bytes::disjunctions::{BoundBranch, MAX_BRANCHES};
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::names::NameId;
-use crate::node::NodeId;
+use crate::schema_nodes::NodeId;
 
 /// Bytes of a property with its comma, without the characters of its name: `,"":0`.
 const PROPERTY_BYTES: usize = 5;
@@ -49,7 +49,7 @@ pub(crate) struct ChildBound {
 pub(crate) struct ChildCosts<'a> {
     child: &'a ChildBound,
     queries: &'a [NodeId],
-    known: FxHashMap<F, usize>,
+    known: FxHashMap<FormulaId, usize>,
 }
 
 impl ChildCosts<'_> {
@@ -93,7 +93,7 @@ impl LazyTables {
         budget: &mut SearchBudget,
     ) -> Result<ChildBound, Error> {
         let formulas = self.parts.obligations.get(obligation.0).formulas.clone();
-        let queries = self.core.formulas.asked(&formulas);
+        let queries = self.core.formulas.queried_nodes(&formulas);
         let mut costs = ChildCosts { child, queries: &queries, known: FxHashMap::default() };
         let must = self.min_bytes_with_child(formulas[0], &mut costs, budget)?;
         let mut verdicts = Vec::with_capacity(formulas.len() - 1);
@@ -106,7 +106,7 @@ impl LazyTables {
     /// Returns a bound on the bytes of the child and of the rest that a formula over both needs.
     fn min_bytes_with_child(
         &mut self,
-        id: F,
+        id: FormulaId,
         costs: &mut ChildCosts<'_>,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
@@ -126,12 +126,12 @@ impl LazyTables {
     /// conjunction.
     fn min_bytes_of_formula(
         &mut self,
-        id: F,
+        id: FormulaId,
         costs: &mut ChildCosts<'_>,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
         match self.core.formulas.get(id).clone() {
-            Form::Or(list) => self.min_bytes_of_any(&list, costs, budget),
+            Formula::Or(list) => self.min_bytes_of_any(&list, costs, budget),
             _ => {
                 let parts = self.core.formulas.conjuncts(id);
                 let branch = BoundBranch { parts, values: Vec::new() };
@@ -143,7 +143,7 @@ impl LazyTables {
     /// Returns the minimum over the disjuncts.
     fn min_bytes_of_any(
         &mut self,
-        list: &[F],
+        list: &[FormulaId],
         costs: &mut ChildCosts<'_>,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
@@ -157,7 +157,7 @@ impl LazyTables {
     /// Returns a bound on the bytes of further properties or items, each with its comma.
     pub(crate) fn min_rest_bytes(
         &mut self,
-        id: F,
+        id: FormulaId,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
         if id == TRUE || id == FALSE {
@@ -186,14 +186,15 @@ impl LazyTables {
         let (comma, colon) = (self.comma_bytes() - 1, self.colon_bytes() - 1);
         let (mut named, mut members, mut least) = (0, 0, 0);
         let mut required: Arc<[NameId]> = [].into();
-        let is_rule =
-            |&part: &F| matches!(self.core.formulas.get(part), Form::Atom(Atom::Members(_)));
-        let rules: Vec<F> = parts.iter().copied().filter(is_rule).collect();
+        let is_rule = |&part: &FormulaId| {
+            matches!(self.core.formulas.get(part), Formula::Atom(FormulaAtom::Properties(_)))
+        };
+        let rules: Vec<FormulaId> = parts.iter().copied().filter(is_rule).collect();
         // Bytes of one property other than the required ones.
         let mut one_more = 0;
         for &part in parts {
             match self.core.formulas.get(part).clone() {
-                Form::Atom(Atom::Owed(names)) => {
+                Formula::Atom(FormulaAtom::Required(names)) => {
                     budget.steps_of((names.len() / NAMES_PER_STEP) as u64)?;
                     for &name in names.iter() {
                         named += PROPERTY_BYTES - 1 + comma + colon;
@@ -202,20 +203,20 @@ impl LazyTables {
                     }
                     required = names;
                 }
-                Form::Atom(Atom::MoreMembers(count)) => members = count,
-                Form::Atom(Atom::MoreItems(count)) => {
+                Formula::Atom(FormulaAtom::MinProperties(count)) => members = count,
+                Formula::Atom(FormulaAtom::MinItems(count)) => {
                     least = least.max(self.min_item_bytes(parts, count, comma, budget)?);
                 }
-                Form::Atom(Atom::Contains(count, node)) => {
+                Formula::Atom(FormulaAtom::Contains(count, node)) => {
                     let value = self.core.child(node);
                     let each = ITEM_BYTES - 1 + comma + self.min_value_bytes(value, budget);
                     least = least.max(saturating_times(count, each));
                 }
-                Form::Child(node) => here = here.max(costs.of(node)),
-                Form::Or(list) | Form::One(list) => {
+                Formula::Child(node) => here = here.max(costs.of(node)),
+                Formula::Or(list) | Formula::ExactlyOne(list) => {
                     all = all.max(self.min_bytes_of_any(&list, costs, budget)?);
                 }
-                Form::Not(inner) if !self.core.formulas.has_child(inner) => {
+                Formula::Not(inner) if !self.core.formulas.has_child(inner) => {
                     let needed = self.min_violation_bytes(inner, budget)?;
                     if self.concerns_other_names(inner, branch)? {
                         least = least.max(needed);
@@ -223,7 +224,7 @@ impl LazyTables {
                         one_more = one_more.max(needed);
                     }
                 }
-                Form::False => return Ok(UNREACHABLE),
+                Formula::False => return Ok(UNREACHABLE),
                 _ => {}
             }
         }
@@ -244,16 +245,22 @@ impl LazyTables {
     }
 
     /// Returns `true` if a formula concerns anything but properties that are not required.
-    fn concerns_other_names(&mut self, inner: F, branch: &BoundBranch) -> Result<bool, Error> {
-        let Form::Atom(Atom::Members(rules)) = self.core.formulas.get(inner).clone() else {
+    fn concerns_other_names(
+        &mut self,
+        inner: FormulaId,
+        branch: &BoundBranch,
+    ) -> Result<bool, Error> {
+        let Formula::Atom(FormulaAtom::Properties(rules)) = self.core.formulas.get(inner).clone()
+        else {
             return Ok(true);
         };
         for &part in &branch.parts {
-            let Form::Atom(Atom::Owed(names)) = self.core.formulas.get(part).clone() else {
+            let Formula::Atom(FormulaAtom::Required(names)) = self.core.formulas.get(part).clone()
+            else {
                 continue;
             };
             for &name in names.iter() {
-                if self.core.rules_at(&rules, name)? != TRUE {
+                if self.core.rules_for_name(&rules, name)? != TRUE {
                     return Ok(true);
                 }
             }
@@ -264,7 +271,7 @@ impl LazyTables {
     /// Returns a bound on the bytes of `count` further items.
     fn min_item_bytes(
         &mut self,
-        parts: &[F],
+        parts: &[FormulaId],
         count: u64,
         comma: usize,
         budget: &mut SearchBudget,
@@ -272,11 +279,15 @@ impl LazyTables {
         let mut lists = Vec::new();
         let mut last = 0;
         let taken = parts.iter().find_map(|&part| match self.core.formulas.get(part) {
-            Form::Atom(Atom::Unique(taken) | Atom::UniqueWith(taken)) => Some(taken.to_vec()),
+            Formula::Atom(
+                FormulaAtom::UniqueItems(taken) | FormulaAtom::UniqueWithCurrent(taken),
+            ) => Some(taken.to_vec()),
             _ => None,
         });
         for &part in parts {
-            if let Form::Atom(Atom::Items(ranges, read)) = self.core.formulas.get(part).clone() {
+            if let Formula::Atom(FormulaAtom::Items(ranges, read)) =
+                self.core.formulas.get(part).clone()
+            {
                 let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                 let edge = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
                 last = last.max(u64::from(edge.saturating_sub(read)));
@@ -294,7 +305,7 @@ impl LazyTables {
                 _ => {
                     let mut value = Vec::with_capacity(lists.len());
                     for (ranges, read) in &lists {
-                        value.push(self.core.ranges_at(ranges, u64::from(*read) + at));
+                        value.push(self.core.item_formula_at(ranges, u64::from(*read) + at));
                     }
                     let value = self.core.formulas.and(value);
                     let least = self.min_value_bytes(value, budget);
@@ -313,11 +324,15 @@ impl LazyTables {
     }
 
     /// Returns a bound on the bytes that violate a statement about properties or items.
-    fn min_violation_bytes(&mut self, inner: F, budget: &mut SearchBudget) -> Result<usize, Error> {
-        let Form::Atom(atom) = self.core.formulas.get(inner).clone() else { return Ok(0) };
+    fn min_violation_bytes(
+        &mut self,
+        inner: FormulaId,
+        budget: &mut SearchBudget,
+    ) -> Result<usize, Error> {
+        let Formula::Atom(atom) = self.core.formulas.get(inner).clone() else { return Ok(0) };
         let (comma, colon) = (self.comma_bytes() - 1, self.colon_bytes() - 1);
         Ok(match atom {
-            Atom::Members(rules) => {
+            FormulaAtom::Properties(rules) => {
                 let mut least = UNREACHABLE;
                 for (which, node) in rules.iter() {
                     let value = self.min_other_value_bytes(*node, budget);
@@ -326,11 +341,11 @@ impl LazyTables {
                 }
                 least
             }
-            Atom::NamesIn(names) => {
+            FormulaAtom::PropertyNames(names) => {
                 let names = self.core.formulas.not(names);
                 PROPERTY_BYTES + comma + colon + self.min_string_len(names, budget)?
             }
-            Atom::Items(ranges, read) => {
+            FormulaAtom::Items(ranges, read) => {
                 let mut least = UNREACHABLE;
                 for &(from, to, node) in ranges.iter().filter(|range| range.1 > read) {
                     let before =
@@ -341,17 +356,17 @@ impl LazyTables {
                 }
                 least
             }
-            Atom::Unique(taken) => {
+            FormulaAtom::UniqueItems(taken) => {
                 let more = if taken.is_empty() { 2 } else { 1 };
                 more * (ITEM_BYTES + comma)
             }
-            Atom::UniqueWith(taken) if taken.is_empty() => ITEM_BYTES + comma,
+            FormulaAtom::UniqueWithCurrent(taken) if taken.is_empty() => ITEM_BYTES + comma,
             _ => 0,
         })
     }
 
     /// Returns the length of the shortest name that a rule lists.
-    fn shortest_listed_name(&self, which: &Which) -> usize {
+    fn shortest_listed_name(&self, which: &NameSelector) -> usize {
         let names = which.names.iter().flatten();
         names.map(|&name| self.core.schema.names.get(name).len()).min().unwrap_or(0)
     }
@@ -366,11 +381,11 @@ impl LazyTables {
     /// Returns the length of the shortest string that satisfies a formula, before escaping.
     pub(crate) fn min_string_len(
         &mut self,
-        texts: F,
+        texts: FormulaId,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
         let Some(language) = self.core.language(texts)? else { return Ok(UNREACHABLE) };
-        let start = self.core.text(language).start();
+        let start = self.core.automaton(language).start();
         Ok(self.shortest_string(language, start, budget)?.len())
     }
 
@@ -378,13 +393,13 @@ impl LazyTables {
     /// formulas about values.
     fn min_property_bytes(
         &mut self,
-        rules: &[F],
-        more: &[(NameId, F)],
+        rules: &[FormulaId],
+        more: &[(NameId, FormulaId)],
         name: NameId,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
         let more = more.iter().filter(|(required, _)| *required == name);
-        let mut value: Vec<F> = more.map(|&(_, value)| value).collect();
+        let mut value: Vec<FormulaId> = more.map(|&(_, value)| value).collect();
         for &part in rules {
             value.push(self.property_value(part, name)?);
         }
@@ -397,14 +412,19 @@ impl LazyTables {
 
     /// Returns the formula of a property value. `rules` is the formula with the rules about
     /// properties.
-    pub(crate) fn property_value(&mut self, rules: F, name: NameId) -> Result<F, Error> {
+    pub(crate) fn property_value(
+        &mut self,
+        rules: FormulaId,
+        name: NameId,
+    ) -> Result<FormulaId, Error> {
         if let Some(&known) = self.cache.property_values.get(&(rules, name)) {
             return Ok(known);
         }
-        let Form::Atom(Atom::Members(list)) = self.core.formulas.get(rules).clone() else {
+        let Formula::Atom(FormulaAtom::Properties(list)) = self.core.formulas.get(rules).clone()
+        else {
             return Ok(TRUE);
         };
-        let value = self.core.rules_at(&list, name)?;
+        let value = self.core.rules_for_name(&list, name)?;
         if self.cache.property_values.len() < MAX_CACHED_VALUES {
             self.cache.property_values.insert((rules, name), value);
         }
@@ -413,7 +433,7 @@ impl LazyTables {
 
     /// Returns a bound on the bytes of a value, from a search with few steps. Never fails; the
     /// bound gets weaker instead.
-    pub(crate) fn min_value_bytes(&mut self, value: F, budget: &mut SearchBudget) -> usize {
+    pub(crate) fn min_value_bytes(&mut self, value: FormulaId, budget: &mut SearchBudget) -> usize {
         if value == TRUE || value == FALSE {
             return if value == TRUE { 1 } else { UNREACHABLE };
         }
@@ -422,7 +442,7 @@ impl LazyTables {
         }
         // Recursive formulas use this bound while the search runs.
         self.cache.min_value_bytes.insert(value, Some(1));
-        let obligation = Owes { formulas: [value].into(), asked: [].into(), goal: TRUE };
+        let obligation = Obligation { formulas: [value].into(), queries: [].into(), goal: TRUE };
         let frame = Frame::Value {
             obligation: self.parts.obligation(obligation),
             whitespace: 0,

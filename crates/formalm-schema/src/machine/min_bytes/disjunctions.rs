@@ -7,11 +7,11 @@
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
-use crate::formula::{Atom, F, Form, Formulas};
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
+use crate::json::property_names::NameId;
 use crate::machine::LazyTables;
 use crate::machine::min_bytes::SearchBudget;
 use crate::machine::min_bytes::containers::{ChildCosts, UNREACHABLE};
-use crate::names::NameId;
 
 /// Maximum number of branches of one expansion; further disjunctions are bounded separately.
 /// Chosen, not measured.
@@ -20,16 +20,16 @@ pub(crate) const MAX_BRANCHES: usize = 64;
 /// A conjunction of statements about further properties and items.
 #[derive(Clone)]
 pub(crate) struct BoundBranch {
-    pub(crate) parts: Vec<F>,
+    pub(crate) parts: Vec<FormulaId>,
     /// Further formulas about the values of required properties.
-    pub(crate) values: Vec<(NameId, F)>,
+    pub(crate) values: Vec<(NameId, FormulaId)>,
 }
 
 /// One branch of a disjunction.
 enum Disjunct {
-    Formula(F),
+    Formula(FormulaId),
     /// A property with a value that satisfies the formula.
-    Property(NameId, F),
+    Property(NameId, FormulaId),
 }
 
 impl LazyTables {
@@ -58,7 +58,7 @@ impl LazyTables {
             match choice {
                 Disjunct::Formula(part) => branch.parts.extend(self.core.formulas.conjuncts(part)),
                 Disjunct::Property(name, value) => {
-                    let required = Atom::Owed([name].into());
+                    let required = FormulaAtom::Required([name].into());
                     branch.parts.push(self.core.formulas.atom(required));
                     branch.values.push((name, value));
                 }
@@ -76,11 +76,11 @@ impl LazyTables {
     }
 
     /// Returns the number of branches of a formula, `None` if it has none that can be listed.
-    fn disjunct_count(&self, id: F) -> Option<usize> {
+    fn disjunct_count(&self, id: FormulaId) -> Option<usize> {
         match self.core.formulas.get(id) {
-            Form::Or(list) | Form::One(list) => Some(list.len()),
-            Form::Not(inner) => match self.core.formulas.get(*inner) {
-                Form::Atom(Atom::Members(rules)) => {
+            Formula::Or(list) | Formula::ExactlyOne(list) => Some(list.len()),
+            Formula::Not(inner) => match self.core.formulas.get(*inner) {
+                Formula::Atom(FormulaAtom::Properties(rules)) => {
                     rules.iter().map(|(which, _)| Some(which.names.as_ref()?.len())).sum()
                 }
                 _ => None,
@@ -90,10 +90,10 @@ impl LazyTables {
     }
 
     /// Returns the branches of a formula.
-    fn disjuncts(&mut self, id: F) -> Vec<Disjunct> {
+    fn disjuncts(&mut self, id: FormulaId) -> Vec<Disjunct> {
         match self.core.formulas.get(id).clone() {
-            Form::Or(list) => list.iter().map(|&part| Disjunct::Formula(part)).collect(),
-            Form::One(list) => {
+            Formula::Or(list) => list.iter().map(|&part| Disjunct::Formula(part)).collect(),
+            Formula::ExactlyOne(list) => {
                 let mut all = Vec::with_capacity(list.len());
                 for &holds in list.iter() {
                     let mut parts = vec![holds];
@@ -104,8 +104,10 @@ impl LazyTables {
                 }
                 all
             }
-            Form::Not(inner) => {
-                let Form::Atom(Atom::Members(rules)) = self.core.formulas.get(inner).clone() else {
+            Formula::Not(inner) => {
+                let Formula::Atom(FormulaAtom::Properties(rules)) =
+                    self.core.formulas.get(inner).clone()
+                else {
                     return Vec::new();
                 };
                 let mut all = Vec::new();
@@ -123,15 +125,20 @@ impl LazyTables {
 
     /// Replaces disjunctions of which the required names leave one branch by that branch. Merges
     /// all required names.
-    fn take_forced_alternatives(&mut self, parts: &mut Vec<F>) {
+    fn take_forced_alternatives(&mut self, parts: &mut Vec<FormulaId>) {
         let formulas = &self.core.formulas;
-        let is_relevant = |part: &F| {
+        let is_relevant = |part: &FormulaId| {
             let form = formulas.get(*part);
-            matches!(form, Form::Or(_) | Form::One(_) | Form::Atom(Atom::Owed(_)))
+            matches!(
+                form,
+                Formula::Or(_) | Formula::ExactlyOne(_) | Formula::Atom(FormulaAtom::Required(_))
+            )
         };
         // A single list of names leaves nothing to do.
         if parts.iter().filter(|part| is_relevant(part)).count() < 2
-            && !parts.iter().any(|&part| matches!(formulas.get(part), Form::Or(_) | Form::One(_)))
+            && !parts
+                .iter()
+                .any(|&part| matches!(formulas.get(part), Formula::Or(_) | Formula::ExactlyOne(_)))
         {
             return;
         }
@@ -141,15 +148,15 @@ impl LazyTables {
         while let Some(&part) = parts.get(at) {
             at += 1;
             match formulas.get(part) {
-                Form::Atom(Atom::Owed(names)) => {
+                Formula::Atom(FormulaAtom::Required(names)) => {
                     let before = required.len();
                     required.extend(names.iter().copied());
                     if required.len() > before {
                         at = 0;
                     }
                 }
-                Form::Or(list) | Form::One(list) => {
-                    let goes = |&&one: &&F| !excludes_required(formulas, one, &required);
+                Formula::Or(list) | Formula::ExactlyOne(list) => {
+                    let goes = |&&one: &&FormulaId| !excludes_required(formulas, one, &required);
                     let mut left = list.iter().filter(goes);
                     if let (Some(&sole), None) = (left.next(), left.next()) {
                         at -= 1;
@@ -160,24 +167,28 @@ impl LazyTables {
                 _ => {}
             }
         }
-        let is_required = |&part: &F| matches!(formulas.get(part), Form::Atom(Atom::Owed(_)));
+        let is_required = |&part: &FormulaId| {
+            matches!(formulas.get(part), Formula::Atom(FormulaAtom::Required(_)))
+        };
         if parts.iter().filter(|part| is_required(part)).count() > 1 {
             let mut required: Vec<NameId> = required.into_iter().collect();
             required.sort_unstable();
             parts.retain(|part| !is_required(part));
-            parts.push(self.core.formulas.atom(Atom::Owed(required.into())));
+            parts.push(self.core.formulas.atom(FormulaAtom::Required(required.into())));
         }
     }
 }
 
 /// Returns `true` if a formula excludes one of the required names.
-fn excludes_required(formulas: &Formulas, id: F, required: &FxHashSet<NameId>) -> bool {
+fn excludes_required(formulas: &FormulaArena, id: FormulaId, required: &FxHashSet<NameId>) -> bool {
     match formulas.get(id) {
-        Form::Not(inner) => match formulas.get(*inner) {
-            Form::Atom(Atom::Owed(names)) => names.iter().all(|name| required.contains(name)),
+        Formula::Not(inner) => match formulas.get(*inner) {
+            Formula::Atom(FormulaAtom::Required(names)) => {
+                names.iter().all(|name| required.contains(name))
+            }
             _ => false,
         },
-        Form::And(list) => list.iter().any(|&one| excludes_required(formulas, one, required)),
+        Formula::And(list) => list.iter().any(|&one| excludes_required(formulas, one, required)),
         _ => false,
     }
 }

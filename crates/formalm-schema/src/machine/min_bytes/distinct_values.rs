@@ -10,15 +10,15 @@ use std::sync::Arc;
 use formalm_automata::json_escapes::EscapePolicy;
 use formalm_automata::{Error, Machine, StateId};
 
-use crate::core::TextId;
-use crate::decimal::Decimal;
-use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::json::decimal::Decimal;
+use crate::json::interned_values::{JsonValue, ValueId};
 use crate::machine::LazyTables;
 use crate::machine::min_bytes::SearchBudget;
 use crate::machine::min_bytes::escaped_strings::escaped_len;
-use crate::node::Type;
-use crate::solve::holds_for;
-use crate::value::{Value, ValueId};
+use crate::schema_nodes::JsonType;
+use crate::solver::context::LanguageId;
+use crate::solver::number_satisfies;
 
 /// Values of at least this many bytes are not distinguished by length. Chosen, not measured.
 const MAX_LENGTH: usize = 12;
@@ -40,8 +40,8 @@ pub(crate) type LengthCounts = Arc<[u64; MAX_LENGTH]>;
 #[derive(Debug)]
 pub(crate) struct ValueLengths {
     counts: [u64; MAX_LENGTH],
-    texts: F,
-    numbers: F,
+    texts: FormulaId,
+    numbers: FormulaId,
 }
 
 impl LazyTables {
@@ -49,7 +49,7 @@ impl LazyTables {
     /// `taken`.
     pub(crate) fn min_distinct_bytes(
         &mut self,
-        value: F,
+        value: FormulaId,
         taken: &[ValueId],
         count: u64,
         least: usize,
@@ -80,22 +80,23 @@ impl LazyTables {
     }
 
     /// Counts the values of a formula by length.
-    fn value_lengths(&mut self, value: F) -> Result<ValueLengths, Error> {
+    fn value_lengths(&mut self, value: FormulaId) -> Result<ValueLengths, Error> {
         let (mut counts, mut texts, mut numbers) = ([0u64; MAX_LENGTH], FALSE, FALSE);
-        for of in Type::ALL {
-            let formula = if value == TRUE { TRUE } else { self.core.of_type(value, of)? };
+        for of in JsonType::ALL {
+            let formula =
+                if value == TRUE { TRUE } else { self.core.formula_for_type(value, of)? };
             let some: &[(usize, u64)] = match of {
                 _ if formula == FALSE => &[],
-                Type::Null => &[(4, 1)],
-                Type::Bool => &[(4, 1), (5, 1)],
+                JsonType::Null => &[(4, 1)],
+                JsonType::Bool => &[(4, 1), (5, 1)],
                 // Ten digits have one byte; two digits, or a minus and a digit, have two.
-                Type::Number => {
+                JsonType::Number => {
                     numbers = formula;
                     let few = (-9..100).filter(|&one| self.holds_for_integer(formula, one));
                     few.for_each(|one| counts[if (0..10).contains(&one) { 1 } else { 2 }] += 1);
                     &[(3, UNBOUNDED)]
                 }
-                Type::String => {
+                JsonType::String => {
                     texts = formula;
                     let escaped = self.strings_by_length(formula, true)?;
                     for (all, more) in counts.iter_mut().skip(2).zip(escaped.iter()) {
@@ -104,8 +105,8 @@ impl LazyTables {
                     &[]
                 }
                 // The empty array, arrays of one digit, and arrays of anything with two bytes.
-                Type::Array => &[(2, 1), (3, 10), (4, 102), (5, UNBOUNDED)],
-                Type::Object => &[(2, 1), (6, 10), (7, UNBOUNDED)],
+                JsonType::Array => &[(2, 1), (3, 10), (4, 102), (5, UNBOUNDED)],
+                JsonType::Object => &[(2, 1), (6, 10), (7, UNBOUNDED)],
             };
             for &(length, more) in some {
                 counts[length] = counts[length].saturating_add(more);
@@ -125,12 +126,14 @@ impl LazyTables {
     ) -> Result<usize, Error> {
         let &ValueLengths { texts, numbers, .. } = lengths;
         Ok(match self.core.schema.values.get(value).clone() {
-            Value::String(text) if texts != FALSE && self.core.holds_for_text(texts, &text)? => {
+            JsonValue::String(text)
+                if texts != FALSE && self.core.contains_string(texts, &text)? =>
+            {
                 let escapes = self.core.options.escapes;
                 2 + text.bytes().map(|byte| escaped_len(byte, escapes)).sum::<usize>()
             }
-            Value::Number(number) => {
-                let few = (-9..100).find(|&one| number == Decimal::integer(one));
+            JsonValue::Number(number) => {
+                let few = (-9..100).find(|&one| number == Decimal::from_integer(one));
                 match few.filter(|&one| self.holds_for_integer(numbers, one)) {
                     Some(0..10) => 1,
                     Some(_) => 2,
@@ -141,15 +144,15 @@ impl LazyTables {
         })
     }
 
-    fn holds_for_integer(&self, numbers: F, one: i64) -> bool {
-        let value = Decimal::integer(one);
-        self.core.formulas.holds(numbers, &mut |atom| holds_for(atom, &value, true))
+    fn holds_for_integer(&self, numbers: FormulaId, one: i64) -> bool {
+        let value = Decimal::from_integer(one);
+        self.core.formulas.evaluate(numbers, &mut |atom| number_satisfies(atom, &value, true))
     }
 
     /// Returns a bound on the total length of `count` distinct strings, before escaping.
     pub(crate) fn min_strings_len(
         &mut self,
-        texts: F,
+        texts: FormulaId,
         count: u64,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
@@ -159,12 +162,12 @@ impl LazyTables {
     }
 
     /// Returns a formula satisfied by every name whose value may exist.
-    pub(crate) fn allowed_names(&mut self, parts: &[F]) -> Result<F, Error> {
+    pub(crate) fn allowed_names(&mut self, parts: &[FormulaId]) -> Result<FormulaId, Error> {
         let mut all = Vec::new();
         for &part in parts {
             match self.core.formulas.get(part).clone() {
-                Form::Atom(Atom::NamesIn(names)) => all.push(names),
-                Form::Atom(Atom::Members(rules)) => {
+                Formula::Atom(FormulaAtom::PropertyNames(names)) => all.push(names),
+                Formula::Atom(FormulaAtom::Properties(rules)) => {
                     for (which, node) in rules.iter().filter(|rule| rule.0.names.is_none()) {
                         if self.core.child(*node) == FALSE {
                             all.push(self.names_outside(which));
@@ -178,21 +181,31 @@ impl LazyTables {
     }
 
     /// Returns the names that do not match a pattern rule.
-    fn names_outside(&mut self, which: &Which) -> F {
+    fn names_outside(&mut self, which: &NameSelector) -> FormulaId {
         let (schema, formulas) = (&mut self.core.schema, &mut self.core.formulas);
-        let names = which.others.iter().map(|&name| schema.names.get(name).to_owned()).collect();
-        let listed = schema.texts(names);
-        let mut any = vec![formulas.atom(Atom::In(listed))];
-        any.extend(which.missing.iter().map(|&regex| formulas.atom(Atom::In(regex))));
-        for &regex in &which.found {
-            let found = formulas.atom(Atom::In(regex));
+        let names =
+            which.excluded_names.iter().map(|&name| schema.names.get(name).to_owned()).collect();
+        let listed = schema.enum_regex(names);
+        let mut any = vec![formulas.atom(FormulaAtom::InLanguage(listed))];
+        any.extend(
+            which
+                .unmatched_patterns
+                .iter()
+                .map(|&regex| formulas.atom(FormulaAtom::InLanguage(regex))),
+        );
+        for &regex in &which.matched_patterns {
+            let found = formulas.atom(FormulaAtom::InLanguage(regex));
             any.push(formulas.not(found));
         }
         formulas.or(any)
     }
 
     /// Returns upper bounds on the number of strings by length, escaped or not, without quotes.
-    fn strings_by_length(&mut self, texts: F, escaped: bool) -> Result<LengthCounts, Error> {
+    fn strings_by_length(
+        &mut self,
+        texts: FormulaId,
+        escaped: bool,
+    ) -> Result<LengthCounts, Error> {
         if texts == TRUE {
             let mut counts = [UNBOUNDED; MAX_LENGTH];
             (counts[0], counts[1]) = (1, PRINTABLE_ASCII);
@@ -210,8 +223,12 @@ impl LazyTables {
     }
 
     /// Counts the strings of an automaton by length, layer by layer.
-    fn count_strings(&self, language: TextId, escaped: bool) -> Result<[u64; MAX_LENGTH], Error> {
-        let (machine, escapes) = (self.core.text(language), self.core.options.escapes);
+    fn count_strings(
+        &self,
+        language: LanguageId,
+        escaped: bool,
+    ) -> Result<[u64; MAX_LENGTH], Error> {
+        let (machine, escapes) = (self.core.automaton(language), self.core.options.escapes);
         let byte_len = |byte: u8| if escaped { escaped_byte_len(byte, escapes) } else { 1 };
         let mut layers: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); MAX_LENGTH];
         layers[0].insert(machine.start().number(), 1);

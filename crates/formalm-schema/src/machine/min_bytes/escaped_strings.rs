@@ -8,9 +8,9 @@ use formalm_automata::json_escapes::{EscapePolicy, EscapeState, EscapeStep, read
 use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::TextId;
 use crate::machine::LazyTables;
 use crate::machine::min_bytes::SearchBudget;
+use crate::solver::context::LanguageId;
 
 /// Automaton work that counts as one search step, by the maximum number of languages the automaton
 /// combines. Its states grow exponentially with that number, so larger ones get less work. Chosen,
@@ -136,14 +136,14 @@ impl LazyTables {
     /// the budget.
     pub(crate) fn shortest_string(
         &self,
-        language: TextId,
+        language: LanguageId,
         state: StateId,
         budget: &mut SearchBudget,
     ) -> Result<Vec<u8>, Error> {
-        let languages = self.core.atoms_of(&[self.core.class_formula(language)]).len();
+        let languages = self.core.atoms_of(&[self.core.language_formula(language)]).len();
         let in_a_step = WORK_PER_STEP.iter().find(|&&(most, _)| languages <= most);
         let in_a_step = in_a_step.map_or(1, |one| one.1);
-        let machine = self.core.text(language);
+        let machine = self.core.automaton(language);
         let (before, left) = (machine.work(), budget.limit.saturating_sub(budget.steps));
         let found = machine.shortest_within_steps(state, left.saturating_mul(in_a_step));
         budget.steps_of(machine.work().saturating_sub(before) / in_a_step)?;
@@ -153,7 +153,7 @@ impl LazyTables {
     /// Returns the rest that is shortest after escaping, lexicographically least among these.
     pub(crate) fn shortest_suffix(
         &mut self,
-        language: TextId,
+        language: LanguageId,
         state: StateId,
         budget: &mut SearchBudget,
     ) -> Result<StringSuffix, Error> {
@@ -161,7 +161,7 @@ impl LazyTables {
             return Ok(known.clone());
         }
         let mut text = self.shortest_string(language, state, budget)?;
-        let (machine, escapes) = (self.core.text(language), self.core.options.escapes);
+        let (machine, escapes) = (self.core.automaton(language), self.core.options.escapes);
         if text.iter().any(|&byte| escaped_len(byte, escapes) != 1) {
             text = shortest_escaped(machine, state, escapes, budget)?;
         }

@@ -21,8 +21,8 @@ use rustc_hash::FxHashMap;
 
 use std::sync::Arc;
 
-use crate::core::TextId;
-use crate::formula::F;
+use crate::formula::FormulaId;
+use crate::json::interned_values::ValueId;
 use crate::machine::completion::unique_items::CompletedItems;
 use crate::machine::frame::{
     ContainerState, DONE, Frame, FrameId, NumberPrefixId, ObligationId, ReaderPosition,
@@ -36,20 +36,20 @@ use crate::machine::reader::cache::NO_QUERIES;
 use crate::machine::reader::enum_verdicts::VerdictSource;
 use crate::machine::reader::whitespace::WhitespaceGap;
 use crate::machine::{LazyTables, NO_RECORD};
-use crate::value::ValueId;
+use crate::solver::context::LanguageId;
 
 /// Bounds that searches have computed.
 #[derive(Debug, Default)]
 pub(crate) struct BoundCache {
     /// The shortest rest of a string, by automaton and state.
-    pub(crate) string_suffixes: FxHashMap<(TextId, u32), StringSuffix>,
+    pub(crate) string_suffixes: FxHashMap<(LanguageId, u32), StringSuffix>,
     /// Upper bounds on the number of strings by length; the flag says whether they are escaped.
-    pub(crate) string_counts: FxHashMap<(TextId, bool), LengthCounts>,
+    pub(crate) string_counts: FxHashMap<(LanguageId, bool), LengthCounts>,
     /// The lengths of a formula's values, and the length that a value was counted for.
-    pub(crate) value_lengths: FxHashMap<F, Arc<ValueLengths>>,
-    pub(crate) counted_lengths: FxHashMap<(F, ValueId), usize>,
+    pub(crate) value_lengths: FxHashMap<FormulaId, Arc<ValueLengths>>,
+    pub(crate) counted_lengths: FxHashMap<(FormulaId, ValueId), usize>,
     /// Bounds on further properties and items.
-    pub(crate) rest_bytes: FxHashMap<F, usize>,
+    pub(crate) rest_bytes: FxHashMap<FormulaId, usize>,
     /// The bounds of a container, by its obligation and the bounds of its child.
     pub(crate) container_bounds: FxHashMap<(ObligationId, ChildBound), ChildBound>,
     /// The bounds of numbers, by obligation and prefix.

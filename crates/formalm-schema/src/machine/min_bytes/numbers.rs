@@ -4,16 +4,16 @@ use formalm_automata::Error;
 use num_bigint::BigInt;
 use num_traits::Zero;
 
-use crate::core::Core;
-use crate::decimal::Decimal;
-use crate::formula::{Atom, F, FALSE, Form, TRUE};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, TRUE};
+use crate::interner::CompactMap;
+use crate::json::decimal::Decimal;
 use crate::machine::LazyTables;
 use crate::machine::frame::{NumberPart, NumberPrefix, NumberPrefixId, ObligationId};
 use crate::machine::min_bytes::SearchBudget;
 use crate::machine::min_bytes::containers::{ChildBound, UNREACHABLE};
 use crate::machine::numbers::NumberPlan;
-use crate::solve::Interval;
-use crate::table::Map;
+use crate::solver::NumberInterval;
+use crate::solver::context::SolverContext;
 
 /// Maximum number of spans that are tested for one number. Chosen, not measured.
 const MAX_SPANS: usize = 200;
@@ -136,18 +136,18 @@ pub(crate) fn decimal_length(digits: &BigInt) -> usize {
     digits.magnitude().to_string().len()
 }
 
-impl Core {
+impl SolverContext {
     /// Returns a bound on the bytes missing from a number that satisfies a formula, at least
     /// `least`. Exact except with exponents and after [`MAX_SPANS`] spans.
     fn missing_bytes(
         &mut self,
-        id: F,
+        id: FormulaId,
         number: &NumberPrefix,
         plan: &NumberPlan,
         least: usize,
         budget: &mut SearchBudget,
     ) -> Result<usize, Error> {
-        if self.options.exponents || number.sticky || id == TRUE || id == FALSE {
+        if self.options.allow_exponents || number.sticky || id == TRUE || id == FALSE {
             return Ok(least);
         }
         let mut tries = MAX_SPANS;
@@ -156,7 +156,7 @@ impl Core {
         let read = decimal_length(&number.digits);
         // For an integer part, only digit counts that some solution has are tried.
         let counts = match number.part {
-            NumberPart::Integer => self.digit_counts(id, number.negative, read + most),
+            NumberPart::Integer => self.possible_digit_counts(id, number.negative, read + most),
             _ => Vec::new(),
         };
         let can = |more: i64| {
@@ -200,55 +200,65 @@ impl Core {
     /// `places` decimals; with none it has no decimal point.
     fn has_number_in(
         &mut self,
-        id: F,
+        id: FormulaId,
         negative: bool,
         [low, high]: [Decimal; 2],
         places: u32,
     ) -> Result<bool, Error> {
-        let within = Interval { low: Some((low, true)), high: Some((high, false)) };
+        let within = NumberInterval { low: Some((low, true)), high: Some((high, false)) };
         let within = if negative { within.mirrored() } else { within };
         if places == 0 {
-            return Ok(self.number_written(id, &within, true)?.is_some());
+            return Ok(self.find_spelled_number(id, &within, true)?.is_some());
         }
         let unit = Decimal::new(BigInt::from(1), -i64::from(places));
-        let unit = self.formulas.atom(Atom::Multiple(unit));
+        let unit = self.formulas.atom(FormulaAtom::MultipleOf(unit));
         let id = self.formulas.both(id, unit);
-        Ok(self.number_written(id, &within, false)?.is_some())
+        Ok(self.find_spelled_number(id, &within, false)?.is_some())
     }
 
     /// Returns a bound on the characters before the decimal point of a number that satisfies a
     /// formula; with `other`, of one that is not zero.
-    fn min_integer_digits(&self, id: F, other: bool) -> usize {
-        if self.options.exponents {
+    fn min_integer_digits(&self, id: FormulaId, other: bool) -> usize {
+        if self.options.allow_exponents {
             return 0;
         }
-        self.min_integer_digits_within(id, other, &mut Map::default())
+        self.min_integer_digits_within(id, other, &mut CompactMap::default())
     }
 
-    fn min_integer_digits_within(&self, id: F, other: bool, known: &mut Map<F, usize>) -> usize {
+    fn min_integer_digits_within(
+        &self,
+        id: FormulaId,
+        other: bool,
+        known: &mut CompactMap<FormulaId, usize>,
+    ) -> usize {
         let is_small = self.formulas.is_small(id);
         if !is_small && let Some(&known) = known.get(&id) {
             return known;
         }
-        let mut of = |one: &F| self.min_integer_digits_within(*one, other, known);
-        let least = match self.formulas.get(id) {
-            Form::And(list) => list.iter().map(&mut of).max().unwrap_or(0),
-            Form::Or(list) | Form::One(list) => list.iter().map(&mut of).min().unwrap_or(0),
-            Form::Atom(Atom::Least(bound) | Atom::Above(bound)) if !bound.is_negative() => {
-                bound.whole_digits()
-            }
-            Form::Atom(Atom::Multiple(unit)) if other => unit.whole_digits(),
-            Form::Atom(Atom::Equal(value)) => {
-                usize::from(value.is_negative()) + value.whole_digits()
-            }
-            Form::Not(inner) => match self.formulas.get(*inner) {
-                Form::Atom(Atom::Least(bound) | Atom::Above(bound)) if bound.is_negative() => {
-                    1 + bound.whole_digits()
+        let mut of = |one: &FormulaId| self.min_integer_digits_within(*one, other, known);
+        let least =
+            match self.formulas.get(id) {
+                Formula::And(list) => list.iter().map(&mut of).max().unwrap_or(0),
+                Formula::Or(list) | Formula::ExactlyOne(list) => {
+                    list.iter().map(&mut of).min().unwrap_or(0)
                 }
+                Formula::Atom(FormulaAtom::AtLeast(bound) | FormulaAtom::GreaterThan(bound))
+                    if !bound.is_negative() =>
+                {
+                    bound.integer_digits()
+                }
+                Formula::Atom(FormulaAtom::MultipleOf(unit)) if other => unit.integer_digits(),
+                Formula::Atom(FormulaAtom::EqualTo(value)) => {
+                    usize::from(value.is_negative()) + value.integer_digits()
+                }
+                Formula::Not(inner) => match self.formulas.get(*inner) {
+                    Formula::Atom(
+                        FormulaAtom::AtLeast(bound) | FormulaAtom::GreaterThan(bound),
+                    ) if bound.is_negative() => 1 + bound.integer_digits(),
+                    _ => 0,
+                },
                 _ => 0,
-            },
-            _ => 0,
-        };
+            };
         if !is_small {
             known.insert(id, least);
         }

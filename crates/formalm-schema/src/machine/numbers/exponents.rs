@@ -7,11 +7,11 @@ use formalm_automata::{Error, Resource};
 use num_bigint::BigInt;
 use num_traits::Zero;
 
-use crate::core::Core;
-use crate::decimal::{Decimal, MAX_DIGITS};
-use crate::formula::{Atom, F, FALSE, TRUE};
+use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::json::decimal::{Decimal, MAX_DIGITS};
 use crate::machine::frame::{NumberPart, NumberPrefix};
-use crate::solve::{Interval, Scale, holds_for};
+use crate::solver::context::SolverContext;
+use crate::solver::{NumberInterval, NumberScale, number_satisfies};
 
 /// Returns the number of decimal digits, or one more.
 fn length(digits: &BigInt) -> u32 {
@@ -25,7 +25,7 @@ impl NumberPrefix {
         mut self,
         part: NumberPart,
         byte: u8,
-        scale: &Scale,
+        scale: &NumberScale,
     ) -> Result<NumberPrefix, Error> {
         self.part = part;
         let digit = byte.wrapping_sub(b'0');
@@ -51,7 +51,7 @@ impl NumberPrefix {
 
     /// Returns the magnitude from which on all exponents of either sign are equivalent for the
     /// formulas.
-    fn max_exponent(&self, scale: &Scale) -> u32 {
+    fn max_exponent(&self, scale: &NumberScale) -> u32 {
         self.places + length(&self.digits) + scale.powers + 4
     }
 
@@ -63,16 +63,16 @@ impl NumberPrefix {
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns `true` if some number with this prefix satisfies a formula, under the options for
     /// exponents.
     pub(crate) fn number_viable_as_spelled(
         &mut self,
-        id: F,
+        id: FormulaId,
         digits: &NumberPrefix,
-        scale: &Scale,
+        scale: &NumberScale,
     ) -> Result<bool, Error> {
-        if !self.options.exponents {
+        if !self.options.allow_exponents {
             return self.number_viable(id, digits);
         }
         if id == TRUE || id == FALSE {
@@ -85,9 +85,9 @@ impl Core {
     /// formula.
     fn viable_with_exponent(
         &mut self,
-        id: F,
+        id: FormulaId,
         digits: &NumberPrefix,
-        scale: &Scale,
+        scale: &NumberScale,
     ) -> Result<bool, Error> {
         match digits.part {
             NumberPart::ExponentMark | NumberPart::ExponentSign | NumberPart::ExponentDigits => {
@@ -101,20 +101,20 @@ impl Core {
     /// is possible.
     fn viable_before_exponent(
         &mut self,
-        id: F,
+        id: FormulaId,
         digits: &NumberPrefix,
-        scale: &Scale,
+        scale: &NumberScale,
     ) -> Result<bool, Error> {
         let sided = |low: Decimal, high: Option<Decimal>| {
             let high = high.map(|high| (high, false));
-            let within = Interval { low: Some((low, true)), high };
+            let within = NumberInterval { low: Some((low, true)), high };
             if digits.negative { within.mirrored() } else { within }
         };
         if digits.digits.is_zero() {
-            let within = sided(Decimal::integer(0), None);
+            let within = sided(Decimal::from_integer(0), None);
             return Ok(match digits.part {
-                NumberPart::Minus => self.number_within(id, &within)?.is_some(),
-                _ => self.number_written(id, &within, false)?.is_some(),
+                NumberPart::Minus => self.find_number(id, &within)?.is_some(),
+                _ => self.find_spelled_number(id, &within, false)?.is_some(),
             });
         }
         let above = &digits.digits + 1u32;
@@ -126,14 +126,14 @@ impl Core {
         let least = -i64::from(scale.places) - i64::from(length(&digits.digits)) - 1;
         let most = i64::from(scale.reach);
         for power in [most, least].into_iter().chain(least + 1..most) {
-            self.step()?;
-            if self.number_written(id, &between(power), false)?.is_some() {
+            self.count_step()?;
+            if self.find_spelled_number(id, &between(power), false)?.is_some() {
                 return Ok(true);
             }
         }
-        if digits.has_integer_form() && self.atoms(id).contains(&Atom::Whole) {
+        if digits.has_integer_form() && self.atoms(id).contains(&FormulaAtom::IntegerSpelling) {
             for power in 0..=most {
-                if self.number_written(id, &between(power), true)?.is_some() {
+                if self.find_spelled_number(id, &between(power), true)?.is_some() {
                     return Ok(true);
                 }
             }
@@ -144,9 +144,9 @@ impl Core {
     /// Decides prefixes inside the exponent.
     fn viable_in_exponent(
         &mut self,
-        id: F,
+        id: FormulaId,
         digits: &NumberPrefix,
-        scale: &Scale,
+        scale: &NumberScale,
     ) -> Result<bool, Error> {
         let most = digits.max_exponent(scale) + 1;
         let signs: &[bool] = match digits.part {
@@ -159,9 +159,10 @@ impl Core {
             let (mut first, mut end) = (digits.exponent, digits.exponent + 1);
             loop {
                 for power in first..end.min(most + 1) {
-                    self.step()?;
+                    self.count_step()?;
                     let value = digits.times_power(negative_exponent, power);
-                    if self.formulas.holds(id, &mut |atom| holds_for(atom, &value, false)) {
+                    if self.formulas.evaluate(id, &mut |atom| number_satisfies(atom, &value, false))
+                    {
                         return Ok(true);
                     }
                 }

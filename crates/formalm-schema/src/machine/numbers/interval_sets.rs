@@ -8,13 +8,13 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{One, ToPrimitive};
 
-use crate::decimal::Decimal;
-use crate::formula::{Atom, F, Form, Formulas};
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
+use crate::json::decimal::Decimal;
 use crate::machine::frame::{NumberPart, NumberPrefix};
 use crate::machine::numbers::intervals::{
     MagnitudeInterval, SignedInterval, round_up, split_by_sign, subtract_points,
 };
-use crate::solve::{Cells, holds_for};
+use crate::solver::{NumberCells, number_satisfies};
 
 /// Larger bounds, in units of the last place, are left to the solver. Products with powers of ten
 /// stay within 128 bits.
@@ -53,18 +53,18 @@ pub(crate) enum NumberResidual {
 
 impl IntervalSet {
     /// Builds the set of a formula, `None` if it does anything but compare.
-    pub(crate) fn new(formulas: &Formulas, id: F, places: u32) -> Option<IntervalSet> {
+    pub(crate) fn new(formulas: &FormulaArena, id: FormulaId, places: u32) -> Option<IntervalSet> {
         let (mut steps, mut whole, mut rest) = (Vec::new(), false, Vec::new());
         let mut listed: Option<Vec<&Decimal>> = None;
         let mut excluded: Vec<&Decimal> = Vec::new();
         for part in formulas.conjuncts(id) {
             match formulas.get(part) {
-                Form::Atom(Atom::Multiple(unit)) => steps.push(unit.clone()),
-                Form::Atom(Atom::Whole) => {
-                    steps.push(Decimal::integer(1));
+                Formula::Atom(FormulaAtom::MultipleOf(unit)) => steps.push(unit.clone()),
+                Formula::Atom(FormulaAtom::IntegerSpelling) => {
+                    steps.push(Decimal::from_integer(1));
                     whole = true;
                 }
-                Form::Not(inner) => match listed_values(formulas, *inner) {
+                Formula::Not(inner) => match listed_values(formulas, *inner) {
                     Some(list) => excluded.extend(list),
                     None => rest.push(part),
                 },
@@ -75,11 +75,13 @@ impl IntervalSet {
             }
         }
         // A list of numbers does not say how they are written.
-        if listed.is_some() && formulas.some_atom(&rest, |atom| *atom == Atom::Whole) {
+        if listed.is_some()
+            && formulas.any_atom(&rest, |atom| *atom == FormulaAtom::IntegerSpelling)
+        {
             return None;
         }
         let places = places + 1;
-        let units = |at: &Decimal| at.units(places).filter(|at| at.abs() <= MAX_MAGNITUDE);
+        let units = |at: &Decimal| at.to_units(places).filter(|at| at.abs() <= MAX_MAGNITUDE);
         let one = 10i128.checked_pow(places)?;
         let step = match steps.is_empty() {
             true => None,
@@ -92,8 +94,8 @@ impl IntervalSet {
         let [positive, negative] = match listed {
             Some(mut list) => {
                 list.retain(|value| {
-                    let compared = |atom: &Atom| holds_for(atom, value, true);
-                    rest.iter().all(|&part| formulas.holds(part, &mut { compared }))
+                    let compared = |atom: &FormulaAtom| number_satisfies(atom, value, true);
+                    rest.iter().all(|&part| formulas.evaluate(part, &mut { compared }))
                 });
                 let mut points = list.into_iter().map(units).collect::<Option<Vec<i128>>>()?;
                 points.sort_unstable();
@@ -317,14 +319,14 @@ impl IntervalSet {
 
 /// Returns the numbers that satisfy formulas which only compare.
 fn satisfying_intervals(
-    formulas: &Formulas,
-    all: &[F],
+    formulas: &FormulaArena,
+    all: &[FormulaId],
     units: &impl Fn(&Decimal) -> Option<i128>,
 ) -> Option<Vec<SignedInterval>> {
     let mut ends = comparison_bounds(formulas, all)?;
     ends.sort_unstable();
     ends.dedup();
-    let cells = Cells::new(ends.clone()).that_satisfy(formulas, all, false);
+    let cells = NumberCells::new(ends.clone()).satisfying(formulas, all, false);
     let ends = ends.iter().map(units).collect::<Option<Vec<i128>>>()?;
     // All numbers before the first end are equivalent, and so are those between two ends.
     let end = |at: usize| ends.get(at).copied();
@@ -336,23 +338,23 @@ fn satisfying_intervals(
 }
 
 /// Returns the numbers that a formula lists.
-fn listed_values(formulas: &Formulas, id: F) -> Option<Vec<&Decimal>> {
-    let value = |id: F| match formulas.get(id) {
-        Form::Atom(Atom::Equal(value)) => Some(value),
+fn listed_values(formulas: &FormulaArena, id: FormulaId) -> Option<Vec<&Decimal>> {
+    let value = |id: FormulaId| match formulas.get(id) {
+        Formula::Atom(FormulaAtom::EqualTo(value)) => Some(value),
         _ => None,
     };
     match formulas.get(id) {
-        Form::Or(list) => list.iter().map(|&one| value(one)).collect(),
+        Formula::Or(list) => list.iter().map(|&one| value(one)).collect(),
         _ => value(id).map(|one| vec![one]),
     }
 }
 
 /// Returns the bounds that formulas compare with; `None` if they do anything else, or with too
 /// many.
-fn comparison_bounds(formulas: &Formulas, all: &[F]) -> Option<Vec<Decimal>> {
+fn comparison_bounds(formulas: &FormulaArena, all: &[FormulaId]) -> Option<Vec<Decimal>> {
     let mut ends = Vec::new();
-    let is_other = formulas.some_atom(all, |atom| match atom {
-        Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => {
+    let is_other = formulas.any_atom(all, |atom| match atom {
+        FormulaAtom::AtLeast(at) | FormulaAtom::GreaterThan(at) | FormulaAtom::EqualTo(at) => {
             ends.push(at.clone());
             ends.len() > MAX_ENDS
         }

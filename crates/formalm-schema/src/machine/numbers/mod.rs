@@ -18,9 +18,8 @@ use std::sync::Arc;
 use formalm_automata::Error;
 use num_bigint::BigInt;
 
-use crate::core::Core;
-use crate::decimal::Decimal;
-use crate::formula::{Atom, F, FALSE, TRUE};
+use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::json::decimal::Decimal;
 use crate::machine::frame::{
     Frame, NumberPart, NumberPrefix, NumberPrefixId, ObligationId, ReaderPosition, VerdictsId,
 };
@@ -28,7 +27,8 @@ use crate::machine::min_bytes::numbers::decimal_length;
 use crate::machine::numbers::interval_sets::{IntervalSet, NumberResidual};
 use crate::machine::numbers::modular_sets::ModularSet;
 use crate::machine::{LazyTables, RecordId};
-use crate::solve::{Interval, Scale, holds_for};
+use crate::solver::context::SolverContext;
+use crate::solver::{NumberInterval, NumberScale, number_satisfies};
 
 /// Up to this many further digits of the integer part are tried one after the other. Chosen, not
 /// measured.
@@ -86,11 +86,11 @@ impl NumberPrefix {
     }
 
     /// Appends a byte, folding what the scale does not distinguish.
-    fn append(mut self, part: NumberPart, byte: u8, scale: &Scale) -> NumberPrefix {
+    fn append(mut self, part: NumberPart, byte: u8, scale: &NumberScale) -> NumberPrefix {
         self.part = part;
         let digit = BigInt::from(byte.wrapping_sub(b'0'));
         match part {
-            NumberPart::Integer => self.digits = scale.fold(self.digits * 10u32 + digit),
+            NumberPart::Integer => self.digits = scale.representative(self.digits * 10u32 + digit),
             NumberPart::Fraction if self.places < scale.places => {
                 self.digits = self.digits * 10u32 + digit;
                 self.places += 1;
@@ -102,19 +102,24 @@ impl NumberPrefix {
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns `true` if a number that ends here satisfies a formula.
-    pub(crate) fn number_ends(&self, id: F, digits: &NumberPrefix) -> bool {
+    pub(crate) fn number_ends(&self, id: FormulaId, digits: &NumberPrefix) -> bool {
         digits.can_end()
             && (id == TRUE || {
                 let value = digits.value();
-                self.formulas
-                    .holds(id, &mut |atom| holds_for(atom, &value, digits.has_integer_form()))
+                self.formulas.evaluate(id, &mut |atom| {
+                    number_satisfies(atom, &value, digits.has_integer_form())
+                })
             })
     }
 
     /// Returns `true` if some number with this prefix satisfies a formula.
-    pub(crate) fn number_viable(&mut self, id: F, digits: &NumberPrefix) -> Result<bool, Error> {
+    pub(crate) fn number_viable(
+        &mut self,
+        id: FormulaId,
+        digits: &NumberPrefix,
+    ) -> Result<bool, Error> {
         if id == TRUE || id == FALSE {
             return Ok(id == TRUE);
         }
@@ -122,27 +127,30 @@ impl Core {
             return Ok(true);
         }
         let atoms = self.atoms(id);
-        let sided = |interval: Interval| {
+        let sided = |interval: NumberInterval| {
             if digits.negative { interval.mirrored() } else { interval }
         };
         let between = |low: &BigInt, high: &BigInt, places: i64| {
             let end = |at: &BigInt| Decimal::new(at.clone(), -places);
-            sided(Interval { low: Some((end(low), true)), high: Some((end(high), false)) })
+            sided(NumberInterval { low: Some((end(low), true)), high: Some((end(high), false)) })
         };
         match digits.part {
             NumberPart::Minus => {
-                let within = sided(Interval { low: Some((Decimal::integer(0), true)), high: None });
-                Ok(self.number_within(id, &within)?.is_some())
+                let within = sided(NumberInterval {
+                    low: Some((Decimal::from_integer(0), true)),
+                    high: None,
+                });
+                Ok(self.find_number(id, &within)?.is_some())
             }
             NumberPart::Integer => {
-                let scale = Scale::new(&atoms);
-                let written_whole = atoms.contains(&Atom::Whole);
+                let scale = NumberScale::new(&atoms);
+                let written_whole = atoms.contains(&FormulaAtom::IntegerSpelling);
                 let above = &digits.digits + 1u32;
                 for reach in self.possible_extra_digits(id, digits, &scale) {
-                    self.steps_of((digits.digits.bits() / 256) as usize)?;
+                    self.count_steps((digits.digits.bits() / 256) as usize)?;
                     let within = between(&digits.digits, &above, -i64::from(reach));
-                    if self.number_written(id, &within, false)?.is_some()
-                        || (written_whole && self.number_written(id, &within, true)?.is_some())
+                    if self.find_spelled_number(id, &within, false)?.is_some()
+                        || (written_whole && self.find_spelled_number(id, &within, true)?.is_some())
                     {
                         return Ok(true);
                     }
@@ -155,7 +163,7 @@ impl Core {
                 }
                 let places = i64::from(digits.places);
                 let within = between(&digits.digits, &(&digits.digits + 1u32), places);
-                Ok(self.number_written(id, &within, false)?.is_some())
+                Ok(self.find_spelled_number(id, &within, false)?.is_some())
             }
             NumberPart::ExponentMark | NumberPart::ExponentSign | NumberPart::ExponentDigits => {
                 Ok(false)
@@ -164,14 +172,19 @@ impl Core {
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns the numbers of further digits that the integer part can have.
-    fn possible_extra_digits(&self, id: F, digits: &NumberPrefix, scale: &Scale) -> Vec<u32> {
+    fn possible_extra_digits(
+        &self,
+        id: FormulaId,
+        digits: &NumberPrefix,
+        scale: &NumberScale,
+    ) -> Vec<u32> {
         if scale.reach <= MAX_TRIED_DIGITS {
             return (0..=scale.reach).collect();
         }
         let read = decimal_length(&digits.digits);
-        let counts = self.digit_counts(id, digits.negative, read + scale.reach as usize);
+        let counts = self.possible_digit_counts(id, digits.negative, read + scale.reach as usize);
         let can = |reach: &u32| counts.get(read + *reach as usize).is_some_and(|&can| can);
         (0..=scale.reach).filter(can).collect()
     }
@@ -264,12 +277,12 @@ impl LazyTables {
 /// Everything that is required of a number.
 #[derive(Debug)]
 pub(crate) struct NumberPlan {
-    total: F,
+    total: FormulaId,
     /// Set if nothing is required.
     unconstrained: bool,
     /// Set if no query depends on the number.
     no_queries: bool,
-    pub(crate) scale: Scale,
+    pub(crate) scale: NumberScale,
     /// `None` if exponents are allowed.
     sets: Option<NumberSet>,
 }
@@ -284,7 +297,7 @@ enum NumberSet {
 impl NumberPlan {
     /// Returns the interval set of a formula, `None` if this is not the whole requirement or not an
     /// interval set.
-    pub(crate) fn intervals_of(&self, id: F) -> Option<&IntervalSet> {
+    pub(crate) fn intervals_of(&self, id: FormulaId) -> Option<&IntervalSet> {
         match &self.sets {
             Some(NumberSet::Intervals(intervals)) if id == self.total => Some(intervals),
             _ => None,
@@ -294,7 +307,7 @@ impl NumberPlan {
 
 impl NumberSet {
     /// Builds an interval set, or else a modular set; `None` if neither fits.
-    fn new(core: &Core, total: F, scale: &Scale) -> Option<NumberSet> {
+    fn new(core: &SolverContext, total: FormulaId, scale: &NumberScale) -> Option<NumberSet> {
         if let Some(intervals) = IntervalSet::new(&core.formulas, total, scale.places) {
             return Some(NumberSet::Intervals(intervals));
         }
@@ -332,10 +345,10 @@ impl LazyTables {
         }
         let required = self.parts.obligations.get(obligation.0).clone();
         let total = self.core.total(&required);
-        let constant = |id: &F| *id == TRUE || *id == FALSE;
-        let all: Vec<F> = required.formulas.iter().copied().chain([total]).collect();
-        let scale = Scale::new(self.core.atoms_of(&all));
-        let plain = !self.core.options.exponents;
+        let constant = |id: &FormulaId| *id == TRUE || *id == FALSE;
+        let all: Vec<FormulaId> = required.formulas.iter().copied().chain([total]).collect();
+        let scale = NumberScale::new(self.core.atoms_of(&all));
+        let plain = !self.core.options.allow_exponents;
         let sets = plain.then(|| NumberSet::new(&self.core, total, &scale)).flatten();
         let plan = Arc::new(NumberPlan {
             total,
@@ -371,7 +384,7 @@ impl LazyTables {
     }
 }
 
-impl Core {
+impl SolverContext {
     fn digits_after(
         &mut self,
         plan: &NumberPlan,
@@ -382,7 +395,7 @@ impl Core {
             None if plan.unconstrained => NumberPrefix::from_first_byte(byte).without_value(),
             None => NumberPrefix::from_first_byte(byte),
             Some(digits) => {
-                let exponents = plan.unconstrained || self.options.exponents;
+                let exponents = plan.unconstrained || self.options.allow_exponents;
                 let Some(part) = digits.part_after(byte, exponents) else { return Ok(None) };
                 if plan.unconstrained {
                     NumberPrefix { part, ..digits }

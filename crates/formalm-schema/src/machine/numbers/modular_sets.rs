@@ -11,10 +11,10 @@ use num_integer::Integer;
 use num_traits::{One, ToPrimitive};
 use rustc_hash::FxHashMap;
 
-use crate::decimal::{Decimal, power};
-use crate::formula::{Atom, F, Form, Formulas};
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
+use crate::json::decimal::{Decimal, pow10};
 use crate::machine::frame::{NumberPart, NumberPrefix};
-use crate::solve::{holds_between, holds_for};
+use crate::solver::{gap_satisfies, number_satisfies};
 
 /// Larger bounds, in units of the last place, are left to the solver. Products with powers of ten
 /// stay within 128 bits.
@@ -69,22 +69,24 @@ struct ResidueSet {
 impl ModularSet {
     /// Builds the set of a formula, `None` if the solver is to decide.
     pub(crate) fn new(
-        formulas: &Formulas,
-        id: F,
-        atoms: &[Atom],
+        formulas: &FormulaArena,
+        id: FormulaId,
+        atoms: &[FormulaAtom],
         places: u32,
     ) -> Option<ModularSet> {
         let (mut ends, mut units): (Vec<&Decimal>, Vec<BigInt>) = (Vec::new(), Vec::new());
         for atom in atoms {
             match atom {
-                Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => ends.push(at),
-                Atom::Multiple(unit) => units.push(unit.abs().scaled(places)),
+                FormulaAtom::AtLeast(at)
+                | FormulaAtom::GreaterThan(at)
+                | FormulaAtom::EqualTo(at) => ends.push(at),
+                FormulaAtom::MultipleOf(unit) => units.push(unit.abs().scaled(places)),
                 _ => {}
             }
         }
         ends.sort_unstable();
         ends.dedup();
-        let one = power(places).to_i128().filter(|&one| one <= MAX_MAGNITUDE)?;
+        let one = pow10(places).to_i128().filter(|&one| one <= MAX_MAGNITUDE)?;
         let period = units.iter().fold(BigInt::one(), |all, unit| all.lcm(unit)).to_i128()?;
         let bits = u64::try_from(period).ok()?.checked_mul(ends.len() as u64 + 1)?;
         if ends.len() > MAX_BOUNDS || bits > MAX_BITS {
@@ -93,7 +95,9 @@ impl ModularSet {
         let units: FxHashMap<Decimal, i128> = atoms
             .iter()
             .filter_map(|atom| match atom {
-                Atom::Multiple(unit) => Some((unit.clone(), unit.abs().scaled(places).to_i128()?)),
+                FormulaAtom::MultipleOf(unit) => {
+                    Some((unit.clone(), unit.abs().scaled(places).to_i128()?))
+                }
                 _ => None,
             })
             .collect();
@@ -110,8 +114,9 @@ impl ModularSet {
                 search.known.clear();
                 search.set(id, below.map(|below| ends[below]), whole)
             });
-            let holds = |atom: &Atom| holds_between(atom, below.map(|below| ends[below]), false);
-            let finer = formulas.holds(id, &mut { holds });
+            let holds =
+                |atom: &FormulaAtom| gap_satisfies(atom, below.map(|below| ends[below]), false);
+            let finer = formulas.evaluate(id, &mut { holds });
             let whole = ResidueSet::new(period, whole?).multiples_of(one, period);
             let fraction = ResidueSet::new(period, fraction?);
             let empty = (0, Some(0));
@@ -122,8 +127,8 @@ impl ModularSet {
             ));
             if let Some(&value) = ends.get(place) {
                 let [whole, fraction] = [true, false].map(|whole| {
-                    let holds = |atom: &Atom| holds_for(atom, value, whole);
-                    ResidueSet::constant(formulas.holds(id, &mut { holds }))
+                    let holds = |atom: &FormulaAtom| number_satisfies(atom, value, whole);
+                    ResidueSet::constant(formulas.evaluate(id, &mut { holds }))
                 });
                 let whole = if value.is_integer() { whole } else { ResidueSet::constant(false) };
                 let one =
@@ -320,17 +325,17 @@ impl ResidueSet {
 
 /// Computes the residues that satisfy formulas between two neighboring bounds.
 struct ResidueSearch<'a> {
-    formulas: &'a Formulas,
+    formulas: &'a FormulaArena,
     period: i128,
     /// The units in terms of the last place.
     units: FxHashMap<Decimal, i128>,
-    known: FxHashMap<F, Arc<[u64]>>,
+    known: FxHashMap<FormulaId, Arc<[u64]>>,
     words: usize,
 }
 
 impl ResidueSearch<'_> {
     /// Returns the residues, `None` if computing them exceeds [`MAX_WORDS`].
-    fn set(&mut self, id: F, low: Option<&Decimal>, whole: bool) -> Option<Arc<[u64]>> {
+    fn set(&mut self, id: FormulaId, low: Option<&Decimal>, whole: bool) -> Option<Arc<[u64]>> {
         if let Some(known) = self.known.get(&id) {
             return Some(Arc::clone(known));
         }
@@ -338,9 +343,9 @@ impl ResidueSearch<'_> {
         let constant = |some: bool| vec![if some { u64::MAX } else { 0 }; count];
         let form = self.formulas.get(id);
         let set = match form {
-            Form::True => constant(true),
-            Form::False | Form::Child(_) => constant(false),
-            Form::Atom(Atom::Multiple(unit)) => {
+            Formula::True => constant(true),
+            Formula::False | Formula::Child(_) => constant(false),
+            Formula::Atom(FormulaAtom::MultipleOf(unit)) => {
                 let mut words = constant(false);
                 let unit = *self.units.get(unit)?;
                 for at in (0..self.period).step_by(usize::try_from(unit).ok()?) {
@@ -348,9 +353,9 @@ impl ResidueSearch<'_> {
                 }
                 words
             }
-            Form::Atom(atom) => constant(holds_between(atom, low, whole)),
-            &Form::Not(inner) => self.set(inner, low, whole)?.iter().map(|word| !word).collect(),
-            Form::And(list) | Form::Or(list) | Form::One(list) => {
+            Formula::Atom(atom) => constant(gap_satisfies(atom, low, whole)),
+            &Formula::Not(inner) => self.set(inner, low, whole)?.iter().map(|word| !word).collect(),
+            Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
                 let (mut all, mut some, mut two) =
                     (constant(true), constant(false), constant(false));
                 for &one in &**list {
@@ -363,8 +368,8 @@ impl ResidueSearch<'_> {
                     }
                 }
                 match form {
-                    Form::And(_) => all,
-                    Form::Or(_) => some,
+                    Formula::And(_) => all,
+                    Formula::Or(_) => some,
                     _ => some.iter().zip(&two).map(|(some, two)| some & !two).collect(),
                 }
             }

@@ -3,18 +3,19 @@
 use rustc_hash::FxHashMap;
 
 use super::*;
-use crate::decimal::power;
-use crate::document::Document;
-use crate::options::{Limits, Options};
-use crate::read;
+use crate::json::decimal::pow10;
+use crate::json::document::Document;
+use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
+use crate::schema_reader;
 
 /// All inputs of up to four characters, against the solver and against all completions.
 #[test]
 fn interval_sets_agree_with_the_solver() {
     let ends = [None, Some("-3"), Some("0.5"), Some("17")];
     let document = Document::read("true").unwrap();
-    let schema = read::read(&document, &[], Options::default()).unwrap();
-    let mut core = Core::new(schema, Options::default(), Limits::default());
+    let schema = schema_reader::read_schema(&document, &[], JsonSchemaOptions::default()).unwrap();
+    let mut core =
+        SolverContext::new(schema, JsonSchemaOptions::default(), JsonSchemaLimits::default());
     let decimal = |text: &str| Decimal::parse(text).unwrap();
     for low in ends {
         for high in ends {
@@ -26,24 +27,26 @@ fn interval_sets_agree_with_the_solver() {
                         let mut all = Vec::new();
                         let pair = [low.map(decimal), high.map(decimal)];
                         if let Some(low) = pair[0].clone() {
-                            let above = Atom::Above(low.clone());
-                            let atom = if open & 1 != 0 { above } else { Atom::Least(low) };
+                            let above = FormulaAtom::GreaterThan(low.clone());
+                            let atom =
+                                if open & 1 != 0 { above } else { FormulaAtom::AtLeast(low) };
                             all.push(core.formulas.atom(atom));
                         }
                         if let Some(high) = pair[1].clone() {
-                            let least = Atom::Least(high.clone());
-                            let atom = if open & 2 != 0 { least } else { Atom::Above(high) };
+                            let least = FormulaAtom::AtLeast(high.clone());
+                            let atom =
+                                if open & 2 != 0 { least } else { FormulaAtom::GreaterThan(high) };
                             let atom = core.formulas.atom(atom);
                             all.push(core.formulas.not(atom));
                         }
                         if let Some(unit) = unit {
-                            all.push(core.formulas.atom(Atom::Multiple(decimal(unit))));
+                            all.push(core.formulas.atom(FormulaAtom::MultipleOf(decimal(unit))));
                         }
                         if whole {
-                            all.push(core.formulas.atom(Atom::Whole));
+                            all.push(core.formulas.atom(FormulaAtom::IntegerSpelling));
                         }
                         let mut listed = |list: &[&str]| {
-                            let list = list.iter().map(|one| Atom::Equal(decimal(one)));
+                            let list = list.iter().map(|one| FormulaAtom::EqualTo(decimal(one)));
                             let list = list.map(|one| core.formulas.atom(one)).collect();
                             core.formulas.or(list)
                         };
@@ -67,8 +70,9 @@ fn interval_sets_agree_with_the_solver() {
 #[test]
 fn modular_sets_agree_with_the_solver() {
     let document = Document::read("true").unwrap();
-    let schema = read::read(&document, &[], Options::default()).unwrap();
-    let mut core = Core::new(schema, Options::default(), Limits::default());
+    let schema = schema_reader::read_schema(&document, &[], JsonSchemaOptions::default()).unwrap();
+    let mut core =
+        SolverContext::new(schema, JsonSchemaOptions::default(), JsonSchemaLimits::default());
     let mut seed = 1u64;
     let mut draw = |most: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -76,29 +80,33 @@ fn modular_sets_agree_with_the_solver() {
     };
     let mut checked = 0;
     for _ in 0..150 {
-        let mut known: Vec<F> = Vec::new();
+        let mut known: Vec<FormulaId> = Vec::new();
         for _ in 0..4 {
             let at = Decimal::parse(["-7", "0", "0.5", "12", "30.25"][draw(5)]).unwrap();
             let unit = Decimal::parse(["2", "3", "0.5", "7", "0.25", "-6"][draw(6)]).unwrap();
-            let atoms = [Atom::Least(at.clone()), Atom::Above(at.clone()), Atom::Equal(at)];
+            let atoms = [
+                FormulaAtom::AtLeast(at.clone()),
+                FormulaAtom::GreaterThan(at.clone()),
+                FormulaAtom::EqualTo(at),
+            ];
             let atom = match draw(7) {
-                0 => Atom::Whole,
+                0 => FormulaAtom::IntegerSpelling,
                 one @ 1..4 => atoms[one - 1].clone(),
-                _ => Atom::Multiple(unit),
+                _ => FormulaAtom::MultipleOf(unit),
             };
             let id = core.formulas.atom(atom);
             known.push(if draw(2) == 0 { id } else { core.formulas.not(id) });
         }
         while known.len() > 1 {
-            let list: Vec<F> = (0..2 + draw(2)).filter_map(|_| known.pop()).collect();
+            let list: Vec<FormulaId> = (0..2 + draw(2)).filter_map(|_| known.pop()).collect();
             let joined = match draw(4) {
-                0 => core.formulas.one(list),
+                0 => core.formulas.exactly_one(list),
                 1 => core.formulas.and(list),
                 _ => core.formulas.or(list),
             };
             known.insert(0, if draw(4) == 0 { core.formulas.not(joined) } else { joined });
         }
-        let (total, scale) = (known[0], Scale::new(&core.atoms(known[0])));
+        let (total, scale) = (known[0], NumberScale::new(&core.atoms(known[0])));
         if total == TRUE || total == FALSE {
             continue;
         }
@@ -110,16 +118,16 @@ fn modular_sets_agree_with_the_solver() {
     assert!(checked > 100, "{checked}");
 }
 
-fn check_interval_set(core: &mut Core, total: F) {
-    let scale = Scale::new(&core.atoms(total));
+fn check_interval_set(core: &mut SolverContext, total: FormulaId) {
+    let scale = NumberScale::new(&core.atoms(total));
     if total != FALSE {
         let bounds = IntervalSet::new(&core.formulas, total, scale.places).unwrap();
         check_against_solver(core, total, &NumberSet::Intervals(bounds));
     }
 }
 
-fn check_against_solver(core: &mut Core, total: F, set: &NumberSet) {
-    let scale = Scale::new(&core.atoms(total));
+fn check_against_solver(core: &mut SolverContext, total: FormulaId, set: &NumberSet) {
+    let scale = NumberScale::new(&core.atoms(total));
     let free = total == TRUE;
     let mut residuals: FxHashMap<(bool, NumberResidual), Vec<bool>> = FxHashMap::default();
     let mut open: Vec<(NumberPrefix, u32)> =
@@ -154,13 +162,13 @@ fn check_against_solver(core: &mut Core, total: F, set: &NumberSet) {
 
 #[test]
 fn integer_parts_fold_above_every_bound_without_changing_residues() {
-    let bound = Decimal::integer(100);
-    let unit = Decimal::integer(7);
-    let scale = Scale::new(&[Atom::Least(bound), Atom::Multiple(unit)]);
+    let bound = Decimal::from_integer(100);
+    let unit = Decimal::from_integer(7);
+    let scale = NumberScale::new(&[FormulaAtom::AtLeast(bound), FormulaAtom::MultipleOf(unit)]);
     for whole in 0..2000u32 {
-        let folded = scale.fold(BigInt::from(whole));
+        let folded = scale.representative(BigInt::from(whole));
         assert_eq!(&folded % 7u32, BigInt::from(whole % 7));
         assert_eq!(folded > BigInt::from(100), whole > 100);
-        assert!(folded < power(3));
+        assert!(folded < pow10(3));
     }
 }

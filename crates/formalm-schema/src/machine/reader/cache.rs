@@ -5,45 +5,45 @@ use std::sync::Arc;
 
 use formalm_automata::{ByteSet, StateId};
 
-use crate::core::TextId;
-use crate::formula::F;
+use crate::formula::FormulaId;
+use crate::interner::{CompactMap, Interner};
+use crate::json::property_names::NameId;
 use crate::machine::frame::{
-    FrameId, NameOrderId, NextNamesId, NumberPrefix, NumberPrefixId, ObligationId, Owes, QueriesId,
-    UsedNamesId,
+    FrameId, NameOrderId, NextNamesId, NumberPrefix, NumberPrefixId, Obligation, ObligationId,
+    QueriesId, UsedNamesId,
 };
 use crate::machine::frame::{ReaderPosition, VerdictsId};
 use crate::machine::numbers::NumberPlan;
 use crate::machine::numbers::interval_sets::NumberResidual;
 use crate::machine::reader::enum_verdicts::{EnumIndex, QueriedStrings, VerdictSource};
-use crate::names::NameId;
-use crate::node::Type;
-use crate::table::{Map, Table};
+use crate::schema_nodes::JsonType;
+use crate::solver::context::LanguageId;
 
 /// The automaton of a string query and its state, `None` once it has rejected.
-pub(crate) type QueryState = Option<(TextId, StateId)>;
+pub(crate) type QueryState = Option<(LanguageId, StateId)>;
 
 /// The interned parts of frames.
 #[derive(Debug)]
 pub(crate) struct FrameParts {
-    pub(crate) obligations: Table<Owes>,
-    pub(crate) used_names: Table<Box<[NameId]>>,
-    pub(crate) orders: Table<Vec<NameId>>,
-    pub(crate) verdicts: Table<Box<[bool]>>,
-    pub(crate) queries: Table<QueriedStrings>,
+    pub(crate) obligations: Interner<Obligation>,
+    pub(crate) used_names: Interner<Box<[NameId]>>,
+    pub(crate) orders: Interner<Vec<NameId>>,
+    pub(crate) verdicts: Interner<Box<[bool]>>,
+    pub(crate) queries: Interner<QueriedStrings>,
     pub(crate) enum_indexes: Vec<EnumIndex>,
-    pub(crate) digits: Table<NumberPrefix>,
+    pub(crate) digits: Interner<NumberPrefix>,
 }
 
 impl Default for FrameParts {
     fn default() -> FrameParts {
         let mut parts = FrameParts {
-            obligations: Table::default(),
-            used_names: Table::default(),
-            orders: Table::default(),
-            verdicts: Table::default(),
-            queries: Table::default(),
+            obligations: Interner::default(),
+            used_names: Interner::default(),
+            orders: Interner::default(),
+            verdicts: Interner::default(),
+            queries: Interner::default(),
             enum_indexes: Vec::new(),
-            digits: Table::default(),
+            digits: Interner::default(),
         };
         parts.used_names.intern([].into());
         parts.orders.intern(Vec::new());
@@ -64,7 +64,7 @@ pub(crate) const NO_QUERIES: QueriesId = QueriesId(0);
 
 impl FrameParts {
     /// Interns an obligation.
-    pub(crate) fn obligation(&mut self, obligation: Owes) -> ObligationId {
+    pub(crate) fn obligation(&mut self, obligation: Obligation) -> ObligationId {
         ObligationId(self.obligations.intern(obligation))
     }
 
@@ -103,7 +103,7 @@ impl FrameParts {
                 VerdictSource::Number(verdicts) => verdicts.len(),
             });
         let required =
-            self.obligations.iter().map(|one| 4 * (one.formulas.len() + one.asked.len()) + 32);
+            self.obligations.iter().map(|one| 4 * (one.formulas.len() + one.queries.len()) + 32);
         let used_names = self.used_names.iter().map(|one| 4 * one.len() + 16);
         let orders = self.orders.iter().map(|one| 4 * one.len() + 16);
         let queries = self.queries.iter().map(|one| 12 * one.machines.len() + 16);
@@ -129,7 +129,7 @@ impl FrameParts {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OpenedValue {
     Literal(VerdictsId),
-    String(TextId, QueriesId),
+    String(LanguageId, QueriesId),
     Number(ObligationId),
     Array(ObligationId),
     Object(ObligationId, NameOrderId),
@@ -139,45 +139,47 @@ pub(crate) enum OpenedValue {
 #[derive(Debug, Default)]
 pub(crate) struct TransitionCache {
     /// By obligation and first byte; all numbers are under byte `0`.
-    pub(crate) opened_values: Map<(ObligationId, u8), Option<OpenedValue>>,
+    pub(crate) opened_values: CompactMap<(ObligationId, u8), Option<OpenedValue>>,
     /// The obligations of an object and of the property value, after a colon.
-    pub(crate) properties: Map<(ObligationId, UsedNamesId), Option<(ObligationId, ObligationId)>>,
+    pub(crate) properties:
+        CompactMap<(ObligationId, UsedNamesId), Option<(ObligationId, ObligationId)>>,
     /// The obligations of an array and of the item, once an item has begun.
-    pub(crate) items: Map<ObligationId, Option<(ObligationId, ObligationId)>>,
-    pub(crate) after_name: Map<(ObligationId, NameId), ObligationId>,
-    pub(crate) used_names_after: Map<(UsedNamesId, NameOrderId, NameId), UsedNamesId>,
+    pub(crate) items: CompactMap<ObligationId, Option<(ObligationId, ObligationId)>>,
+    pub(crate) after_name: CompactMap<(ObligationId, NameId), ObligationId>,
+    pub(crate) used_names_after: CompactMap<(UsedNamesId, NameOrderId, NameId), UsedNamesId>,
     /// The obligation of a container after a child whose value does not matter.
-    pub(crate) after_plain_child: Map<(ObligationId, VerdictsId), ObligationId>,
+    pub(crate) after_plain_child: CompactMap<(ObligationId, VerdictsId), ObligationId>,
     /// Set if some items complete an array after an item that was not recorded.
-    pub(crate) completable: Map<ObligationId, bool>,
-    pub(crate) end_verdicts: Map<ObligationId, Option<VerdictsId>>,
+    pub(crate) completable: CompactMap<ObligationId, bool>,
+    pub(crate) end_verdicts: CompactMap<ObligationId, Option<VerdictsId>>,
     /// A lower bound on the bytes of a value, `None` if a deadline cut the search short.
-    pub(crate) min_value_bytes: Map<F, Option<usize>>,
-    pub(crate) has_unique_items: Map<ObligationId, bool>,
+    pub(crate) min_value_bytes: CompactMap<FormulaId, Option<usize>>,
+    pub(crate) has_unique_items: CompactMap<ObligationId, bool>,
     /// The number after a byte; the key is `None` before its first byte.
-    pub(crate) digits: Map<(ObligationId, Option<NumberPrefixId>, u8), Option<NumberPrefixId>>,
-    pub(crate) number_ends: Map<(ObligationId, NumberPrefixId), Option<VerdictsId>>,
-    pub(crate) numbers: Map<ObligationId, Arc<NumberPlan>>,
+    pub(crate) digits:
+        CompactMap<(ObligationId, Option<NumberPrefixId>, u8), Option<NumberPrefixId>>,
+    pub(crate) number_ends: CompactMap<(ObligationId, NumberPrefixId), Option<VerdictsId>>,
+    pub(crate) numbers: CompactMap<ObligationId, Arc<NumberPlan>>,
     /// One representative for all number prefixes with equal residuals.
-    pub(crate) representatives: Map<(ObligationId, bool, NumberResidual), NumberPrefix>,
-    pub(crate) next_names: Map<(ObligationId, UsedNamesId, NameOrderId), NextNamesId>,
+    pub(crate) representatives: CompactMap<(ObligationId, bool, NumberResidual), NumberPrefix>,
+    pub(crate) next_names: CompactMap<(ObligationId, UsedNamesId, NameOrderId), NextNamesId>,
     /// Set if names of a class may come next in an object.
-    pub(crate) classes: Map<(NextNamesId, TextId), bool>,
+    pub(crate) classes: CompactMap<(NextNamesId, LanguageId), bool>,
     /// For arrays that cannot run out of items of a type (`None`: of any), their obligation at the
     /// first item.
-    pub(crate) plenty_items: Map<(ObligationId, Option<Type>), Option<ObligationId>>,
+    pub(crate) plenty_items: CompactMap<(ObligationId, Option<JsonType>), Option<ObligationId>>,
     /// The formula of a property value, by the formula with its rules and the name.
-    pub(crate) property_values: Map<(F, NameId), F>,
+    pub(crate) property_values: CompactMap<(FormulaId, NameId), FormulaId>,
     /// Frames without the items read earlier.
-    pub(crate) without_earlier_items: Map<FrameId, FrameId>,
+    pub(crate) without_earlier_items: CompactMap<FrameId, FrameId>,
     /// The allowed types of values that are constrained by type only.
-    pub(crate) value_types: Map<ObligationId, Option<u8>>,
+    pub(crate) value_types: CompactMap<ObligationId, Option<u8>>,
     /// An unconstrained array, the parent of values that are read in isolation.
     pub(crate) isolation_array: Option<FrameId>,
     /// The shortest completion after a value, by its parent.
-    pub(crate) closings: Map<FrameId, Box<[u8]>>,
+    pub(crate) closings: CompactMap<FrameId, Box<[u8]>>,
     /// Live bytes with equal residuals, by position.
-    pub(crate) byte_classes: Map<ReaderPosition, Arc<[ByteSet]>>,
+    pub(crate) byte_classes: CompactMap<ReaderPosition, Arc<[ByteSet]>>,
 }
 
 impl TransitionCache {

@@ -2,17 +2,17 @@
 
 use formalm_automata::{Error, Resource};
 
-use crate::decimal::MAX_DIGITS;
-use crate::formula::{Atom, Form, TRUE};
+use crate::formula::{Formula, FormulaAtom, TRUE};
+use crate::json::decimal::MAX_DIGITS;
+use crate::json::interned_values::ValueId;
 use crate::machine::frame::{
-    ContainerState, Frame, FrameId, ObligationId, Owes, ReaderPosition, VerdictsId,
+    ContainerState, Frame, FrameId, Obligation, ObligationId, ReaderPosition, VerdictsId,
 };
 use crate::machine::reader::value_start_and_strings::is_whitespace;
 use crate::machine::reader::whitespace::{GapPosition, WhitespaceGap};
 use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
-use crate::node::Type;
-use crate::solve::{FEW_VALUES, Listed, Rest};
-use crate::value::ValueId;
+use crate::schema_nodes::JsonType;
+use crate::solver::{Enumeration, FEW_VALUES, RemainingContainer};
 
 /// Maximum nesting of a unique item, in containers; `serde_json` reads no deeper value, so no
 /// deeper one can be compared.
@@ -74,7 +74,7 @@ impl LazyTables {
         value: Option<ValueId>,
     ) -> Result<ObligationId, Error> {
         let before = self.parts.obligations.get(obligation.0).clone();
-        let queries = self.core.formulas.asked(&before.formulas);
+        let queries = self.core.formulas.queried_nodes(&before.formulas);
         let verdicts = self.parts.verdicts.get(verdicts.0).clone();
         let after = self.core.after_child(&before, &queries, &verdicts, value)?;
         Ok(self.parts.obligation(after))
@@ -108,7 +108,7 @@ impl LazyTables {
     fn can_complete_array(&mut self, obligation: ObligationId) -> Result<bool, Error> {
         let required = self.parts.obligations.get(obligation.0).clone();
         let total = self.core.total(&required);
-        self.core.some_array(total)
+        self.core.has_array(total)
     }
 
     /// Returns `true` if an obligation depends on which items are equal.
@@ -116,7 +116,7 @@ impl LazyTables {
         if let Some(&known) = self.cache.has_unique_items.get(&obligation) {
             return known;
         }
-        let unique = self.core.has_unique(self.parts.obligations.get(obligation.0));
+        let unique = self.core.requires_unique_items(self.parts.obligations.get(obligation.0));
         self.cache.has_unique_items.insert(obligation, unique);
         unique
     }
@@ -129,7 +129,7 @@ impl LazyTables {
         let json = serde_json::from_slice(&text)
             .map_err(|_| limit(Resource::Nesting, MAX_COMPARABLE_DEPTH))?;
         let schema = &mut self.core.schema;
-        let value = schema.values.read(&json, &mut schema.names);
+        let value = schema.values.intern_json(&json, &mut schema.names);
         value.ok_or_else(|| limit(Resource::Digits, MAX_DIGITS as u64))
     }
 
@@ -146,7 +146,7 @@ impl LazyTables {
     /// Returns `true` if a container may be opened here. The option `depth` limits nested values
     /// that the schema says nothing about; containers that the schema mentions are always allowed.
     pub(crate) fn may_nest(&self, obligation: ObligationId, parent: FrameId) -> bool {
-        let most = self.core.options.depth;
+        let most = self.core.options.max_free_depth;
         let is_open = |obligation: ObligationId| {
             let obligation = self.parts.obligations.get(obligation.0);
             obligation.formulas.iter().all(|&one| one == TRUE) && obligation.goal == TRUE
@@ -263,7 +263,7 @@ impl LazyTables {
         }
         let required = self.parts.obligations.get(obligation.0).clone();
         let names = self.parts.used_names.get(used_names.0).clone();
-        let rest = Rest { of: Type::Object, gone: &names };
+        let rest = RemainingContainer { json_type: JsonType::Object, used_names: &names };
         // The name was accepted only because this value can be read.
         let start = self.core.split_viable_child(required, rest)?;
         let start = (self.parts.obligation(start.container), self.parts.obligation(start.child));
@@ -362,10 +362,12 @@ impl LazyTables {
         }
         let required = self.parts.obligations.get(obligation.0).clone();
         let required = self.core.after_item(&required)?;
-        let rest = Rest { of: Type::Array, gone: &[] };
+        let rest = RemainingContainer { json_type: JsonType::Array, used_names: &[] };
         let start = match self.core.split_child(required, rest)? {
             Some(mut start) => {
-                if start.child.asked.is_empty() && self.core.has_unique(&start.container) {
+                if start.child.queries.is_empty()
+                    && self.core.requires_unique_items(&start.container)
+                {
                     self.restrict_to_completable(&start.container, &mut start.child)?;
                 }
                 Some((self.parts.obligation(start.container), self.parts.obligation(start.child)))
@@ -378,27 +380,31 @@ impl LazyTables {
 
     /// Restricts an item with few possible values to those that leave enough values for the
     /// remaining unique items.
-    fn restrict_to_completable(&mut self, array: &Owes, child: &mut Owes) -> Result<(), Error> {
+    fn restrict_to_completable(
+        &mut self,
+        array: &Obligation,
+        child: &mut Obligation,
+    ) -> Result<(), Error> {
         let taken = self.core.formulas.conjuncts(array.formulas[0]).into_iter().find_map(|id| {
             match self.core.formulas.get(id) {
-                Form::Atom(Atom::UniqueWith(taken)) => Some(taken.to_vec()),
+                Formula::Atom(FormulaAtom::UniqueWithCurrent(taken)) => Some(taken.to_vec()),
                 _ => None,
             }
         });
         let Some(taken) = taken else { return Ok(()) };
         let must = child.formulas[0];
-        let listed = self.core.list_values(must, FEW_VALUES, &taken)?;
-        let Listed::All(values) = listed else { return Ok(()) };
+        let listed = self.core.enumerate_values(must, FEW_VALUES, &taken)?;
+        let Enumeration::All(values) = listed else { return Ok(()) };
         let mut good = Vec::new();
         for value in values {
             let after = self.core.after_child(array, &[], &[], Some(value))?;
             let total = self.core.total(&after);
-            if self.core.some_array(total)? {
+            if self.core.has_array(total)? {
                 good.push(value);
             }
         }
         good.sort_unstable();
-        let node = self.core.schema.node_of_values(&good);
+        let node = self.core.schema.node_for_values(&good);
         child.formulas[0] = self.core.formulas.child(node);
         Ok(())
     }

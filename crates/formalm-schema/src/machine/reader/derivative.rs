@@ -13,33 +13,40 @@
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
-use crate::core::Core;
-use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
-use crate::machine::frame::Owes;
-use crate::names::NameId;
-use crate::node::{NodeId, Rule, Type};
-use crate::solve::Rest;
-use crate::table::Map;
-use crate::value::ValueId;
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::interner::CompactMap;
+use crate::json::interned_values::ValueId;
+use crate::json::property_names::NameId;
+use crate::machine::frame::Obligation;
+use crate::schema_nodes::{JsonType, KeywordRule, NodeId};
+use crate::solver::RemainingContainer;
+use crate::solver::context::SolverContext;
 
 /// The obligations of a container and of its new child.
 pub(crate) struct ChildStart {
-    pub(crate) container: Owes,
-    pub(crate) child: Owes,
+    pub(crate) container: Obligation,
+    pub(crate) child: Obligation,
 }
 
-impl Core {
+impl SolverContext {
     /// Returns the whole obligation as one formula, including the goal over the queries.
-    pub(crate) fn total(&mut self, obligation: &Owes) -> F {
-        let goal =
-            self.formulas.answer(obligation.goal, &obligation.asked, &obligation.formulas[1..]);
+    pub(crate) fn total(&mut self, obligation: &Obligation) -> FormulaId {
+        let goal = self.formulas.substitute_verdicts(
+            obligation.goal,
+            &obligation.queries,
+            &obligation.formulas[1..],
+        );
         self.formulas.both(goal, obligation.formulas[0])
     }
 
     /// Returns the obligation after a property of this name has begun.
-    pub(crate) fn after_name(&mut self, obligation: &Owes, name: NameId) -> Result<Owes, Error> {
-        let mut known = Map::default();
-        let formulas: Result<Vec<F>, Error> = obligation
+    pub(crate) fn after_name(
+        &mut self,
+        obligation: &Obligation,
+        name: NameId,
+    ) -> Result<Obligation, Error> {
+        let mut known = CompactMap::default();
+        let formulas: Result<Vec<FormulaId>, Error> = obligation
             .formulas
             .iter()
             .map(|&id| {
@@ -51,54 +58,55 @@ impl Core {
                 })
             })
             .collect();
-        Ok(Owes { formulas: formulas?.into(), ..obligation.clone() })
+        Ok(Obligation { formulas: formulas?.into(), ..obligation.clone() })
     }
 
     /// Returns the obligation after an item has begun.
-    pub(crate) fn after_item(&mut self, obligation: &Owes) -> Result<Owes, Error> {
-        let mut known = Map::default();
-        let formulas: Result<Vec<F>, Error> = obligation
+    pub(crate) fn after_item(&mut self, obligation: &Obligation) -> Result<Obligation, Error> {
+        let mut known = CompactMap::default();
+        let formulas: Result<Vec<FormulaId>, Error> = obligation
             .formulas
             .iter()
             .map(|&id| {
                 self.map_atoms(id, &mut known, &|core, atom, _| Ok(core.atom_after_item(atom)))
             })
             .collect();
-        Ok(Owes { formulas: formulas?.into(), ..obligation.clone() })
+        Ok(Obligation { formulas: formulas?.into(), ..obligation.clone() })
     }
 
     /// Replaces the atoms of a formula.
     fn map_atoms(
         &mut self,
-        id: F,
-        known: &mut Map<F, F>,
-        leaf: &impl Fn(&mut Core, Atom, F) -> Result<F, Error>,
-    ) -> Result<F, Error> {
+        id: FormulaId,
+        known: &mut CompactMap<FormulaId, FormulaId>,
+        leaf: &impl Fn(&mut SolverContext, FormulaAtom, FormulaId) -> Result<FormulaId, Error>,
+    ) -> Result<FormulaId, Error> {
         if let Some(&new) = known.get(&id) {
             return Ok(new);
         }
-        let mut all = |core: &mut Core, list: &[F]| -> Result<Vec<F>, Error> {
-            list.iter().map(|&one| core.map_atoms(one, known, leaf)).collect()
-        };
+        let mut all =
+            |core: &mut SolverContext, list: &[FormulaId]| -> Result<Vec<FormulaId>, Error> {
+                list.iter().map(|&one| core.map_atoms(one, known, leaf)).collect()
+            };
         let new = match self.formulas.get(id).clone() {
-            Form::Atom(atom) => leaf(self, atom, id)?,
-            Form::Not(inner) => {
+            Formula::Atom(atom) => leaf(self, atom, id)?,
+            Formula::Not(inner) => {
                 let inner = all(self, &[inner])?[0];
                 self.formulas.not(inner)
             }
-            Form::And(list) => match self.map_atoms_unless(&list, FALSE, known, leaf)? {
+            Formula::And(list) => match self.map_atoms_unless(&list, FALSE, known, leaf)? {
                 Some(list) => self.formulas.and(list),
                 None => FALSE,
             },
-            Form::Or(list) => match self.map_atoms_unless(&list, TRUE, known, leaf)? {
+            Formula::Or(list) => match self.map_atoms_unless(&list, TRUE, known, leaf)? {
                 Some(list) => self.formulas.or(list),
                 None => TRUE,
             },
-            Form::One(list) => {
+            Formula::ExactlyOne(list) => {
                 let list = all(self, &list)?;
-                self.formulas.one(list)
+                self.formulas.exactly_one(list)
             }
-            Form::False | Form::True | Form::Child(_) => id,
+            Formula::False | Formula::True | Formula::Child(_) => id,
         };
         known.insert(id, new);
         Ok(new)
@@ -108,11 +116,11 @@ impl Core {
     /// the result.
     fn map_atoms_unless(
         &mut self,
-        list: &[F],
-        decides: F,
-        known: &mut Map<F, F>,
-        leaf: &impl Fn(&mut Core, Atom, F) -> Result<F, Error>,
-    ) -> Result<Option<Vec<F>>, Error> {
+        list: &[FormulaId],
+        decides: FormulaId,
+        known: &mut CompactMap<FormulaId, FormulaId>,
+        leaf: &impl Fn(&mut SolverContext, FormulaAtom, FormulaId) -> Result<FormulaId, Error>,
+    ) -> Result<Option<Vec<FormulaId>>, Error> {
         let mut new = Vec::with_capacity(list.len());
         for &one in list {
             let one = self.map_atoms(one, known, leaf)?;
@@ -127,26 +135,26 @@ impl Core {
     /// Returns the derivative of an atom by a property name.
     fn atom_after_name(
         &mut self,
-        atom: Atom,
-        leaf: F,
+        atom: FormulaAtom,
+        leaf: FormulaId,
         name: NameId,
         is_certain: bool,
-    ) -> Result<F, Error> {
+    ) -> Result<FormulaId, Error> {
         Ok(match atom {
-            Atom::Members(rules) => {
-                let value = self.rules_at(&rules, name)?;
+            FormulaAtom::Properties(rules) => {
+                let value = self.rules_for_name(&rules, name)?;
                 let rest = if is_certain { leaf } else { self.rules_except(&rules, leaf, name) };
                 self.formulas.both(rest, value)
             }
-            Atom::Owed(names) => {
-                self.owed(names.iter().copied().filter(|&one| one != name).collect())
+            FormulaAtom::Required(names) => {
+                self.required(names.iter().copied().filter(|&one| one != name).collect())
             }
-            Atom::MoreMembers(count) if count > 1 => {
-                self.formulas.atom(Atom::MoreMembers(count - 1))
+            FormulaAtom::MinProperties(count) if count > 1 => {
+                self.formulas.atom(FormulaAtom::MinProperties(count - 1))
             }
-            Atom::MoreMembers(_) => TRUE,
-            Atom::NamesIn(names) => {
-                if self.is_name_in(names, name)? {
+            FormulaAtom::MinProperties(_) => TRUE,
+            FormulaAtom::PropertyNames(names) => {
+                if self.contains_name(names, name)? {
                     leaf
                 } else {
                     FALSE
@@ -157,8 +165,13 @@ impl Core {
     }
 
     /// Returns the rules about all properties except one that was read.
-    fn rules_except(&mut self, rules: &[(Which, NodeId)], leaf: F, name: NameId) -> F {
-        let mentions = |which: &Which| {
+    fn rules_except(
+        &mut self,
+        rules: &[(NameSelector, NodeId)],
+        leaf: FormulaId,
+        name: NameId,
+    ) -> FormulaId {
+        let mentions = |which: &NameSelector| {
             which.names.as_ref().is_some_and(|names| names.binary_search(&name).is_ok())
         };
         if !rules.iter().any(|(which, _)| mentions(which)) {
@@ -172,14 +185,18 @@ impl Core {
                 left.push((which.without(name), *node));
             }
         }
-        if left.is_empty() { TRUE } else { self.formulas.atom(Atom::Members(left.into())) }
+        if left.is_empty() {
+            TRUE
+        } else {
+            self.formulas.atom(FormulaAtom::Properties(left.into()))
+        }
     }
 
     /// Returns the derivative of an atom by an item.
-    fn atom_after_item(&mut self, atom: Atom) -> F {
+    fn atom_after_item(&mut self, atom: FormulaAtom) -> FormulaId {
         match atom {
-            Atom::Items(ranges, read) => {
-                let item = self.ranges_at(&ranges, u64::from(read));
+            FormulaAtom::Items(ranges, read) => {
+                let item = self.item_formula_at(&ranges, u64::from(read));
                 let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                 let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
                 let endless = ranges.iter().any(|range| range.1 == u32::MAX);
@@ -187,29 +204,31 @@ impl Core {
                 if read == last && !endless {
                     return item;
                 }
-                let rest = self.formulas.atom(Atom::Items(ranges, read));
+                let rest = self.formulas.atom(FormulaAtom::Items(ranges, read));
                 self.formulas.both(rest, item)
             }
-            Atom::MoreItems(count) if count > 1 => self.formulas.atom(Atom::MoreItems(count - 1)),
-            Atom::MoreItems(_) => TRUE,
-            Atom::Contains(count, node) => {
+            FormulaAtom::MinItems(count) if count > 1 => {
+                self.formulas.atom(FormulaAtom::MinItems(count - 1))
+            }
+            FormulaAtom::MinItems(_) => TRUE,
+            FormulaAtom::Contains(count, node) => {
                 let counted = self.child(node);
                 let other = self.formulas.not(counted);
-                let same = self.formulas.atom(Atom::Contains(count, node));
+                let same = self.formulas.atom(FormulaAtom::Contains(count, node));
                 let fewer = match count {
                     1 => TRUE,
-                    _ => self.formulas.atom(Atom::Contains(count - 1, node)),
+                    _ => self.formulas.atom(FormulaAtom::Contains(count - 1, node)),
                 };
                 let (yes, no) =
                     (self.formulas.both(counted, fewer), self.formulas.both(other, same));
                 self.formulas.or(vec![yes, no])
             }
-            Atom::Unique(taken) => {
-                let rest = self.formulas.atom(Atom::UniqueWith(taken.clone()));
+            FormulaAtom::UniqueItems(taken) => {
+                let rest = self.formulas.atom(FormulaAtom::UniqueWithCurrent(taken.clone()));
                 if taken.is_empty() {
                     return rest;
                 }
-                let node = self.schema.node_of_values(&taken);
+                let node = self.schema.node_for_values(&taken);
                 let repeated = self.child(node);
                 let other = self.formulas.not(repeated);
                 self.formulas.both(other, rest)
@@ -220,7 +239,10 @@ impl Core {
 
     /// Moves the conjuncts that only concern the child out of the container. Returns the container,
     /// the child's part, and their total.
-    pub(crate) fn part(&mut self, obligation: Owes) -> (Owes, F, F) {
+    pub(crate) fn split_obligation(
+        &mut self,
+        obligation: Obligation,
+    ) -> (Obligation, FormulaId, FormulaId) {
         let (mut must, mut kept) = (Vec::new(), Vec::new());
         for part in self.formulas.conjuncts(obligation.formulas[0]) {
             let moves = self.formulas.has_child(part) && !self.formulas.has_atom(part);
@@ -234,37 +256,41 @@ impl Core {
     }
 
     /// Returns `true` if a child can be read.
-    pub(crate) fn can_begin(&mut self, obligation: Owes, rest: Rest<'_>) -> Result<bool, Error> {
-        let (_, must, total) = self.part(obligation);
+    pub(crate) fn child_viable(
+        &mut self,
+        obligation: Obligation,
+        rest: RemainingContainer<'_>,
+    ) -> Result<bool, Error> {
+        let (_, must, total) = self.split_obligation(obligation);
         let all = self.formulas.both(total, must);
-        self.some_child_and_rest(all, rest)
+        self.has_child_and_rest(all, rest)
     }
 
     /// Splits an obligation between container and child, `None` if no child can be read.
     pub(crate) fn split_child(
         &mut self,
-        obligation: Owes,
-        rest: Rest<'_>,
+        obligation: Obligation,
+        rest: RemainingContainer<'_>,
     ) -> Result<Option<ChildStart>, Error> {
-        let viable = self.can_begin(obligation.clone(), rest)?;
+        let viable = self.child_viable(obligation.clone(), rest)?;
         if viable { self.split_viable_child(obligation, rest).map(Some) } else { Ok(None) }
     }
 
     /// Splits an obligation between container and child, given that a child can be read.
     pub(crate) fn split_viable_child(
         &mut self,
-        obligation: Owes,
-        rest: Rest<'_>,
+        obligation: Obligation,
+        rest: RemainingContainer<'_>,
     ) -> Result<ChildStart, Error> {
-        let (mut container, must, _) = self.part(obligation);
+        let (mut container, must, _) = self.split_obligation(obligation);
         self.substitute_verdicts(must, container.formulas.iter_mut());
         let total = self.total(&container);
-        let is_repeated = rest.of == Type::Array && self.may_need_equal_item(total);
+        let is_repeated = rest.json_type == JsonType::Array && self.may_need_equal_item(total);
         let asks = container.formulas.iter().any(|&one| self.formulas.has_child(one));
-        let child = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
+        let child = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
         let mut start = ChildStart { container, child };
         if asks || is_repeated {
-            let goal = self.project(total, must, rest)?;
+            let goal = self.project_to_child(total, must, rest)?;
             self.move_queries_to_child(goal, &mut start);
         }
         Ok(start)
@@ -274,15 +300,15 @@ impl Core {
     /// that imply them.
     fn substitute_verdicts<'a>(
         &mut self,
-        id: F,
-        formulas: impl Iterator<Item = &'a mut F>,
-    ) -> Vec<F> {
-        let mut literals: Vec<(NodeId, F, F)> = Vec::new();
+        id: FormulaId,
+        formulas: impl Iterator<Item = &'a mut FormulaId>,
+    ) -> Vec<FormulaId> {
+        let mut literals: Vec<(NodeId, FormulaId, FormulaId)> = Vec::new();
         for part in self.formulas.conjuncts(id) {
             match *self.formulas.get(part) {
-                Form::Child(node) => literals.push((node, TRUE, part)),
-                Form::Not(inner) => {
-                    if let Form::Child(node) = *self.formulas.get(inner) {
+                Formula::Child(node) => literals.push((node, TRUE, part)),
+                Formula::Not(inner) => {
+                    if let Formula::Child(node) = *self.formulas.get(inner) {
                         literals.push((node, FALSE, part));
                     }
                 }
@@ -291,9 +317,9 @@ impl Core {
         }
         literals.sort_unstable();
         let nodes: Vec<NodeId> = literals.iter().map(|one| one.0).collect();
-        let verdicts: Vec<F> = literals.iter().map(|one| one.1).collect();
+        let verdicts: Vec<FormulaId> = literals.iter().map(|one| one.1).collect();
         for one in formulas {
-            *one = self.formulas.answer(*one, &nodes, &verdicts);
+            *one = self.formulas.substitute_verdicts(*one, &nodes, &verdicts);
         }
         literals.into_iter().map(|one| one.2).collect()
     }
@@ -301,45 +327,56 @@ impl Core {
     /// Makes implied verdicts obligations of the child, so that they need no query.
     fn move_queries_to_child(
         &mut self,
-        mut goal: F,
+        mut goal: FormulaId,
         ChildStart { container, child }: &mut ChildStart,
     ) {
         let implied = goal;
         let mut must =
             self.substitute_verdicts(implied, container.formulas.iter_mut().chain([&mut goal]));
         must.push(child.formulas[0]);
-        let queries = self.formulas.asked(&container.formulas);
+        let queries = self.formulas.queried_nodes(&container.formulas);
         // The goal may mention nodes that the container does not ask about.
-        if self.formulas.asked(&[goal]).iter().any(|node| queries.binary_search(node).is_err()) {
+        if self
+            .formulas
+            .queried_nodes(&[goal])
+            .iter()
+            .any(|node| queries.binary_search(node).is_err())
+        {
             must.push(std::mem::replace(&mut goal, TRUE));
         }
         let mut formulas = vec![self.formulas.and(must)];
         formulas.extend(queries.iter().map(|&node| self.formulas.child(node)));
-        *child = Owes { formulas: formulas.into(), asked: queries.into(), goal };
+        *child = Obligation { formulas: formulas.into(), queries: queries.into(), goal };
     }
 
     /// Returns `true` if a later item may have to equal the one being read.
-    fn may_need_equal_item(&self, id: F) -> bool {
-        self.may_need_equal_item_within(id, &mut Map::default())
+    fn may_need_equal_item(&self, id: FormulaId) -> bool {
+        self.may_need_equal_item_within(id, &mut CompactMap::default())
     }
 
-    fn may_need_equal_item_within(&self, id: F, known: &mut Map<F, bool>) -> bool {
+    fn may_need_equal_item_within(
+        &self,
+        id: FormulaId,
+        known: &mut CompactMap<FormulaId, bool>,
+    ) -> bool {
         let is_small = self.formulas.is_small(id);
         if !is_small && let Some(&known) = known.get(&id) {
             return known;
         }
         let may_be = match self.formulas.get(id) {
-            Form::Not(inner) => {
-                matches!(self.formulas.get(*inner), Form::Atom(Atom::UniqueWith(_)))
-                    || matches!(self.formulas.get(*inner), Form::One(_))
-                        && self.may_need_equal_item_within(*inner, known)
+            Formula::Not(inner) => {
+                matches!(
+                    self.formulas.get(*inner),
+                    Formula::Atom(FormulaAtom::UniqueWithCurrent(_))
+                ) || matches!(self.formulas.get(*inner), Formula::ExactlyOne(_))
+                    && self.may_need_equal_item_within(*inner, known)
             }
-            Form::And(list) | Form::Or(list) => {
+            Formula::And(list) | Formula::Or(list) => {
                 list.iter().any(|&one| self.may_need_equal_item_within(one, known))
             }
-            Form::One(list) => {
-                self.formulas.some_atom(list, |atom| matches!(atom, Atom::UniqueWith(_)))
-            }
+            Formula::ExactlyOne(list) => self
+                .formulas
+                .any_atom(list, |atom| matches!(atom, FormulaAtom::UniqueWithCurrent(_))),
             _ => false,
         };
         if !is_small {
@@ -351,45 +388,49 @@ impl Core {
     /// Returns the obligation of a container once its child has closed.
     pub(crate) fn after_child(
         &mut self,
-        obligation: &Owes,
+        obligation: &Obligation,
         queries: &[NodeId],
         verdicts: &[bool],
         value: Option<ValueId>,
-    ) -> Result<Owes, Error> {
-        let verdicts: Vec<F> =
-            verdicts.iter().map(|&verdict| crate::formula::Formulas::constant(verdict)).collect();
-        let mut known = Map::default();
+    ) -> Result<Obligation, Error> {
+        let verdicts: Vec<FormulaId> = verdicts
+            .iter()
+            .map(|&verdict| crate::formula::FormulaArena::constant(verdict))
+            .collect();
+        let mut known = CompactMap::default();
         let mut formulas = Vec::with_capacity(obligation.formulas.len());
         for &id in &obligation.formulas {
-            let id = self.formulas.answer(id, queries, &verdicts);
+            let id = self.formulas.substitute_verdicts(id, queries, &verdicts);
             formulas.push(self.map_atoms(id, &mut known, &|core, atom, leaf| match atom {
-                Atom::UniqueWith(taken) => {
+                FormulaAtom::UniqueWithCurrent(taken) => {
                     let mut taken = taken.to_vec();
                     taken.extend(value);
                     taken.sort_unstable();
                     taken.dedup();
-                    Ok(core.formulas.atom(Atom::Unique(taken.into())))
+                    Ok(core.formulas.atom(FormulaAtom::UniqueItems(taken.into())))
                 }
                 _ => Ok(leaf),
             })?);
         }
-        Ok(Owes { formulas: formulas.into(), ..obligation.clone() })
+        Ok(Obligation { formulas: formulas.into(), ..obligation.clone() })
     }
 
     /// Returns `true` if items have to be remembered.
-    pub(crate) fn has_unique(&self, obligation: &Owes) -> bool {
+    pub(crate) fn requires_unique_items(&self, obligation: &Obligation) -> bool {
         obligation.formulas.iter().any(|&id| {
-            let is_unique = |atom: &Atom| matches!(atom, Atom::Unique(_) | Atom::UniqueWith(_));
-            self.formulas.some_atom(&[id], is_unique)
+            let is_unique = |atom: &FormulaAtom| {
+                matches!(atom, FormulaAtom::UniqueItems(_) | FormulaAtom::UniqueWithCurrent(_))
+            };
+            self.formulas.any_atom(&[id], is_unique)
         })
     }
 
     /// Returns the names in the order in which the nodes of a formula declare them, then the
     /// required ones.
-    pub(crate) fn declared(&self, obligation: &Owes) -> Vec<NameId> {
+    pub(crate) fn declared(&self, obligation: &Obligation) -> Vec<NameId> {
         let (mut names, mut required) = (Vec::new(), Vec::new());
         let mut visited = FxHashSet::default();
-        for node in self.formulas.asked(&obligation.formulas) {
+        for node in self.formulas.queried_nodes(&obligation.formulas) {
             self.declare(node, &mut names, &mut required, &mut visited);
         }
         names.extend(required);
@@ -411,27 +452,31 @@ impl Core {
         let rules = &self.schema.node(node).rules;
         for rule in rules.iter() {
             match rule {
-                Rule::Members(list) => {
+                KeywordRule::Properties(list) => {
                     names.extend(
                         list.iter().filter_map(|(which, _)| which.names.as_ref()).flatten(),
                     );
                 }
-                Rule::Required(list) => required.extend(list),
+                KeywordRule::Required(list) => required.extend(list),
                 _ => {}
             }
         }
         for rule in rules.iter() {
             match rule {
-                Rule::All(nodes) | Rule::Any(nodes) | Rule::One(nodes) => {
+                KeywordRule::AllOf(nodes)
+                | KeywordRule::AnyOf(nodes)
+                | KeywordRule::OneOf(nodes) => {
                     nodes.iter().for_each(|&node| self.declare(node, names, required, visited));
                 }
-                Rule::If { condition, then, other } => {
+                KeywordRule::If { condition, then, otherwise: other } => {
                     let nodes = [Some(*condition), *then, *other];
                     for node in nodes.into_iter().flatten() {
                         self.declare(node, names, required, visited);
                     }
                 }
-                Rule::SchemaWith(_, node) => self.declare(*node, names, required, visited),
+                KeywordRule::DependentSchema(_, node) => {
+                    self.declare(*node, names, required, visited)
+                }
                 _ => {}
             }
         }

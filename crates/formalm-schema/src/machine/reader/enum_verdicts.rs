@@ -8,10 +8,10 @@ use std::ops::Deref;
 
 use formalm_automata::{Error, Machine};
 
-use crate::core::Core;
-use crate::formula::{Atom, F};
+use crate::formula::{FormulaAtom, FormulaId};
 use crate::machine::LazyTables;
 use crate::machine::reader::cache::QueryState;
+use crate::solver::context::SolverContext;
 
 /// Number of enumeration queries from which on the index is used. Chosen, not measured.
 const MIN_ENUM_QUERIES: usize = 16;
@@ -77,7 +77,10 @@ impl EnumIndex {
 
 impl LazyTables {
     /// Returns the automata that answer queries about a string.
-    pub(crate) fn string_queries(&mut self, formulas: &[F]) -> Result<QueriedStrings, Error> {
+    pub(crate) fn string_queries(
+        &mut self,
+        formulas: &[FormulaId],
+    ) -> Result<QueriedStrings, Error> {
         let listed: Vec<bool> = formulas.iter().map(|&id| self.core.is_listed(id)).collect();
         if listed.iter().filter(|&&listed| listed).count() < MIN_ENUM_QUERIES {
             let machines: Result<Box<[QueryState]>, Error> =
@@ -87,11 +90,11 @@ impl LazyTables {
         let mut texts: Vec<String> = Vec::new();
         for (&id, _) in formulas.iter().zip(&listed).filter(|(_, listed)| **listed) {
             for atom in self.core.atoms(id) {
-                let Atom::In(regex) = atom else { continue };
+                let FormulaAtom::InLanguage(regex) = atom else { continue };
                 texts.extend(
                     self.core
                         .schema
-                        .listed
+                        .enum_strings
                         .get(&regex)
                         .into_iter()
                         .flat_map(|all| all.iter().cloned()),
@@ -105,14 +108,14 @@ impl LazyTables {
         for digit in 0..digits {
             let with = texts.iter().enumerate().filter(|(at, _)| (at + 1) >> digit & 1 == 1);
             let with = with.map(|(_, text)| text.clone()).collect();
-            let regex = self.core.schema.texts(with);
-            let formula = self.core.formulas.atom(Atom::In(regex));
+            let regex = self.core.schema.enum_regex(with);
+            let formula = self.core.formulas.atom(FormulaAtom::InLanguage(regex));
             machines.push(self.string_query(formula)?);
         }
         let mut verdicts = Vec::with_capacity(formulas.len());
         for (&id, &listed) in formulas.iter().zip(&listed) {
             verdicts.push(if listed {
-                VerdictSource::Number(self.core.listed_truths(id, &texts))
+                VerdictSource::Number(self.core.enum_verdicts(id, &texts))
             } else {
                 machines.push(self.string_query(id)?);
                 VerdictSource::Machine(machines.len() - 1)
@@ -128,17 +131,17 @@ impl LazyTables {
     }
 
     /// Returns the automaton of one query in its start state.
-    fn string_query(&mut self, id: F) -> Result<QueryState, Error> {
+    fn string_query(&mut self, id: FormulaId) -> Result<QueryState, Error> {
         let language = self.core.language(id)?;
-        Ok(language.map(|one| (one, self.core.text(one).start())))
+        Ok(language.map(|one| (one, self.core.automaton(one).start())))
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns `true` if enumerated strings alone decide a formula.
-    fn is_listed(&self, id: F) -> bool {
+    fn is_listed(&self, id: FormulaId) -> bool {
         self.atoms(id)
             .iter()
-            .all(|atom| matches!(atom, Atom::In(regex) if self.schema.listed.contains_key(regex)))
+            .all(|atom| matches!(atom, FormulaAtom::InLanguage(regex) if self.schema.enum_strings.contains_key(regex)))
     }
 }

@@ -5,16 +5,16 @@
 
 use formalm_automata::{Error, Machine};
 
-use crate::core::TextId;
-use crate::formula::{Atom, F, Form, TRUE};
+use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
+use crate::json::property_names::{NameId, UNMENTIONED_NAME};
 use crate::machine::LazyTables;
 use crate::machine::frame::{
     Frame, NameCandidates, NameOrderId, NextNamesId, ObligationId, QueriesId, UsedNamesId,
 };
 use crate::machine::reader::cache::{NO_QUERIES, QueryState};
-use crate::names::{NameId, PLACEHOLDER};
-use crate::options::Order;
-use crate::solve::{PLENTY, fresh_beginning};
+use crate::options::PropertyOrder;
+use crate::solver::context::LanguageId;
+use crate::solver::{ENOUGH_VALUES, fresh_prefix};
 
 /// Maximum number of implicants of an object's formula for which the allowed names are computed.
 /// Chosen, not measured.
@@ -38,10 +38,10 @@ pub(crate) struct NextNames {
     pub(crate) known: Box<[NameId]>,
     status: Box<[NameStatus]>,
     /// The allowed classes of other names, with an example of each.
-    classes: Box<[(TextId, NameId)]>,
+    classes: Box<[(LanguageId, NameId)]>,
     /// The tests that distinguish names, if they make too many classes to list; see
     /// [`LazyTables::classify_by_tests`].
-    pub(crate) tests: Box<[F]>,
+    pub(crate) tests: Box<[FormulaId]>,
     /// The candidates before the first character of a name.
     pub(crate) start: NameCandidates,
     /// Set if names do not depend on each other: the object has only property rules, required
@@ -100,9 +100,12 @@ impl LazyTables {
     pub(crate) fn has_independent_names(&self, obligation: ObligationId) -> bool {
         let required = self.parts.obligations.get(obligation.0);
         let formulas = &self.core.formulas;
-        let independent = |&id: &F| match formulas.get(id) {
-            Form::Atom(Atom::Members(_) | Atom::Owed(_)) => true,
-            _ => formulas.excluded_name(id).is_some() || formulas.most_members(id).is_some(),
+        let independent = |&id: &FormulaId| match formulas.get(id) {
+            Formula::Atom(FormulaAtom::Properties(_) | FormulaAtom::Required(_)) => true,
+            _ => {
+                formulas.excluded_property(id).is_some()
+                    || formulas.max_more_properties(id).is_some()
+            }
         };
         required.formulas.len() == 1
             && required.goal == TRUE
@@ -111,24 +114,28 @@ impl LazyTables {
 
     /// Returns the names that the formulas of an object mention, and the tests that distinguish all
     /// others.
-    pub(crate) fn mentioned_names(&mut self, obligation: ObligationId) -> (Vec<NameId>, Vec<F>) {
+    pub(crate) fn mentioned_names(
+        &mut self,
+        obligation: ObligationId,
+    ) -> (Vec<NameId>, Vec<FormulaId>) {
         let (mut names, mut tests) = (Vec::new(), Vec::new());
         let required = self.parts.obligations.get(obligation.0);
-        let atoms: Vec<Atom> =
+        let atoms: Vec<FormulaAtom> =
             required.formulas.iter().flat_map(|&id| self.core.atoms(id)).collect();
         for atom in atoms {
             match atom {
-                Atom::Members(rules) => {
+                FormulaAtom::Properties(rules) => {
                     for (which, _) in rules.iter() {
                         names.extend(which.names.iter().flatten());
-                        names.extend(&which.others);
-                        for &regex in which.found.iter().chain(&which.missing) {
-                            tests.push(self.core.formulas.atom(Atom::In(regex)));
+                        names.extend(&which.excluded_names);
+                        for &regex in which.matched_patterns.iter().chain(&which.unmatched_patterns)
+                        {
+                            tests.push(self.core.formulas.atom(FormulaAtom::InLanguage(regex)));
                         }
                     }
                 }
-                Atom::Owed(list) => names.extend(list.iter()),
-                Atom::NamesIn(language) => tests.push(language),
+                FormulaAtom::Required(list) => names.extend(list.iter()),
+                FormulaAtom::PropertyNames(language) => tests.push(language),
                 _ => {}
             }
         }
@@ -138,38 +145,39 @@ impl LazyTables {
     }
 
     /// Finds the allowed classes of other names.
-    fn find_classes(&mut self, id: NextNamesId, tests: &[F]) -> Result<(), Error> {
-        let all = match self.core.few_classes(tests)? {
+    fn find_classes(&mut self, id: NextNamesId, tests: &[FormulaId]) -> Result<(), Error> {
+        let all = match self.core.name_classes_if_few(tests)? {
             Some(all) => all,
             None => match self.unmentioned_names(id)? {
                 Some(viable) => return self.classify_by_tests(id, tests, viable),
-                None => self.core.classes(tests)?,
+                None => self.core.name_classes(tests)?,
             },
         };
         let mut classes = Vec::with_capacity(all.len());
         for &class in &all {
             let name = if tests.is_empty() {
                 // A name that is like no other.
-                PLACEHOLDER
+                UNMENTIONED_NAME
             } else {
                 let known = &self.names_at(id).known;
                 let taken: Vec<&str> =
                     known.iter().map(|&name| self.core.schema.names.get(name)).collect();
-                let Some(text) = self.core.fresh_text(class, &taken)? else { continue };
+                let Some(text) = self.core.fresh_string(class, &taken)? else { continue };
                 self.core.schema.names.intern(&text)
             };
             if self.property_viable(id, name)? {
                 classes.push((class, name));
             }
         }
-        let start = classes.iter().map(|&(class, _)| Some((class, self.core.text(class).start())));
+        let start =
+            classes.iter().map(|&(class, _)| Some((class, self.core.automaton(class).start())));
         let start: Box<[_]> = start.collect();
         self.name_sets[id.0 as usize].start.classes = self.parts.machines(start);
         self.name_sets[id.0 as usize].allows_all_others = classes.len() == all.len();
-        let few = self.names_needed(id) <= PLENTY / 2;
+        let few = self.names_needed(id) <= ENOUGH_VALUES / 2;
         let mut plenty = Vec::with_capacity(classes.len());
         for &(class, _) in &classes {
-            plenty.push(few && self.core.has_plenty_texts(class)?);
+            plenty.push(few && self.core.has_many_strings(class)?);
         }
         self.name_sets[id.0 as usize].plenty = plenty.into();
         self.name_sets[id.0 as usize].classes = classes.into();
@@ -181,15 +189,21 @@ impl LazyTables {
     /// One automaton reads the allowed names, and one each test. The set of tests that a name
     /// satisfies is known when the name ends, so classes that no name of the input belongs to cost
     /// nothing.
-    fn classify_by_tests(&mut self, id: NextNamesId, tests: &[F], viable: F) -> Result<(), Error> {
+    fn classify_by_tests(
+        &mut self,
+        id: NextNamesId,
+        tests: &[FormulaId],
+        viable: FormulaId,
+    ) -> Result<(), Error> {
         let Some(language) = self.core.language(viable)? else { return Ok(()) };
         let mut machines = Vec::with_capacity(tests.len() + 1);
-        machines.push(Some((language, self.core.text(language).start())));
+        machines.push(Some((language, self.core.automaton(language).start())));
         for &test in tests {
             let test = self.core.language(test)?;
-            machines.push(test.map(|test| (test, self.core.text(test).start())));
+            machines.push(test.map(|test| (test, self.core.automaton(test).start())));
         }
-        let plenty = self.names_needed(id) <= PLENTY / 2 && self.core.has_plenty_texts(language)?;
+        let plenty =
+            self.names_needed(id) <= ENOUGH_VALUES / 2 && self.core.has_many_strings(language)?;
         let classes = self.parts.guarded_machines(machines.into());
         let next_names = &mut self.name_sets[id.0 as usize];
         next_names.start.classes = classes;
@@ -201,19 +215,22 @@ impl LazyTables {
 
     /// Returns the allowed names that no formula mentions, as a formula over tests of names; `None`
     /// if names depend on each other.
-    pub(crate) fn unmentioned_names(&mut self, id: NextNamesId) -> Result<Option<F>, Error> {
+    pub(crate) fn unmentioned_names(
+        &mut self,
+        id: NextNamesId,
+    ) -> Result<Option<FormulaId>, Error> {
         let &NextNames { obligation, used_names, order, independent, .. } = self.names_at(id);
         let required = self.parts.obligations.get(obligation.0).clone();
-        let used_names = self.used_names_after(used_names, order, PLACEHOLDER);
+        let used_names = self.used_names_after(used_names, order, UNMENTIONED_NAME);
         let used_names = self.parts.used_names.get(used_names.0).clone();
         let must = self.core.total(&required);
         let (mut implicants, mut are_free) = (Vec::new(), true);
-        self.core.implicants(must, &mut |_, _| Ok(true), &mut |core, literals| {
+        self.core.search_implicants(must, &mut |_, _| Ok(true), &mut |core, literals| {
             are_free &= implicants.len() < MAX_IMPLICANTS;
             if !are_free {
                 return Ok(true);
             }
-            match core.names_of_way(literals, &used_names)? {
+            match core.names_of_implicant(literals, &used_names)? {
                 Some(names) => implicants.push(names),
                 None => are_free = false,
             }
@@ -229,7 +246,7 @@ impl LazyTables {
         // Names that can run out depend on those used before.
         let Some(language) = self.core.language(names)? else { return Ok(Some(names)) };
         let are_many =
-            self.names_needed(id) <= PLENTY / 2 && self.core.has_plenty_texts(language)?;
+            self.names_needed(id) <= ENOUGH_VALUES / 2 && self.core.has_many_strings(language)?;
         Ok(are_many.then_some(names))
     }
 
@@ -239,14 +256,15 @@ impl LazyTables {
         let &NextNames { obligation, used_names, .. } = self.names_at(id);
         let required = self.parts.obligations.get(obligation.0);
         let atoms = required.formulas.iter().flat_map(|&id| self.core.atoms(id));
-        let more = atoms.map(|atom| if let Atom::MoreMembers(count) = atom { count } else { 0 });
+        let more =
+            atoms.map(|atom| if let FormulaAtom::MinProperties(count) = atom { count } else { 0 });
         let read = self.parts.used_names.get(used_names.0).len() + self.max_token_len;
         more.fold(read as u64, u64::saturating_add)
     }
 
     /// Returns the number of declared names that can no longer come after `name`.
     pub(crate) fn skipped_by_order(&self, order: NameOrderId, name: NameId) -> usize {
-        if self.core.options.order == Order::Any {
+        if self.core.options.property_order == PropertyOrder::Any {
             return 0;
         }
         let declared = self.parts.orders.get(order.0);
@@ -266,7 +284,7 @@ impl LazyTables {
         }
         let skipped_by_order = self.skipped_by_order(order, name);
         let mut after = self.parts.used_names.get(used_names.0).to_vec();
-        after.extend((!name.has_no_text()).then_some(name));
+        after.extend((!name.is_symbolic()).then_some(name));
         after.extend(&self.parts.orders.get(order.0)[..skipped_by_order]);
         after.sort_unstable();
         after.dedup();
@@ -366,13 +384,13 @@ impl LazyTables {
             self.parts.queries.get(classes.0).required_machines().iter().flatten()
         {
             // The class of all names cannot run out.
-            if from == to || self.core.class_formula(class) == TRUE {
+            if from == to || self.core.language_formula(class) == TRUE {
                 return Ok(true);
             }
             let read = text();
             let known = (from..to).map(|at| self.known_name(id, at).as_bytes());
             let taken: Vec<&[u8]> = known.filter_map(|name| name.strip_prefix(&read[..])).collect();
-            if fresh_beginning(&**self.core.text(class), state, &taken)?.is_some() {
+            if fresh_prefix(&**self.core.automaton(class), state, &taken)?.is_some() {
                 return Ok(true);
             }
         }
@@ -391,8 +409,8 @@ impl LazyTables {
         let allows_all_others = self.names_at(id).allows_all_others;
         for (class, state) in alive {
             let is_open = match allows_all_others {
-                true => self.core.text(class).step(state, b'a')?.is_some(),
-                false => self.core.is_open(class, state)?,
+                true => self.core.automaton(class).step(state, b'a')?.is_some(),
+                false => self.core.is_always_viable(class, state)?,
             };
             if is_open {
                 return Ok(true);
@@ -444,7 +462,7 @@ impl LazyTables {
     ) -> Option<NameId> {
         let states = self.parts.queries.get(candidates.classes.0);
         let is_end = |one: &QueryState| {
-            one.is_some_and(|(text, state)| self.core.text(text).is_accepting(state))
+            one.is_some_and(|(text, state)| self.core.automaton(text).is_accepting(state))
         };
         if states.has_guard {
             let (guard, tests) = states.split_first()?;
@@ -453,13 +471,13 @@ impl LazyTables {
             }
             let tests = self.names_at(next_names).tests.iter().zip(tests);
             let found = tests.filter(|(_, state)| is_end(state)).map(|(&test, _)| test);
-            let found: Vec<F> = found.collect();
-            return Some(self.core.schema.names.tested(&found));
+            let found: Vec<FormulaId> = found.collect();
+            return Some(self.core.schema.names.intern_test_class(&found));
         }
         let (class, _) = states
             .iter()
             .flatten()
-            .find(|(class, state)| self.core.text(*class).is_accepting(*state))?;
+            .find(|(class, state)| self.core.automaton(*class).is_accepting(*state))?;
         let found = self.names_at(next_names).classes.iter().find(|(one, _)| one == class);
         found.map(|&(_, name)| name)
     }

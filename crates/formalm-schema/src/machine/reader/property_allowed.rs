@@ -3,13 +3,13 @@
 use formalm_automata::Error;
 use rustc_hash::FxHashSet;
 
-use crate::formula::{Atom, F, Form, TRUE};
+use crate::formula::{Formula, FormulaAtom, FormulaId, TRUE};
+use crate::json::property_names::NameId;
 use crate::machine::LazyTables;
-use crate::machine::frame::{NameOrderId, NextNamesId, ObligationId, Owes, UsedNamesId};
+use crate::machine::frame::{NameOrderId, NextNamesId, Obligation, ObligationId, UsedNamesId};
 use crate::machine::reader::next_names::NextNames;
-use crate::names::NameId;
-use crate::node::Type;
-use crate::solve::Rest;
+use crate::schema_nodes::JsonType;
+use crate::solver::RemainingContainer;
 
 /// Number of alternatives from which on the first ones are tried before the derivative by all is
 /// computed. Chosen, not measured.
@@ -32,7 +32,10 @@ impl LazyTables {
         let obligation = self.after_name(obligation, name)?;
         let required = self.parts.obligations.get(obligation.0).clone();
         let used_names = self.parts.used_names.get(used_names.0).clone();
-        self.core.can_begin(required, Rest { of: Type::Object, gone: &used_names })
+        self.core.child_viable(
+            required,
+            RemainingContainer { json_type: JsonType::Object, used_names: &used_names },
+        )
     }
 
     /// Decides the case where names are independent: the value must exist, and no required name may
@@ -52,26 +55,29 @@ impl LazyTables {
         }
         for part in self.core.formulas.conjuncts(must) {
             match self.core.formulas.get(part) {
-                Form::Atom(Atom::Members(_)) => value.push(self.property_value(part, name)?),
-                _ if self.core.formulas.excluded_name(part) == Some(name) => return Ok(false),
+                Formula::Atom(FormulaAtom::Properties(_)) => {
+                    value.push(self.property_value(part, name)?)
+                }
+                _ if self.core.formulas.excluded_property(part) == Some(name) => return Ok(false),
                 _ => {}
             }
         }
         let value = self.core.formulas.and(value);
-        self.core.some_value(value)
+        self.core.has_value(value)
     }
 
     /// Returns `true` if the object may have one property more than the required ones, or if `name`
     /// is one of these.
-    fn has_room_for(&self, must: F, name: NameId) -> bool {
+    fn has_room_for(&self, must: FormulaId, name: NameId) -> bool {
         let parts = match self.core.formulas.get(must) {
-            Form::And(list) => list,
+            Formula::And(list) => list,
             _ => &[must][..],
         };
-        let most = parts.iter().filter_map(|&part| self.core.formulas.most_members(part)).min();
+        let most =
+            parts.iter().filter_map(|&part| self.core.formulas.max_more_properties(part)).min();
         let Some(most) = most else { return true };
         let required = parts.iter().filter_map(|&part| match self.core.formulas.get(part) {
-            Form::Atom(Atom::Owed(names)) => Some(names),
+            Formula::Atom(FormulaAtom::Required(names)) => Some(names),
             _ => None,
         });
         let lists: Vec<_> = required.collect();
@@ -89,7 +95,7 @@ impl LazyTables {
     /// Returns `true` if no required name is used up or would be skipped by `name`.
     pub(crate) fn required_may_follow(
         &self,
-        must: F,
+        must: FormulaId,
         (used_names, order): (UsedNamesId, NameOrderId),
         name: NameId,
     ) -> bool {
@@ -101,11 +107,11 @@ impl LazyTables {
                 && (skipped_by_order.contains(one) || used_names.binary_search(one).is_ok())
         };
         let parts = match self.core.formulas.get(must) {
-            Form::And(list) => list,
+            Formula::And(list) => list,
             _ => &[must][..],
         };
         !parts.iter().any(|&part| match self.core.formulas.get(part) {
-            Form::Atom(Atom::Owed(names)) => names.iter().any(is_passed),
+            Formula::Atom(FormulaAtom::Required(names)) => names.iter().any(is_passed),
             _ => false,
         })
     }
@@ -124,7 +130,7 @@ impl LazyTables {
         let parts = self.core.formulas.conjuncts(required.formulas[0]);
         let many =
             parts.iter().enumerate().find_map(|(at, &part)| match self.core.formulas.get(part) {
-                Form::Or(list) if list.len() >= MIN_ALTERNATIVES => Some((at, list.clone())),
+                Formula::Or(list) if list.len() >= MIN_ALTERNATIVES => Some((at, list.clone())),
                 _ => None,
             });
         let Some((at, list)) = many else { return Ok(false) };
@@ -133,9 +139,12 @@ impl LazyTables {
             let mut parts = parts.clone();
             parts[at] = one;
             let must = self.core.formulas.and(parts);
-            let required = Owes { formulas: [must].into(), asked: [].into(), goal: TRUE };
+            let required = Obligation { formulas: [must].into(), queries: [].into(), goal: TRUE };
             let after = self.core.after_name(&required, name)?;
-            if self.core.can_begin(after, Rest { of: Type::Object, gone: &used_names })? {
+            if self.core.child_viable(
+                after,
+                RemainingContainer { json_type: JsonType::Object, used_names: &used_names },
+            )? {
                 return Ok(true);
             }
         }

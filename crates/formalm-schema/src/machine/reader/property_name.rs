@@ -5,10 +5,10 @@ use formalm_automata::json_escapes::{
 };
 use formalm_automata::{Error, Machine};
 
-use crate::formula::{Atom, TRUE};
+use crate::formula::{FormulaAtom, TRUE};
+use crate::json::property_names::{NameId, UNMENTIONED_NAME};
 use crate::machine::frame::{Frame, NameCandidates};
 use crate::machine::{EMPTY_RECORD, LazyTables, NO_RECORD, RecordId};
-use crate::names::{NameId, PLACEHOLDER};
 
 impl LazyTables {
     /// Returns `true` if some name may come next in an object.
@@ -65,7 +65,7 @@ impl LazyTables {
     /// Returns the name that was read, the placeholder of unknown names if it was not recorded.
     pub(crate) fn recorded_name(&mut self, text: RecordId) -> NameId {
         if text == NO_RECORD {
-            return PLACEHOLDER;
+            return UNMENTIONED_NAME;
         }
         // The automata of name classes read whole characters only.
         let read = String::from_utf8_lossy(&self.recorded(text, 0)).into_owned();
@@ -82,13 +82,13 @@ impl LazyTables {
         let queries = self.parts.queries.get(classes.0);
         let classes: Vec<_> = queries.required_machines().iter().flatten().copied().collect();
         for (class, state) in classes {
-            let machine = self.core.text(class);
+            let machine = self.core.automaton(class);
             let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
             if !some_completion(escape, policy, &reader)? {
                 continue;
             }
             if from == to
-                || self.core.class_formula(class) == TRUE
+                || self.core.language_formula(class) == TRUE
                 || self.escape_viable_for_unknown(frame, class)?
             {
                 return Ok(true);
@@ -110,19 +110,19 @@ impl LazyTables {
     fn escape_viable_for_unknown(
         &mut self,
         frame: Frame,
-        class: crate::core::TextId,
+        class: crate::solver::context::LanguageId,
     ) -> Result<bool, Error> {
         let Frame::Name { next_names, text, candidates, escape, .. } = frame else {
             return Ok(false);
         };
         let known =
             (candidates.from..candidates.to).map(|at| self.known_name(next_names, at).to_owned());
-        let listed = self.core.schema.texts(known.collect());
-        let listed = self.core.formulas.atom(Atom::In(listed));
+        let listed = self.core.schema.enum_regex(known.collect());
+        let listed = self.core.formulas.atom(FormulaAtom::InLanguage(listed));
         let others = self.core.formulas.not(listed);
-        let rest = self.core.formulas.both(self.core.class_formula(class), others);
+        let rest = self.core.formulas.both(self.core.language_formula(class), others);
         let Some(language) = self.core.language(rest)? else { return Ok(false) };
-        let machine = std::sync::Arc::clone(self.core.text(language));
+        let machine = std::sync::Arc::clone(self.core.automaton(language));
         let read = self.recorded(text, 0);
         let Ok(state) = machine.walk(machine.start(), &read)? else { return Ok(false) };
         let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));

@@ -3,30 +3,30 @@
 use formalm_automata::json_escapes::{EscapeState, EscapeStep, read_string_byte, some_completion};
 use formalm_automata::{Error, Machine, StateId};
 
-use crate::core::TextId;
-use crate::formula::{F, FALSE};
+use crate::formula::{FALSE, FormulaId};
 use crate::machine::frame::NameOrderId;
 use crate::machine::frame::{
-    ContainerState, Frame, FrameId, NumberPart, NumberPrefix, ObligationId, Owes, QueriesId,
+    ContainerState, Frame, FrameId, NumberPart, NumberPrefix, Obligation, ObligationId, QueriesId,
     ReaderPosition,
 };
 use crate::machine::reader::cache::{
     ANY_ORDER, NO_QUERIES, NO_USED_NAMES, NO_VERDICTS, OpenedValue,
 };
 use crate::machine::{LazyTables, RecordId};
-use crate::node::Type;
-use crate::options::Order;
+use crate::options::PropertyOrder;
+use crate::schema_nodes::JsonType;
+use crate::solver::context::LanguageId;
 
 /// Returns the type that a first byte begins, and the rest of a literal.
-fn opened_type(byte: u8) -> Option<(Type, &'static [u8])> {
+fn opened_type(byte: u8) -> Option<(JsonType, &'static [u8])> {
     Some(match byte {
-        b'n' => (Type::Null, b"ull"),
-        b't' => (Type::Bool, b"rue"),
-        b'f' => (Type::Bool, b"alse"),
-        b'"' => (Type::String, b""),
-        b'-' | b'0'..=b'9' => (Type::Number, b""),
-        b'[' => (Type::Array, b""),
-        b'{' => (Type::Object, b""),
+        b'n' => (JsonType::Null, b"ull"),
+        b't' => (JsonType::Bool, b"rue"),
+        b'f' => (JsonType::Bool, b"alse"),
+        b'"' => (JsonType::String, b""),
+        b'-' | b'0'..=b'9' => (JsonType::Number, b""),
+        b'[' => (JsonType::Array, b""),
+        b'{' => (JsonType::Object, b""),
         _ => return None,
     })
 }
@@ -63,7 +63,7 @@ impl LazyTables {
         Ok(Some(match opened {
             OpenedValue::Literal(verdicts) => Frame::Literal { rest, verdicts, parent },
             OpenedValue::String(language, queries) => {
-                let state = self.core.text(language).start();
+                let state = self.core.automaton(language).start();
                 Frame::String { language, state, queries, escape: EscapeState::None, parent }
             }
             OpenedValue::Number(obligation) => match self.digits_after(obligation, None, byte)? {
@@ -98,9 +98,9 @@ impl LazyTables {
         &mut self,
         obligation: ObligationId,
         byte: u8,
-        of: Type,
+        of: JsonType,
     ) -> Result<Option<OpenedValue>, Error> {
-        let by = if of == Type::Number { 0 } else { byte };
+        let by = if of == JsonType::Number { 0 } else { byte };
         if let Some(&known) = self.cache.opened_values.get(&(obligation, by)) {
             return Ok(known);
         }
@@ -114,37 +114,37 @@ impl LazyTables {
         &mut self,
         id: ObligationId,
         byte: u8,
-        of: Type,
+        of: JsonType,
     ) -> Result<Option<OpenedValue>, Error> {
         let obligation = self.parts.obligations.get(id.0).clone();
         let mut formulas = Vec::with_capacity(obligation.formulas.len());
         for &id in &obligation.formulas {
-            formulas.push(self.core.of_type(id, of)?);
+            formulas.push(self.core.formula_for_type(id, of)?);
         }
-        let typed = Owes { formulas: formulas.into(), ..obligation.clone() };
+        let typed = Obligation { formulas: formulas.into(), ..obligation.clone() };
         let total = self.core.total(&typed);
         if total == FALSE {
             return Ok(None);
         }
         Ok(match of {
-            Type::Null | Type::Bool => {
+            JsonType::Null | JsonType::Bool => {
                 let verdict = byte == b't';
-                if !self.core.holds_for_bool(total, verdict) {
+                if !self.core.holds_for_boolean(total, verdict) {
                     return Ok(None);
                 }
                 let all = typed.formulas.iter().skip(1);
                 let verdicts: Vec<bool> =
-                    all.map(|&id| self.core.holds_for_bool(id, verdict)).collect();
+                    all.map(|&id| self.core.holds_for_boolean(id, verdict)).collect();
                 Some(OpenedValue::Literal(self.parts.verdicts(&verdicts)))
             }
-            Type::String => self.start_string(&typed, total)?,
-            Type::Number => Some(OpenedValue::Number(self.parts.obligation(typed))),
-            Type::Array | Type::Object if !self.core.some_of_type(total, of)? => None,
-            Type::Array => Some(OpenedValue::Array(self.parts.obligation(typed))),
-            Type::Object => {
-                let order = match self.core.options.order {
-                    Order::Any => ANY_ORDER,
-                    Order::Schema => {
+            JsonType::String => self.start_string(&typed, total)?,
+            JsonType::Number => Some(OpenedValue::Number(self.parts.obligation(typed))),
+            JsonType::Array | JsonType::Object if !self.core.has_value_of_type(total, of)? => None,
+            JsonType::Array => Some(OpenedValue::Array(self.parts.obligation(typed))),
+            JsonType::Object => {
+                let order = match self.core.options.property_order {
+                    PropertyOrder::Any => ANY_ORDER,
+                    PropertyOrder::Schema => {
                         let declared = self.core.declared(&obligation);
                         NameOrderId(self.parts.orders.intern(declared))
                     }
@@ -155,7 +155,11 @@ impl LazyTables {
     }
 
     /// Returns the automata of a string value, `None` if no string satisfies the obligation.
-    fn start_string(&mut self, obligation: &Owes, total: F) -> Result<Option<OpenedValue>, Error> {
+    fn start_string(
+        &mut self,
+        obligation: &Obligation,
+        total: FormulaId,
+    ) -> Result<Option<OpenedValue>, Error> {
         let Some(language) = self.core.language(total)? else { return Ok(None) };
         let queries = self.string_queries(&obligation.formulas[1..])?;
         let queries = QueriesId(self.parts.queries.intern(queries));
@@ -165,19 +169,19 @@ impl LazyTables {
     /// Returns the position after the quote that closes a string.
     fn close_string(
         &mut self,
-        language: TextId,
+        language: LanguageId,
         state: StateId,
         queries: QueriesId,
         parent: FrameId,
         record: RecordId,
     ) -> Result<Option<ReaderPosition>, Error> {
-        if !self.core.text(language).is_accepting(state) {
+        if !self.core.automaton(language).is_accepting(state) {
             return Ok(None);
         }
         let verdicts = match queries {
             NO_QUERIES => NO_VERDICTS,
             queries => {
-                let accepts = |&(text, state)| self.core.text(text).is_accepting(state);
+                let accepts = |&(text, state)| self.core.automaton(text).is_accepting(state);
                 let queries = self.parts.queries.get(queries.0);
                 let accepted: Vec<bool> =
                     queries.iter().map(|one| one.as_ref().is_some_and(accepts)).collect();
@@ -208,7 +212,7 @@ impl LazyTables {
             EscapeStep::Invalid => return Ok(None),
             EscapeStep::End => return self.close_string(language, state, queries, parent, record),
             EscapeStep::Partial(escape) => {
-                let machine = self.core.text(language);
+                let machine = self.core.automaton(language);
                 let reader = |bytes: &[u8]| Ok(machine.walk(state, bytes)?.map(|_| ()));
                 if !some_completion(escape, policy, &reader)? {
                     return Ok(None);
@@ -218,7 +222,7 @@ impl LazyTables {
             }
             EscapeStep::Char(read) => read,
         };
-        let Ok(state) = self.core.text(language).walk(state, &read)? else { return Ok(None) };
+        let Ok(state) = self.core.automaton(language).walk(state, &read)? else { return Ok(None) };
         let queries = self.advance_queries(queries, &read)?;
         let frame = Frame::String { language, state, queries, escape: EscapeState::None, parent };
         Ok(Some(ReaderPosition { frame, record }))
@@ -235,14 +239,14 @@ impl LazyTables {
         }
         let before = self.parts.queries.get(queries.0);
         if let [Some((text, state))] = *before.machines
-            && self.core.text(text).walk(state, read)? == Ok(state)
+            && self.core.automaton(text).walk(state, read)? == Ok(state)
         {
             return Ok(queries);
         }
         let mut after = before.clone();
         for one in &mut after.machines {
             if let Some((text, state)) = *one {
-                *one = self.core.text(text).walk(state, read)?.ok().map(|state| (text, state));
+                *one = self.core.automaton(text).walk(state, read)?.ok().map(|state| (text, state));
             }
         }
         if after.has_guard && after.machines[0].is_none() {

@@ -40,7 +40,7 @@ impl WhitespaceGap {
 impl LazyTables {
     /// Returns the position at the start of every gap.
     pub(crate) fn gap_start(&self) -> GapPosition {
-        if self.core.options.layout.is_some() { 0 } else { self.core.options.blanks.into() }
+        if self.core.options.layout.is_some() { 0 } else { self.core.options.max_whitespace.into() }
     }
 
     /// Returns the position at which no more whitespace may come.

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use formalm_automata::{Error, Resource};
 use rustc_hash::FxHashSet;
 
-use crate::formula::{Atom, F, FALSE, Form, Formulas, TRUE};
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, TRUE};
 use crate::json::interned_values::ValueId;
 use crate::schema_nodes::NodeId;
 use crate::shared_automata::keyed_hash;
 use crate::solver::SolverTimer;
-use crate::solver::context::Core;
+use crate::solver::context::SolverContext;
 
 /// Copied paths that count as one step. Chosen, not measured.
 const FORKS_PER_STEP: usize = 8;
@@ -64,7 +64,7 @@ enum DuplicateState {
     Done,
     Missing,
     /// One of the two items has come, with this constraint.
-    OneSeen(F),
+    OneSeen(FormulaId),
 }
 
 /// A partial assignment of demands to the items up to a position.
@@ -79,20 +79,20 @@ struct ArrayPath {
     duplicate: DuplicateState,
     items: ItemCounts,
     /// The additional constraint on the item being read, because one of these items equals it.
-    current: F,
+    current: FormulaId,
 }
 
 /// The constraints of the items so far with their counts, sorted. Only kept if items must be
 /// distinct.
 #[derive(Clone, Default)]
 struct ItemCounts {
-    kinds: Vec<(F, u64)>,
+    kinds: Vec<(FormulaId, u64)>,
     /// Sum of the entries' hashes, so that it does not depend on the order.
     hash: u128,
 }
 
 impl ItemCounts {
-    fn add(&mut self, item: F, count: u64) {
+    fn add(&mut self, item: FormulaId, count: u64) {
         match self.kinds.binary_search_by_key(&item, |kind| kind.0) {
             Ok(at) => self.kinds[at].1 += count,
             Err(at) => self.kinds.insert(at, (item, count)),
@@ -112,21 +112,25 @@ impl ArrayPath {
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns `true` if further items can satisfy a formula over array atoms.
-    pub(crate) fn some_array(&mut self, id: F) -> Result<bool, Error> {
+    pub(crate) fn has_array(&mut self, id: FormulaId) -> Result<bool, Error> {
         Ok(self.current_item_goal(id, TRUE)? != FALSE)
     }
 
     /// Returns what the item being read, which satisfies `known`, must satisfy in addition so that
     /// further items can satisfy a formula.
-    pub(in crate::solver) fn current_item_goal(&mut self, id: F, known: F) -> Result<F, Error> {
+    pub(in crate::solver) fn current_item_goal(
+        &mut self,
+        id: FormulaId,
+        known: FormulaId,
+    ) -> Result<FormulaId, Error> {
         let _solving = SolverTimer::begin();
         if id == FALSE || self.holds_at_end(id) {
-            return Ok(Formulas::constant(id != FALSE));
+            return Ok(FormulaArena::constant(id != FALSE));
         }
         let mut goals = Vec::new();
-        self.implicants(id, &mut |_, _| Ok(true), &mut |solver, literals| {
+        self.search_implicants(id, &mut |_, _| Ok(true), &mut |solver, literals| {
             goals.push(solver.items_fit(literals, known)?);
             Ok(goals.last() == Some(&TRUE))
         })?;
@@ -134,18 +138,22 @@ impl Core {
     }
 
     /// Returns `true` if items can satisfy a conjunction of literals.
-    pub(crate) fn array_fits(&mut self, literals: &[F]) -> Result<bool, Error> {
+    pub(crate) fn array_fits(&mut self, literals: &[FormulaId]) -> Result<bool, Error> {
         Ok(self.items_fit(literals, TRUE)? != FALSE)
     }
 
     /// Returns the result of [`SolverContext::current_item_goal`] for a conjunction of literals.
-    pub(in crate::solver) fn items_fit(&mut self, literals: &[F], known: F) -> Result<F, Error> {
+    pub(in crate::solver) fn items_fit(
+        &mut self,
+        literals: &[FormulaId],
+        known: FormulaId,
+    ) -> Result<FormulaId, Error> {
         let mut plan = ArrayPlan::default();
         for &literal in literals {
             match self.formulas.get(literal) {
-                Form::Atom(atom) => plan.add(atom.clone(), true),
-                Form::Not(inner) => {
-                    if let Form::Atom(atom) = self.formulas.get(*inner) {
+                Formula::Atom(atom) => plan.add(atom.clone(), true),
+                Formula::Not(inner) => {
+                    if let Formula::Atom(atom) = self.formulas.get(*inner) {
                         plan.add(atom.clone(), false);
                     }
                 }
@@ -159,7 +167,7 @@ impl Core {
     }
 
     /// Searches the paths depth first. Returns the disjunction of goals of the item being read.
-    fn search_paths(&mut self, plan: &ArrayPlan, known: F) -> Result<F, Error> {
+    fn search_paths(&mut self, plan: &ArrayPlan, known: FormulaId) -> Result<FormulaId, Error> {
         let mut goals = Vec::new();
         let mut open = vec![ArrayPath {
             at: 0,
@@ -179,7 +187,7 @@ impl Core {
         let mut kinds = 0;
         while let Some(path) = open.pop() {
             kinds -= path.items.kinds.len();
-            self.steps_of(1 + path.items.kinds.len() / KINDS_PER_STEP)?;
+            self.count_steps(1 + path.items.kinds.len() / KINDS_PER_STEP)?;
             if !seen.insert(path.hash()) {
                 continue;
             }
@@ -206,7 +214,7 @@ impl Core {
                     item.push(self.formulas.not(counted));
                 }
                 let item = self.formulas.and(item);
-                if self.some_value(item)? {
+                if self.has_value(item)? {
                     if path.current == TRUE {
                         return Ok(TRUE);
                     }
@@ -221,7 +229,7 @@ impl Core {
             {
                 // Nothing is left to choose: the items up to the minimum are uniform.
                 let item = self.item_formula(&plan.items, path.at)?;
-                if self.some_value(item)? {
+                if self.has_value(item)? {
                     let mut next = path;
                     next.items.add(item, plan.min - next.at);
                     next.at = plan.min;
@@ -232,7 +240,7 @@ impl Core {
             }
             let next = self.next_paths(plan, &path, known)?;
             kinds += next.iter().map(|path| path.items.kinds.len()).sum::<usize>();
-            let bytes = (kinds * size_of::<(F, u64)>() + seen.capacity() * 17) as u64;
+            let bytes = (kinds * size_of::<(FormulaId, u64)>() + seen.capacity() * 17) as u64;
             if bytes > MAX_BYTES {
                 let (needed, allowed) = (bytes, MAX_BYTES);
                 return Err(Error::Limit { resource: Resource::Bytes, needed, allowed });
@@ -243,17 +251,17 @@ impl Core {
     }
 
     /// Returns the formula of an item at a position, from all item atoms.
-    fn item_formula(&mut self, items: &[(ItemRanges, u32)], at: u64) -> Result<F, Error> {
+    fn item_formula(&mut self, items: &[(ItemRanges, u32)], at: u64) -> Result<FormulaId, Error> {
         let mut all = Vec::new();
         for (ranges, read) in items {
-            self.steps_of(ranges.len() / RANGES_PER_STEP)?;
-            all.push(self.ranges_at(ranges, u64::from(*read) + at));
+            self.count_steps(ranges.len() / RANGES_PER_STEP)?;
+            all.push(self.item_formula_at(ranges, u64::from(*read) + at));
         }
         Ok(self.formulas.and(all))
     }
 
     /// Returns the formula of an item at a position.
-    pub(crate) fn ranges_at(&mut self, ranges: &[(u32, u32, NodeId)], at: u64) -> F {
+    pub(crate) fn item_formula_at(&mut self, ranges: &[(u32, u32, NodeId)], at: u64) -> FormulaId {
         let mut all = Vec::new();
         for &(from, to, node) in ranges {
             if u64::from(from) <= at && (at < u64::from(to) || to == u32::MAX) {
@@ -269,7 +277,7 @@ impl Core {
         &mut self,
         plan: &ArrayPlan,
         path: &ArrayPath,
-        known: F,
+        known: FormulaId,
     ) -> Result<Vec<ArrayPath>, Error> {
         let start = ArrayPath { at: path.at + 1, ..path.clone() };
         let mut paths = vec![(self.item_formula(&plan.items, path.at)?, start)];
@@ -303,7 +311,7 @@ impl Core {
             }
         }
         for (at, (ranges, read)) in plan.rules_to_break.iter().enumerate() {
-            let kept = self.ranges_at(ranges, u64::from(*read) + path.at);
+            let kept = self.item_formula_at(ranges, u64::from(*read) + path.at);
             let broken = self.formulas.not(kept);
             paths = self.fork(
                 paths,
@@ -317,12 +325,12 @@ impl Core {
         }
         let mut list = Vec::new();
         for (item, next) in paths {
-            if item == FALSE || !self.some_value(item)? {
+            if item == FALSE || !self.has_value(item)? {
                 continue;
             }
             if plan.has_current && path.duplicate == DuplicateState::Missing {
                 let both = self.formulas.both(item, known);
-                if self.some_value(both)? {
+                if self.has_value(both)? {
                     list.push(ArrayPath {
                         duplicate: DuplicateState::Done,
                         current: item,
@@ -346,7 +354,7 @@ impl Core {
         &mut self,
         plan: &ArrayPlan,
         before: &ArrayPath,
-        item: F,
+        item: FormulaId,
         mut next: ArrayPath,
         list: &mut Vec<ArrayPath>,
     ) -> Result<(), Error> {
@@ -357,14 +365,14 @@ impl Core {
         let again = match (before.duplicate, &plan.duplicate_of) {
             (DuplicateState::Missing, Some(values)) => {
                 list.push(ArrayPath { duplicate: DuplicateState::OneSeen(item), ..next.clone() });
-                let node = self.schema.node_of_values(values);
+                let node = self.schema.node_for_values(values);
                 self.child(node)
             }
             (DuplicateState::OneSeen(other), _) => other,
             _ => return Ok(()),
         };
         let both = self.formulas.both(item, again);
-        if self.some_value(both)? {
+        if self.has_value(both)? {
             list.push(ArrayPath { duplicate: DuplicateState::Done, ..next });
         }
         Ok(())
@@ -374,14 +382,14 @@ impl Core {
     /// `left`) and one that does (with `taken`).
     fn fork(
         &mut self,
-        paths: Vec<(F, ArrayPath)>,
+        paths: Vec<(FormulaId, ArrayPath)>,
         can: impl Fn(&ArrayPath) -> bool,
-        taken: F,
-        left: F,
+        taken: FormulaId,
+        left: FormulaId,
         take: impl Fn(&mut ArrayPath),
-    ) -> Result<Vec<(F, ArrayPath)>, Error> {
+    ) -> Result<Vec<(FormulaId, ArrayPath)>, Error> {
         // Each demand may double the number of paths.
-        self.steps_of(paths.len() / FORKS_PER_STEP)?;
+        self.count_steps(paths.len() / FORKS_PER_STEP)?;
         let mut more = Vec::with_capacity(paths.len() * 2);
         for (item, path) in paths {
             if !can(&path) {
@@ -398,27 +406,27 @@ impl Core {
 }
 
 impl ArrayPlan {
-    fn add(&mut self, atom: Atom, positive: bool) {
+    fn add(&mut self, atom: FormulaAtom, positive: bool) {
         match (atom, positive) {
-            (Atom::Items(ranges, read), positive) => {
+            (FormulaAtom::Items(ranges, read), positive) => {
                 let edges = ranges.iter().flat_map(|&(from, to, _)| [from, to]);
                 let last = edges.filter(|&edge| edge != u32::MAX).max().unwrap_or(0);
                 self.uniform_from = self.uniform_from.max(u64::from(last.saturating_sub(read)));
                 if positive { &mut self.items } else { &mut self.rules_to_break }
                     .push((ranges, read));
             }
-            (Atom::MoreItems(count), true) => self.min = self.min.max(count),
-            (Atom::MoreItems(count), false) => {
+            (FormulaAtom::MinItems(count), true) => self.min = self.min.max(count),
+            (FormulaAtom::MinItems(count), false) => {
                 let most = count.saturating_sub(1);
                 self.max = Some(self.max.map_or(most, |so_far| so_far.min(most)));
             }
-            (Atom::Contains(count, node), true) => self.contains_needed.push((count, node)),
-            (Atom::Contains(count, node), false) => {
+            (FormulaAtom::Contains(count, node), true) => self.contains_needed.push((count, node)),
+            (FormulaAtom::Contains(count, node), false) => {
                 self.contains_allowed.push((count.saturating_sub(1), node));
             }
-            (Atom::Unique(taken), true) => self.require_distinct(&taken),
-            (Atom::Unique(taken), false) => self.require_duplicate(&taken),
-            (Atom::UniqueWith(taken), positive) => {
+            (FormulaAtom::UniqueItems(taken), true) => self.require_distinct(&taken),
+            (FormulaAtom::UniqueItems(taken), false) => self.require_duplicate(&taken),
+            (FormulaAtom::UniqueWithCurrent(taken), positive) => {
                 self.has_current = true;
                 if positive {
                     self.require_distinct(&taken)

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use formalm_automata::Error;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::formula::{F, FALSE, TRUE};
-use crate::json::interned_values::{Value, ValueId};
-use crate::schema_nodes::Type;
+use crate::formula::{FALSE, FormulaId, TRUE};
+use crate::json::interned_values::{JsonValue, ValueId};
+use crate::schema_nodes::JsonType;
 use crate::solver::SolverTimer;
-use crate::solver::context::Core;
+use crate::solver::context::SolverContext;
 use crate::solver::strings::EnumLists;
-use crate::solver::{Listed, PLENTY};
+use crate::solver::{ENOUGH_VALUES, Enumeration};
 
 /// Maximum number of values that are enumerated for one item; more count as enough. Chosen, not
 /// measured.
@@ -35,13 +35,13 @@ pub(in crate::solver) enum KnownValues {
     Plenty(usize),
 }
 
-impl Core {
+impl SolverContext {
     /// Returns `true` if all items can have distinct values, none of them `taken`. `current` is the
     /// formula of the item being read.
     pub(in crate::solver) fn can_be_distinct(
         &mut self,
-        items: &[(F, u64)],
-        current: Option<F>,
+        items: &[(FormulaId, u64)],
+        current: Option<FormulaId>,
         taken: &[ValueId],
     ) -> Result<bool, Error> {
         let mut scarce: Vec<Arc<[ValueId]>> = Vec::new();
@@ -49,7 +49,7 @@ impl Core {
         let all = items.iter().fold(0, |all: u64, kind| all.saturating_add(kind.1));
         let all = all.saturating_add(u64::from(current.is_some()));
         let enough = usize::try_from(all).map_or(MAX_ENUMERATED, |all| all.min(MAX_ENUMERATED));
-        let mut known: FxHashMap<F, Listed> = FxHashMap::default();
+        let mut known: FxHashMap<FormulaId, Enumeration> = FxHashMap::default();
         let current = current.map(|current| (current, 1));
         for (at, &(item, count)) in items.iter().chain(&current).enumerate() {
             // All others have enough values, whatever the current item takes.
@@ -58,10 +58,10 @@ impl Core {
             }
             let listed = match known.get(&item) {
                 Some(listed) => listed.clone(),
-                None => self.list_values(item, enough, taken)?,
+                None => self.enumerate_values(item, enough, taken)?,
             };
             known.insert(item, listed.clone());
-            let Listed::All(values) = listed else { continue };
+            let Enumeration::All(values) = listed else { continue };
             if (values.len() as u64) < count {
                 return Ok(false);
             }
@@ -76,7 +76,7 @@ impl Core {
         // An item with as many values as there are items always finds a free one.
         let mut owner = FxHashMap::default();
         for item in 0..scarce.len() {
-            self.steps_of(scarce[item].len() / VALUES_PER_STEP)?;
+            self.count_steps(scarce[item].len() / VALUES_PER_STEP)?;
             if !augment_matching(item, &scarce, &mut owner, &mut FxHashSet::default()) {
                 return Ok(false);
             }
@@ -85,12 +85,12 @@ impl Core {
     }
 
     /// Returns all values of an item except those `taken`, unless there are at least `enough`.
-    pub(crate) fn list_values(
+    pub(crate) fn enumerate_values(
         &mut self,
-        item: F,
+        item: FormulaId,
         enough: usize,
         taken: &[ValueId],
-    ) -> Result<Listed, Error> {
+    ) -> Result<Enumeration, Error> {
         let _solving = SolverTimer::begin();
         self.enumerate_to_depth(item, enough, taken, 0)
     }
@@ -98,57 +98,59 @@ impl Core {
     /// Returns the result of [`SolverContext::enumerate_values`], inside `depth` containers.
     pub(in crate::solver) fn enumerate_to_depth(
         &mut self,
-        item: F,
+        item: FormulaId,
         enough: usize,
         taken: &[ValueId],
         depth: usize,
-    ) -> Result<Listed, Error> {
+    ) -> Result<Enumeration, Error> {
         let (mut values, mut is_sure) = (Vec::new(), true);
-        for ty in Type::ALL {
-            let formula = self.of_type(item, ty)?;
+        for ty in JsonType::ALL {
+            let formula = self.formula_for_type(item, ty)?;
             if formula == FALSE {
                 continue;
             }
             let more = match ty {
-                Type::Null => Some(vec![self.schema.values.intern(Value::Null)]),
-                Type::Bool => Some(self.enumerate_booleans(formula)),
-                Type::Number => self.enumerate_scalars(formula, ty, enough + taken.len())?,
-                Type::String => self.enumerate_scalars(formula, ty, enough + taken.len())?,
-                Type::Array | Type::Object if !self.some_of_type(formula, ty)? => continue,
-                Type::Array | Type::Object => {
+                JsonType::Null => Some(vec![self.schema.values.intern(JsonValue::Null)]),
+                JsonType::Bool => Some(self.enumerate_booleans(formula)),
+                JsonType::Number => self.enumerate_scalars(formula, ty, enough + taken.len())?,
+                JsonType::String => self.enumerate_scalars(formula, ty, enough + taken.len())?,
+                JsonType::Array | JsonType::Object if !self.has_value_of_type(formula, ty)? => {
+                    continue;
+                }
+                JsonType::Array | JsonType::Object => {
                     match self.enumerate_containers(formula, ty, enough + taken.len(), depth)? {
-                        Listed::All(values) => Some(values),
-                        Listed::Plenty => None,
-                        Listed::Unknown => {
+                        Enumeration::All(values) => Some(values),
+                        Enumeration::Plenty => None,
+                        Enumeration::Unknown => {
                             is_sure = false;
                             continue;
                         }
                     }
                 }
             };
-            let Some(more) = more else { return Ok(Listed::Plenty) };
+            let Some(more) = more else { return Ok(Enumeration::Plenty) };
             let is_taken: FxHashSet<ValueId> = taken.iter().copied().collect();
             values.extend(more.into_iter().filter(|value| !is_taken.contains(value)));
             if values.len() >= enough {
-                return Ok(Listed::Plenty);
+                return Ok(Enumeration::Plenty);
             }
         }
-        Ok(if is_sure { Listed::All(values) } else { Listed::Unknown })
+        Ok(if is_sure { Enumeration::All(values) } else { Enumeration::Unknown })
     }
 
-    fn enumerate_booleans(&mut self, formula: F) -> Vec<ValueId> {
+    fn enumerate_booleans(&mut self, formula: FormulaId) -> Vec<ValueId> {
         let truths = [false, true].into_iter();
-        let truths = truths.filter(|&truth| self.holds_for_bool(formula, truth));
+        let truths = truths.filter(|&truth| self.holds_for_boolean(formula, truth));
         let truths: Vec<bool> = truths.collect();
-        truths.into_iter().map(|truth| self.schema.values.intern(Value::Bool(truth))).collect()
+        truths.into_iter().map(|truth| self.schema.values.intern(JsonValue::Bool(truth))).collect()
     }
 
     /// Returns all numbers or strings of a formula unless there are at least `enough`. Results are
     /// cached, since the items of an array are queried repeatedly.
     fn enumerate_scalars(
         &mut self,
-        formula: F,
-        ty: Type,
+        formula: FormulaId,
+        ty: JsonType,
         enough: usize,
     ) -> Result<Option<Vec<ValueId>>, Error> {
         let known = match self.answers.listed.get(&(formula, ty)) {
@@ -164,7 +166,7 @@ impl Core {
         // The next query mostly asks for one more, so double.
         let requested = if known > 0 { 2 * enough } else { enough };
         let listed = match ty {
-            Type::Number => self.enumerate_number_values(formula, requested)?,
+            JsonType::Number => self.enumerate_number_values(formula, requested)?,
             _ => self.enumerate_strings(formula, requested)?,
         };
         let (found, listed) = match listed {
@@ -180,36 +182,36 @@ impl Core {
 
     fn enumerate_number_values(
         &mut self,
-        formula: F,
+        formula: FormulaId,
         enough: usize,
     ) -> Result<Option<Vec<ValueId>>, Error> {
-        if formula == TRUE || self.is_endless_number(formula)? {
+        if formula == TRUE || self.is_infinite_number(formula)? {
             return Ok(None);
         }
         Ok(self.enumerate_numbers(formula, enough)?.map(|numbers| {
-            let values = numbers.into_iter().map(Value::Number);
+            let values = numbers.into_iter().map(JsonValue::Number);
             values.map(|value| self.schema.values.intern(value)).collect()
         }))
     }
 
     fn enumerate_strings(
         &mut self,
-        formula: F,
+        formula: FormulaId,
         enough: usize,
     ) -> Result<Option<Vec<ValueId>>, Error> {
         if let Some(lists) = self.enum_lists(formula) {
             return self.enumerate_enum_strings(formula, &lists, enough);
         }
         let Some(language) = self.language(formula)? else { return Ok(Some(Vec::new())) };
-        if formula == TRUE || enough as u64 <= PLENTY && self.has_plenty_texts(language)? {
+        if formula == TRUE || enough as u64 <= ENOUGH_VALUES && self.has_many_strings(language)? {
             return Ok(None);
         }
         let mut found: Vec<String> = Vec::new();
         while found.len() < enough {
-            self.steps_of(1 + found.len() / VALUES_PER_STEP)?;
+            self.count_steps(1 + found.len() / VALUES_PER_STEP)?;
             let strings: Vec<&str> = found.iter().map(String::as_str).collect();
-            let Some(string) = self.fresh_text(language, &strings)? else {
-                let values = found.into_iter().map(Value::String);
+            let Some(string) = self.fresh_string(language, &strings)? else {
+                let values = found.into_iter().map(JsonValue::String);
                 return Ok(Some(values.map(|value| self.schema.values.intern(value)).collect()));
             };
             found.push(string);
@@ -221,7 +223,7 @@ impl Core {
     /// enumerations.
     fn enumerate_enum_strings(
         &mut self,
-        formula: F,
+        formula: FormulaId,
         lists: &EnumLists,
         enough: usize,
     ) -> Result<Option<Vec<ValueId>>, Error> {
@@ -231,7 +233,7 @@ impl Core {
             if !self.string_satisfies(formula, string)? {
                 continue;
             }
-            let value = self.schema.values.intern(Value::String(string.clone()));
+            let value = self.schema.values.intern(JsonValue::String(string.clone()));
             if seen.insert(value) {
                 values.push(value);
             }

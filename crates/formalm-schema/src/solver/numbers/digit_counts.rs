@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use crate::formula::{Atom, F, Form};
-use crate::interner::Map;
+use crate::formula::{Formula, FormulaAtom, FormulaId};
+use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
-use crate::solver::context::Core;
+use crate::solver::context::SolverContext;
 
 /// Maximum depth of a formula that is examined. Chosen, not measured.
 const MAX_LEVELS: u32 = 4;
@@ -20,19 +20,24 @@ enum BoundSide {
     Farther,
 }
 
-impl Core {
+impl SolverContext {
     /// Returns for each digit count up to `most` whether a nonzero number of this sign can have it.
     /// An over-approximation.
-    pub(crate) fn digit_counts(&self, id: F, negative: bool, most: usize) -> Vec<bool> {
-        self.counts_within(id, negative, most, (MAX_LEVELS, &mut Map::default()))
+    pub(crate) fn possible_digit_counts(
+        &self,
+        id: FormulaId,
+        negative: bool,
+        most: usize,
+    ) -> Vec<bool> {
+        self.counts_within(id, negative, most, (MAX_LEVELS, &mut CompactMap::default()))
     }
 
     fn counts_within(
         &self,
-        id: F,
+        id: FormulaId,
         negative: bool,
         most: usize,
-        (levels, known): (u32, &mut Map<(F, u32), Vec<bool>>),
+        (levels, known): (u32, &mut CompactMap<(FormulaId, u32), Vec<bool>>),
     ) -> Vec<bool> {
         let is_small = self.formulas.is_small(id);
         if !is_small && let Some(known) = known.get(&(id, levels)) {
@@ -47,10 +52,10 @@ impl Core {
 
     fn counts_of_parts(
         &self,
-        id: F,
+        id: FormulaId,
         negative: bool,
         most: usize,
-        (levels, known): (u32, &mut Map<(F, u32), Vec<bool>>),
+        (levels, known): (u32, &mut CompactMap<(FormulaId, u32), Vec<bool>>),
     ) -> Vec<bool> {
         let all = || vec![true; most + 1];
         let Some(below) = levels.checked_sub(1) else { return all() };
@@ -60,21 +65,25 @@ impl Core {
             counts
         };
         match self.formulas.get(id) {
-            Form::And(list) => list.iter().fold(all(), |mut counts, &part| {
+            Formula::And(list) => list.iter().fold(all(), |mut counts, &part| {
                 let other = self.counts_within(part, negative, most, (below, known));
                 counts.iter_mut().zip(other).for_each(|(one, other)| *one &= other);
                 counts
             }),
-            Form::Or(list) | Form::One(list) => list.iter().fold(one(None), |mut counts, &part| {
-                match self.comparison(part) {
-                    Some((side, at)) => mark_range(&mut counts, digit_range(side, at, negative)),
-                    None => {
-                        let other = self.counts_within(part, negative, most, (below, known));
-                        counts.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
+            Formula::Or(list) | Formula::ExactlyOne(list) => {
+                list.iter().fold(one(None), |mut counts, &part| {
+                    match self.comparison(part) {
+                        Some((side, at)) => {
+                            mark_range(&mut counts, digit_range(side, at, negative))
+                        }
+                        None => {
+                            let other = self.counts_within(part, negative, most, (below, known));
+                            counts.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
+                        }
                     }
-                }
-                counts
-            }),
+                    counts
+                })
+            }
             _ => match self.comparison(id) {
                 Some((side, at)) => one(digit_range(side, at, negative)),
                 None => all(),
@@ -83,13 +92,17 @@ impl Core {
     }
 
     /// Returns the comparison that a literal makes, if it is one.
-    fn comparison(&self, id: F) -> Option<(BoundSide, &Decimal)> {
+    fn comparison(&self, id: FormulaId) -> Option<(BoundSide, &Decimal)> {
         match self.formulas.get(id) {
-            Form::Atom(Atom::Least(at) | Atom::Above(at)) => Some((BoundSide::Least, at)),
-            Form::Atom(Atom::Equal(at)) => Some((BoundSide::Equal, at)),
-            Form::Atom(Atom::Multiple(unit)) => Some((BoundSide::Farther, unit)),
-            Form::Not(inner) => match self.formulas.get(*inner) {
-                Form::Atom(Atom::Least(at) | Atom::Above(at)) => Some((BoundSide::Most, at)),
+            Formula::Atom(FormulaAtom::AtLeast(at) | FormulaAtom::GreaterThan(at)) => {
+                Some((BoundSide::Least, at))
+            }
+            Formula::Atom(FormulaAtom::EqualTo(at)) => Some((BoundSide::Equal, at)),
+            Formula::Atom(FormulaAtom::MultipleOf(unit)) => Some((BoundSide::Farther, unit)),
+            Formula::Not(inner) => match self.formulas.get(*inner) {
+                Formula::Atom(FormulaAtom::AtLeast(at) | FormulaAtom::GreaterThan(at)) => {
+                    Some((BoundSide::Most, at))
+                }
                 _ => None,
             },
             _ => None,
@@ -100,7 +113,7 @@ impl Core {
 /// Returns the digit counts of numbers of a sign on one side of a bound.
 fn digit_range(side: BoundSide, at: &Decimal, negative: bool) -> Option<RangeInclusive<usize>> {
     let same = at.is_zero() || at.is_negative() == negative;
-    let digits = at.whole_digits();
+    let digits = at.integer_digits();
     match (side, negative) {
         (BoundSide::Farther, _) => Some(digits..=usize::MAX),
         (BoundSide::Equal, _) => same.then_some(digits..=digits),

@@ -15,12 +15,12 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::One;
 
-use crate::formula::{Atom, F, FALSE, Form, ReplacedLeaves};
-use crate::interner::Map;
-use crate::json::decimal::{Decimal, power};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, ReplacedLeaves};
+use crate::interner::CompactMap;
+use crate::json::decimal::{Decimal, pow10};
 use crate::solver::SolverTimer;
-use crate::solver::context::Core;
-use crate::solver::numbers::number_cells::Cells;
+use crate::solver::context::SolverContext;
+use crate::solver::numbers::number_cells::NumberCells;
 
 /// Maximum number of multiples tried to avoid multiples of other numbers. Chosen, not measured.
 const MAX_MULTIPLES_TRIED: u64 = 20_000;
@@ -30,12 +30,12 @@ const BOUNDS_PER_STEP: usize = 128;
 
 /// An interval; the flags tell whether its ends belong to it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Interval {
+pub(crate) struct NumberInterval {
     pub(crate) low: Option<(Decimal, bool)>,
     pub(crate) high: Option<(Decimal, bool)>,
 }
 
-impl Interval {
+impl NumberInterval {
     fn holds(&self, value: &Decimal) -> bool {
         let above = match &self.low {
             Some((low, closed)) => value > low || (*closed && value == low),
@@ -49,42 +49,42 @@ impl Interval {
     }
 
     /// Returns the interval of the negated numbers.
-    pub(crate) fn mirrored(self) -> Interval {
+    pub(crate) fn mirrored(self) -> NumberInterval {
         let turn = |end: Option<(Decimal, bool)>| end.map(|(at, closed)| (at.negated(), closed));
-        Interval { low: turn(self.high), high: turn(self.low) }
+        NumberInterval { low: turn(self.high), high: turn(self.low) }
     }
 }
 
 /// Returns the truth of an atom for a number, given whether it is spelled as an integer.
-pub(crate) fn holds_for(atom: &Atom, value: &Decimal, as_integer: bool) -> bool {
+pub(crate) fn number_satisfies(atom: &FormulaAtom, value: &Decimal, as_integer: bool) -> bool {
     match atom {
-        Atom::Least(bound) => value >= bound,
-        Atom::Above(bound) => value > bound,
-        Atom::Equal(other) => value == other,
-        Atom::Multiple(unit) => value.is_multiple_of(unit),
-        Atom::Whole => as_integer,
+        FormulaAtom::AtLeast(bound) => value >= bound,
+        FormulaAtom::GreaterThan(bound) => value > bound,
+        FormulaAtom::EqualTo(other) => value == other,
+        FormulaAtom::MultipleOf(unit) => value.is_multiple_of(unit),
+        FormulaAtom::IntegerSpelling => as_integer,
         _ => false,
     }
 }
 
 /// Returns the truth of an atom for the numbers between a bound and the next one that are multiples
 /// of nothing.
-pub(crate) fn holds_between(atom: &Atom, low: Option<&Decimal>, as_integer: bool) -> bool {
+pub(crate) fn gap_satisfies(atom: &FormulaAtom, low: Option<&Decimal>, as_integer: bool) -> bool {
     match atom {
-        Atom::Least(at) | Atom::Above(at) => low.is_some_and(|low| low >= at),
-        Atom::Whole => as_integer,
+        FormulaAtom::AtLeast(at) | FormulaAtom::GreaterThan(at) => low.is_some_and(|low| low >= at),
+        FormulaAtom::IntegerSpelling => as_integer,
         _ => false,
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns the distinct atoms of a formula.
-    pub(crate) fn atoms(&self, id: F) -> Vec<Atom> {
+    pub(crate) fn atoms(&self, id: FormulaId) -> Vec<FormulaAtom> {
         self.atoms_of(&[id]).into_iter().cloned().collect()
     }
 
     /// Returns the distinct atoms of some formulas.
-    pub(crate) fn atoms_of(&self, all: &[F]) -> Vec<&Atom> {
+    pub(crate) fn atoms_of(&self, all: &[FormulaId]) -> Vec<&FormulaAtom> {
         let (mut atoms, mut stack) = (Vec::new(), all.to_vec());
         let mut seen = rustc_hash::FxHashSet::default();
         while let Some(id) = stack.pop() {
@@ -92,70 +92,77 @@ impl Core {
                 continue;
             }
             match self.formulas.get(id) {
-                Form::Atom(atom) => atoms.push(atom),
-                Form::Not(inner) => stack.push(*inner),
-                Form::And(list) | Form::Or(list) | Form::One(list) => {
+                Formula::Atom(atom) => atoms.push(atom),
+                Formula::Not(inner) => stack.push(*inner),
+                Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
                     stack.extend_from_slice(list);
                 }
-                Form::False | Form::True | Form::Child(_) => {}
+                Formula::False | Formula::True | Formula::Child(_) => {}
             }
         }
         atoms
     }
 
     /// Returns `true` if some number satisfies a formula.
-    pub(in crate::solver) fn has_any_number(&mut self, id: F) -> Result<bool, Error> {
+    pub(in crate::solver) fn has_any_number(&mut self, id: FormulaId) -> Result<bool, Error> {
         if let Some(&known) = self.answers.numbers.get(&id) {
             return Ok(known);
         }
         let rest = self.drop_exclusions(id);
-        let found = rest != id && self.is_endless_number(rest)?
-            || self.number_within(id, &Interval::default())?.is_some();
+        let found = rest != id && self.is_infinite_number(rest)?
+            || self.find_number(id, &NumberInterval::default())?.is_some();
         self.answers.numbers.insert(id, found);
         Ok(found)
     }
 
     /// Returns a formula without its conjuncts that only exclude single numbers.
-    pub(crate) fn drop_exclusions(&mut self, id: F) -> F {
-        let Form::And(list) = self.formulas.get(id).clone() else { return id };
-        let is_equal = |id: &F| matches!(self.formulas.get(*id), Form::Atom(Atom::Equal(_)));
-        let is_exception = |id: &F| match self.formulas.get(*id) {
-            Form::Not(inner) => match self.formulas.get(*inner) {
-                Form::Or(list) => list.iter().all(is_equal),
+    pub(crate) fn drop_exclusions(&mut self, id: FormulaId) -> FormulaId {
+        let Formula::And(list) = self.formulas.get(id).clone() else { return id };
+        let is_equal = |id: &FormulaId| {
+            matches!(self.formulas.get(*id), Formula::Atom(FormulaAtom::EqualTo(_)))
+        };
+        let is_exception = |id: &FormulaId| match self.formulas.get(*id) {
+            Formula::Not(inner) => match self.formulas.get(*inner) {
+                Formula::Or(list) => list.iter().all(is_equal),
                 _ => is_equal(inner),
             },
             _ => false,
         };
-        let rest: Vec<F> = list.iter().copied().filter(|id| !is_exception(id)).collect();
+        let rest: Vec<FormulaId> = list.iter().copied().filter(|id| !is_exception(id)).collect();
         if rest.len() == list.len() { id } else { self.formulas.and(rest) }
     }
 
     /// Returns a number in an interval that satisfies a formula, in either spelling.
-    pub(crate) fn number_within(
+    pub(crate) fn find_number(
         &mut self,
-        id: F,
-        within: &Interval,
+        id: FormulaId,
+        within: &NumberInterval,
     ) -> Result<Option<Decimal>, Error> {
         let _solving = SolverTimer::begin();
-        let found = self.number_written(id, within, false)?;
-        if found.is_some() || !self.formulas.some_atom(&[id], |atom| *atom == Atom::Whole) {
+        let found = self.find_spelled_number(id, within, false)?;
+        if found.is_some()
+            || !self.formulas.any_atom(&[id], |atom| *atom == FormulaAtom::IntegerSpelling)
+        {
             return Ok(found);
         }
-        self.number_written(id, within, true)
+        self.find_spelled_number(id, within, true)
     }
 
     /// Returns a number in an interval that satisfies a formula, spelled as an integer (`as_integer`) or
     /// with a fraction.
-    pub(crate) fn number_written(
+    pub(crate) fn find_spelled_number(
         &mut self,
-        id: F,
-        within: &Interval,
+        id: FormulaId,
+        within: &NumberInterval,
         as_integer: bool,
     ) -> Result<Option<Decimal>, Error> {
         let _solving = SolverTimer::begin();
         let mut edges: Vec<Decimal> = Vec::new();
         for atom in self.atoms(id) {
-            if let Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) = atom {
+            if let FormulaAtom::AtLeast(at)
+            | FormulaAtom::GreaterThan(at)
+            | FormulaAtom::EqualTo(at) = atom
+            {
                 edges.push(at);
             }
         }
@@ -163,15 +170,15 @@ impl Core {
         edges.extend([&within.low, &within.high].into_iter().flatten().map(|(at, _)| at.clone()));
         edges.sort();
         edges.dedup();
-        self.steps_of(edges.len() / BOUNDS_PER_STEP)?;
+        self.count_steps(edges.len() / BOUNDS_PER_STEP)?;
         let split = self.separate_multiples(id, as_integer);
         let cells = split.as_ref().map(|(_, _, compared)| {
-            Cells::new(edges.clone()).that_satisfy(&self.formulas, compared, as_integer)
+            NumberCells::new(edges.clone()).satisfying(&self.formulas, compared, as_integer)
         });
         // If disjunctions contain multiples, these bounds say where to look closer.
         let bounds = match split {
             Some(_) => Vec::new(),
-            None => Cells::new(edges.clone()).must_and_may(&self.formulas, id, as_integer),
+            None => NumberCells::new(edges.clone()).must_and_may(&self.formulas, id, as_integer),
         };
         for (place, at) in edges.iter().enumerate() {
             let holds = || match (&cells, &split) {
@@ -181,9 +188,9 @@ impl Core {
                         && !avoided.iter().any(|unit| at.is_multiple_of(unit))
                 }
                 _ => match bounds[2 * place + 1] {
-                    (false, true) => {
-                        self.formulas.holds(id, &mut |atom| holds_for(atom, at, as_integer))
-                    }
+                    (false, true) => self
+                        .formulas
+                        .evaluate(id, &mut |atom| number_satisfies(atom, at, as_integer)),
                     (must, _) => must,
                 },
             };
@@ -218,11 +225,12 @@ impl Core {
     /// Returns all numbers that satisfy a formula; `None` if there are at least `enough`.
     pub(in crate::solver) fn enumerate_numbers(
         &mut self,
-        id: F,
+        id: FormulaId,
         enough: usize,
     ) -> Result<Option<Vec<Decimal>>, Error> {
         let mut numbers = Vec::new();
-        let is_written = self.formulas.some_atom(&[id], |atom| *atom == Atom::Whole);
+        let is_written =
+            self.formulas.any_atom(&[id], |atom| *atom == FormulaAtom::IntegerSpelling);
         for as_integer in if is_written { &[false, true][..] } else { &[false] } {
             match self.enumerate_spelled_numbers(id, *as_integer, enough)? {
                 Some(more) => numbers.extend(more),
@@ -238,7 +246,7 @@ impl Core {
     /// fraction; `None` if there are at least `enough`.
     fn enumerate_spelled_numbers(
         &mut self,
-        id: F,
+        id: FormulaId,
         as_integer: bool,
         enough: usize,
     ) -> Result<Option<Vec<Decimal>>, Error> {
@@ -246,12 +254,13 @@ impl Core {
         let Some((units, avoided, compared)) = self.separate_multiples(id, as_integer) else {
             let mut rest = id;
             while numbers.len() < enough {
-                self.step()?;
-                let Some(number) = self.number_written(rest, &Interval::default(), as_integer)?
+                self.count_step()?;
+                let Some(number) =
+                    self.find_spelled_number(rest, &NumberInterval::default(), as_integer)?
                 else {
                     return Ok(Some(numbers));
                 };
-                let equal = self.formulas.atom(Atom::Equal(number.clone()));
+                let equal = self.formulas.atom(FormulaAtom::EqualTo(number.clone()));
                 let other = self.formulas.not(equal);
                 rest = self.formulas.both(rest, other);
                 numbers.push(number);
@@ -260,14 +269,18 @@ impl Core {
         };
         let mut edges: Vec<Decimal> = Vec::new();
         for atom in self.atoms(id) {
-            if let Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) = atom {
+            if let FormulaAtom::AtLeast(at)
+            | FormulaAtom::GreaterThan(at)
+            | FormulaAtom::EqualTo(at) = atom
+            {
                 edges.push(at);
             }
         }
         edges.sort_unstable();
         edges.dedup();
-        self.steps_of(edges.len() / BOUNDS_PER_STEP)?;
-        let cells = Cells::new(edges.clone()).that_satisfy(&self.formulas, &compared, as_integer);
+        self.count_steps(edges.len() / BOUNDS_PER_STEP)?;
+        let cells =
+            NumberCells::new(edges.clone()).satisfying(&self.formulas, &compared, as_integer);
         let is_one = |at: &Decimal| {
             units.iter().all(|unit| at.is_multiple_of(unit))
                 && !avoided.iter().any(|unit| at.is_multiple_of(unit))
@@ -285,7 +298,7 @@ impl Core {
                 if numbers.len() >= enough {
                     return Ok(None);
                 }
-                self.step()?;
+                self.count_step()?;
                 let found = multiple_between(&units, &avoided, low.as_ref(), high.as_ref())?;
                 let Some(found) = found else { break };
                 // Step away from the finite end.
@@ -301,21 +314,24 @@ impl Core {
     /// mention multiples too.
     fn separate_multiples(
         &self,
-        id: F,
+        id: FormulaId,
         as_integer: bool,
-    ) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<F>)> {
+    ) -> Option<(Vec<Decimal>, Vec<Decimal>, Vec<FormulaId>)> {
         let (mut units, mut avoided, mut compared) = (Vec::new(), Vec::new(), Vec::new());
         for part in self.formulas.conjuncts(id) {
             let (form, positive) = match self.formulas.get(part) {
-                Form::Not(inner) => (self.formulas.get(*inner), false),
+                Formula::Not(inner) => (self.formulas.get(*inner), false),
                 form => (form, true),
             };
             match form {
-                Form::Atom(Atom::Multiple(unit)) if positive => units.push(unit.clone()),
-                Form::Atom(Atom::Multiple(unit)) => avoided.push(unit.clone()),
+                Formula::Atom(FormulaAtom::MultipleOf(unit)) if positive => {
+                    units.push(unit.clone())
+                }
+                Formula::Atom(FormulaAtom::MultipleOf(unit)) => avoided.push(unit.clone()),
                 _ => {
-                    let is_multiple = |atom: &Atom| matches!(atom, Atom::Multiple(_));
-                    if self.formulas.some_atom(&[part], is_multiple) {
+                    let is_multiple =
+                        |atom: &FormulaAtom| matches!(atom, FormulaAtom::MultipleOf(_));
+                    if self.formulas.any_atom(&[part], is_multiple) {
                         return None;
                     }
                     compared.push(part);
@@ -323,7 +339,7 @@ impl Core {
             }
         }
         if as_integer {
-            units.push(Decimal::integer(1));
+            units.push(Decimal::from_integer(1));
         }
         Some((units, avoided, compared))
     }
@@ -331,20 +347,20 @@ impl Core {
     /// Returns a number strictly between two adjacent bounds of the formula.
     fn number_between(
         &mut self,
-        id: F,
+        id: FormulaId,
         low: Option<&Decimal>,
         high: Option<&Decimal>,
         as_integer: bool,
     ) -> Result<Option<Decimal>, Error> {
-        let reduced: Result<F, Infallible> = self.formulas.replace_leaves(
+        let reduced: Result<FormulaId, Infallible> = self.formulas.replace_leaves(
             id,
             ReplacedLeaves::All,
-            &mut Map::default(),
+            &mut CompactMap::default(),
             &mut |all, leaf| {
                 Ok(match all.get(leaf) {
-                    Form::Atom(Atom::Multiple(_)) => leaf,
-                    Form::Atom(atom) => {
-                        crate::formula::Formulas::constant(holds_between(atom, low, as_integer))
+                    Formula::Atom(FormulaAtom::MultipleOf(_)) => leaf,
+                    Formula::Atom(atom) => {
+                        crate::formula::FormulaArena::constant(gap_satisfies(atom, low, as_integer))
                     }
                     _ => leaf,
                 })
@@ -355,13 +371,15 @@ impl Core {
             return Ok(None);
         }
         let mut found = None;
-        self.implicants(reduced, &mut |_, _| Ok(true), &mut |solver, literals| {
+        self.search_implicants(reduced, &mut |_, _| Ok(true), &mut |solver, literals| {
             let (mut units, mut avoided) = (Vec::new(), Vec::new());
             for &literal in literals {
                 match solver.formulas.get(literal) {
-                    Form::Atom(Atom::Multiple(unit)) => units.push(unit.clone()),
-                    Form::Not(inner) => {
-                        if let Form::Atom(Atom::Multiple(unit)) = solver.formulas.get(*inner) {
+                    Formula::Atom(FormulaAtom::MultipleOf(unit)) => units.push(unit.clone()),
+                    Formula::Not(inner) => {
+                        if let Formula::Atom(FormulaAtom::MultipleOf(unit)) =
+                            solver.formulas.get(*inner)
+                        {
                             avoided.push(unit.clone());
                         }
                     }
@@ -369,7 +387,7 @@ impl Core {
                 }
             }
             if as_integer {
-                units.push(Decimal::integer(1));
+                units.push(Decimal::from_integer(1));
             }
             found = multiple_between(&units, &avoided, low, high)?;
             Ok(found.is_some())
@@ -432,7 +450,7 @@ fn multiple_between(
 /// The equivalence of integer parts with respect to a formula: it makes the states of a number
 /// being read finite.
 #[derive(Debug)]
-pub(crate) struct Scale {
+pub(crate) struct NumberScale {
     /// Integer parts above this are greater than every bound.
     pub(crate) above: BigInt,
     /// Above every bound, integer parts that differ by this are equivalent.
@@ -445,21 +463,23 @@ pub(crate) struct Scale {
     pub(crate) powers: u32,
 }
 
-impl Scale {
-    pub(crate) fn new<'a>(atoms: impl IntoIterator<Item = &'a Atom>) -> Scale {
+impl NumberScale {
+    pub(crate) fn new<'a>(atoms: impl IntoIterator<Item = &'a FormulaAtom>) -> NumberScale {
         let (mut modulus, mut places, mut bits) = (BigInt::one(), 0, 0);
         let (mut least, mut most) = (None, None);
         for atom in atoms {
             match atom {
-                Atom::Least(at) | Atom::Above(at) | Atom::Equal(at) => {
+                FormulaAtom::AtLeast(at)
+                | FormulaAtom::GreaterThan(at)
+                | FormulaAtom::EqualTo(at) => {
                     places = places.max(at.fraction_digits());
                     least = Some(least.map_or(at, |least: &Decimal| least.min(at)));
                     most = Some(most.map_or(at, |most: &Decimal| most.max(at)));
                 }
-                Atom::Multiple(unit) => {
+                FormulaAtom::MultipleOf(unit) => {
                     places = places.max(unit.fraction_digits());
                     let (digits, scale) =
-                        (unit.scaled(unit.fraction_digits()), power(unit.fraction_digits()));
+                        (unit.scaled(unit.fraction_digits()), pow10(unit.fraction_digits()));
                     bits = bits.max(digits.bits() as u32);
                     modulus = modulus.lcm(&(&digits / digits.gcd(&scale)));
                 }
@@ -467,16 +487,16 @@ impl Scale {
             }
         }
         let passed = |at: &Decimal| {
-            at.abs().scaled(at.fraction_digits()) / power(at.fraction_digits()) + 1u32
+            at.abs().scaled(at.fraction_digits()) / pow10(at.fraction_digits()) + 1u32
         };
         let above = [least, most].into_iter().flatten().map(passed).max().unwrap_or_default();
         let reach = (above.to_string().len() + modulus.to_string().len() + 2) as u32;
         let powers = above.to_string().len() as u32 + places + bits;
-        Scale { above, modulus, places, reach, powers }
+        NumberScale { above, modulus, places, reach, powers }
     }
 
     /// Returns the smallest equivalent integer part.
-    pub(crate) fn fold(&self, as_integer: BigInt) -> BigInt {
+    pub(crate) fn representative(&self, as_integer: BigInt) -> BigInt {
         let first = &self.above + 1u32;
         if as_integer < &first + &self.modulus {
             return as_integer;

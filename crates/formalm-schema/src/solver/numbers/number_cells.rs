@@ -1,12 +1,12 @@
 //! Evaluates comparison formulas on all cells of the number line at once, as bit sets.
 
-use crate::formula::{Atom, F, Form, Formulas};
-use crate::interner::Map;
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
+use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
 
 /// The number line divided at the bounds of a formula: cell `2i + 1` is bound `i`, cell `2i` the
 /// gap before it.
-pub(crate) struct Cells {
+pub(crate) struct NumberCells {
     ends: Vec<Decimal>,
     /// The numbers considered are integers; otherwise they are multiples of nothing.
     integers: bool,
@@ -15,16 +15,16 @@ pub(crate) struct Cells {
 /// A bit set of cells.
 type CellSet = Box<[u64]>;
 
-impl Cells {
+impl NumberCells {
     /// Creates the cells of `ends`, which must be ascending and distinct.
-    pub(crate) fn new(ends: Vec<Decimal>) -> Cells {
-        Cells::for_integers_or_others(ends, false)
+    pub(crate) fn new(ends: Vec<Decimal>) -> NumberCells {
+        NumberCells::for_integers_or_others(ends, false)
     }
 
     /// Creates the cells for integers or for all other numbers, for formulas with no multiples
     /// except of 1.
-    pub(crate) fn for_integers_or_others(ends: Vec<Decimal>, integers: bool) -> Cells {
-        Cells { ends, integers }
+    pub(crate) fn for_integers_or_others(ends: Vec<Decimal>, integers: bool) -> NumberCells {
+        NumberCells { ends, integers }
     }
 
     fn count(&self) -> usize {
@@ -34,14 +34,14 @@ impl Cells {
     /// Returns for each cell whether its numbers satisfy all of some formulas, spelled as integers
     /// if `as_integer`. Atoms that are not comparisons are false. All bounds of the formulas must be
     /// ends, or lie outside of the cells of interest.
-    pub(crate) fn that_satisfy(
+    pub(crate) fn satisfying(
         &self,
-        formulas: &Formulas,
-        all: &[F],
+        formulas: &FormulaArena,
+        all: &[FormulaId],
         as_integer: bool,
     ) -> Vec<bool> {
         let mut set = self.cells_from(0);
-        let mut known = Map::default();
+        let mut known = CompactMap::default();
         for &one in all {
             let more = self.satisfying_set(formulas, one, as_integer, &mut known);
             set.iter_mut().zip(&more).for_each(|(word, more)| *word &= more);
@@ -53,11 +53,11 @@ impl Cells {
     /// whatever they are multiples of.
     pub(crate) fn must_and_may(
         &self,
-        formulas: &Formulas,
-        id: F,
+        formulas: &FormulaArena,
+        id: FormulaId,
         as_integer: bool,
     ) -> Vec<(bool, bool)> {
-        let (must, may) = self.bounds(formulas, id, as_integer, &mut Map::default());
+        let (must, may) = self.bounds(formulas, id, as_integer, &mut CompactMap::default());
         let is_in = |set: &CellSet, at: usize| set[at / 64] >> (at % 64) & 1 == 1;
         (0..self.count()).map(|at| (is_in(&must, at), is_in(&may, at))).collect()
     }
@@ -65,10 +65,10 @@ impl Cells {
     /// Returns the cells that must satisfy a formula and those that may.
     fn bounds(
         &self,
-        formulas: &Formulas,
-        id: F,
+        formulas: &FormulaArena,
+        id: FormulaId,
         as_integer: bool,
-        known: &mut Map<F, (CellSet, CellSet)>,
+        known: &mut CompactMap<FormulaId, (CellSet, CellSet)>,
     ) -> (CellSet, CellSet) {
         let is_small = formulas.is_small(id);
         if !is_small && let Some(known) = known.get(&id) {
@@ -83,18 +83,18 @@ impl Cells {
             one.iter().zip(other).map(|(one, other)| one & !other).collect()
         };
         let bounds = match formulas.get(id) {
-            Form::False | Form::Child(_) => (none(), none()),
-            Form::True => (all.clone(), all),
-            Form::Atom(Atom::Multiple(_)) => (none(), all),
-            Form::Atom(atom) => {
+            Formula::False | Formula::Child(_) => (none(), none()),
+            Formula::True => (all.clone(), all),
+            Formula::Atom(FormulaAtom::MultipleOf(_)) => (none(), all),
+            Formula::Atom(atom) => {
                 let set = self.atom(atom, as_integer);
                 (set.clone(), set)
             }
-            Form::Not(inner) => {
+            Formula::Not(inner) => {
                 let (must, may) = self.bounds(formulas, *inner, as_integer, known);
                 (without(&all, &may), without(&all, &must))
             }
-            form @ (Form::And(list) | Form::Or(list) | Form::One(list)) => {
+            form @ (Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list)) => {
                 // Cells in some, in at least two, and in all operands.
                 let [mut some_must, mut some_may, mut two_must, mut two_may] =
                     [(); 4].map(|()| none());
@@ -111,8 +111,8 @@ impl Cells {
                     add(&mut some_may, &may);
                 }
                 match form {
-                    Form::And(_) => (all_must, all_may),
-                    Form::Or(_) => (some_must, some_may),
+                    Formula::And(_) => (all_must, all_may),
+                    Formula::Or(_) => (some_must, some_may),
                     _ => (without(&some_must, &two_may), without(&some_may, &two_must)),
                 }
             }
@@ -142,7 +142,7 @@ impl Cells {
         }
     }
 
-    fn atom(&self, atom: &Atom, as_integer: bool) -> CellSet {
+    fn atom(&self, atom: &FormulaAtom, as_integer: bool) -> CellSet {
         let cell = |at: &Decimal| match self.ends.binary_search(at) {
             Ok(place) => 2 * place + 1,
             Err(place) => 2 * place,
@@ -150,15 +150,15 @@ impl Cells {
         let all = self.cells_from(0);
         let none = || all.iter().map(|_| 0).collect::<CellSet>();
         match atom {
-            Atom::Least(at) => self.cells_from(cell(at)),
-            Atom::Above(at) => self.cells_from(cell(at) + 1),
-            Atom::Equal(at) => {
+            FormulaAtom::AtLeast(at) => self.cells_from(cell(at)),
+            FormulaAtom::GreaterThan(at) => self.cells_from(cell(at) + 1),
+            FormulaAtom::EqualTo(at) => {
                 let mut one = none();
                 self.mark(at, &mut one);
                 one
             }
-            Atom::Whole if as_integer => all,
-            Atom::Multiple(_) if self.integers => all,
+            FormulaAtom::IntegerSpelling if as_integer => all,
+            FormulaAtom::MultipleOf(_) if self.integers => all,
             _ => none(),
         }
     }
@@ -166,10 +166,10 @@ impl Cells {
     /// Returns the cells that satisfy a formula, memoized for large formulas.
     fn satisfying_set(
         &self,
-        formulas: &Formulas,
-        id: F,
+        formulas: &FormulaArena,
+        id: FormulaId,
         as_integer: bool,
-        known: &mut Map<F, CellSet>,
+        known: &mut CompactMap<FormulaId, CellSet>,
     ) -> CellSet {
         if formulas.is_small(id) {
             return self.set_of_parts(formulas, id, as_integer, known);
@@ -184,36 +184,36 @@ impl Cells {
 
     fn set_of_parts(
         &self,
-        formulas: &Formulas,
-        id: F,
+        formulas: &FormulaArena,
+        id: FormulaId,
         as_integer: bool,
-        known: &mut Map<F, CellSet>,
+        known: &mut CompactMap<FormulaId, CellSet>,
     ) -> CellSet {
-        let mut of = |one: F| self.satisfying_set(formulas, one, as_integer, known);
+        let mut of = |one: FormulaId| self.satisfying_set(formulas, one, as_integer, known);
         let joined = |one: CellSet, other: CellSet, join: fn(u64, u64) -> u64| -> CellSet {
             one.iter().zip(&other).map(|(&one, &other)| join(one, other)).collect()
         };
         let none = || self.cells_from(0).iter().map(|_| 0).collect::<CellSet>();
         match formulas.get(id) {
-            Form::False | Form::Child(_) => none(),
-            Form::True => self.cells_from(0),
-            Form::Atom(atom) => self.atom(atom, as_integer),
-            Form::Not(inner) => of(*inner).iter().map(|word| !word).collect(),
-            Form::And(list) => list
+            Formula::False | Formula::Child(_) => none(),
+            Formula::True => self.cells_from(0),
+            Formula::Atom(atom) => self.atom(atom, as_integer),
+            Formula::Not(inner) => of(*inner).iter().map(|word| !word).collect(),
+            Formula::And(list) => list
                 .iter()
                 .fold(self.cells_from(0), |so_far, &one| joined(so_far, of(one), |a, b| a & b)),
-            Form::Or(list) => {
+            Formula::Or(list) => {
                 let mut all = none();
                 for &one in list.iter() {
                     match formulas.get(one) {
                         // There may be thousands of these, so each is added in place.
-                        Form::Atom(Atom::Equal(at)) => self.mark(at, &mut all),
+                        Formula::Atom(FormulaAtom::EqualTo(at)) => self.mark(at, &mut all),
                         _ => all = joined(all, of(one), |a, b| a | b),
                     }
                 }
                 all
             }
-            Form::One(list) => {
+            Formula::ExactlyOne(list) => {
                 let (mut some, mut two) = (none(), none());
                 for &one in list.iter() {
                     let set = of(one);

@@ -1,7 +1,7 @@
 //! An over-approximation of the numbers that satisfy a formula, as a union of ranges.
 
-use crate::formula::{Atom, F, Form, Formulas};
-use crate::interner::Map;
+use crate::formula::{Formula, FormulaArena, FormulaAtom, FormulaId};
+use crate::interner::CompactMap;
 use crate::json::decimal::Decimal;
 
 /// Maximum number of ranges; a conjunction that would exceed it is ignored. Chosen, not measured.
@@ -35,27 +35,27 @@ impl NumberRange {
 }
 
 /// Returns ranges that contain all numbers of a formula, and maybe others.
-pub(in crate::solver) fn number_ranges(formulas: &Formulas, id: F) -> Vec<NumberRange> {
-    ranges_memoized(formulas, id, &mut Map::default())
+pub(in crate::solver) fn number_ranges(formulas: &FormulaArena, id: FormulaId) -> Vec<NumberRange> {
+    ranges_memoized(formulas, id, &mut CompactMap::default())
 }
 
 fn ranges_memoized(
-    formulas: &Formulas,
-    id: F,
-    known: &mut Map<F, Vec<NumberRange>>,
+    formulas: &FormulaArena,
+    id: FormulaId,
+    known: &mut CompactMap<FormulaId, Vec<NumberRange>>,
 ) -> Vec<NumberRange> {
     let is_small = formulas.is_small(id);
     if !is_small && let Some(known) = known.get(&id) {
         return known.clone();
     }
     let pieces = match formulas.get(id) {
-        Form::False => Vec::new(),
-        Form::Atom(atom) => vec![atom_range(atom, true)],
-        Form::Not(inner) => match formulas.get(*inner) {
-            Form::Atom(atom) => vec![atom_range(atom, false)],
+        Formula::False => Vec::new(),
+        Formula::Atom(atom) => vec![atom_range(atom, true)],
+        Formula::Not(inner) => match formulas.get(*inner) {
+            Formula::Atom(atom) => vec![atom_range(atom, false)],
             _ => vec![NumberRange::all()],
         },
-        Form::And(list) => {
+        Formula::And(list) => {
             let mut pieces = vec![NumberRange::all()];
             for &part in list.iter() {
                 let more = ranges_memoized(formulas, part, known);
@@ -68,10 +68,10 @@ fn ranges_memoized(
             }
             pieces
         }
-        Form::Or(list) | Form::One(list) => {
+        Formula::Or(list) | Formula::ExactlyOne(list) => {
             list.iter().flat_map(|&one| ranges_memoized(formulas, one, known)).collect()
         }
-        Form::True | Form::Child(_) => vec![NumberRange::all()],
+        Formula::True | Formula::Child(_) => vec![NumberRange::all()],
     };
     if is_small {
         return pieces;
@@ -100,14 +100,20 @@ fn merge_overlapping(mut pieces: Vec<NumberRange>) -> Vec<NumberRange> {
 }
 
 /// Returns the range of a comparison or its negation.
-fn atom_range(atom: &Atom, positive: bool) -> NumberRange {
+fn atom_range(atom: &FormulaAtom, positive: bool) -> NumberRange {
     let all = NumberRange::all();
     match (atom, positive) {
-        (Atom::Least(at), true) => NumberRange { low: RangeEnd::At(at.clone(), 0), ..all },
-        (Atom::Least(at), false) => NumberRange { high: RangeEnd::At(at.clone(), -1), ..all },
-        (Atom::Above(at), true) => NumberRange { low: RangeEnd::At(at.clone(), 1), ..all },
-        (Atom::Above(at), false) => NumberRange { high: RangeEnd::At(at.clone(), 0), ..all },
-        (Atom::Equal(at), true) => {
+        (FormulaAtom::AtLeast(at), true) => NumberRange { low: RangeEnd::At(at.clone(), 0), ..all },
+        (FormulaAtom::AtLeast(at), false) => {
+            NumberRange { high: RangeEnd::At(at.clone(), -1), ..all }
+        }
+        (FormulaAtom::GreaterThan(at), true) => {
+            NumberRange { low: RangeEnd::At(at.clone(), 1), ..all }
+        }
+        (FormulaAtom::GreaterThan(at), false) => {
+            NumberRange { high: RangeEnd::At(at.clone(), 0), ..all }
+        }
+        (FormulaAtom::EqualTo(at), true) => {
             let at = RangeEnd::At(at.clone(), 0);
             NumberRange { low: at.clone(), high: at }
         }

@@ -7,11 +7,11 @@
 
 use formalm_automata::{Error, Resource};
 
-use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::json::property_names::NameId;
 use crate::schema_nodes::NodeId;
-use crate::solver::PLENTY;
-use crate::solver::context::Core;
+use crate::solver::ENOUGH_VALUES;
+use crate::solver::context::SolverContext;
 use crate::solver::objects::ObjectPlan;
 
 /// Maximum number of branches for one object. Chosen, not measured.
@@ -20,17 +20,17 @@ const MAX_BRANCHES: usize = 4_096;
 /// The patterns chosen to match, and those chosen not to match.
 #[derive(Default)]
 struct PatternBranch {
-    found: Vec<F>,
-    missing: Vec<F>,
+    found: Vec<FormulaId>,
+    missing: Vec<FormulaId>,
 }
 
-impl Core {
+impl SolverContext {
     /// Returns the unmentioned names whose value is satisfiable, as a formula over name tests.
     fn names_with_values(
         &mut self,
-        rules: impl Iterator<Item = (Which, NodeId)>,
-    ) -> Result<F, Error> {
-        let patterned: Vec<(Which, NodeId)> =
+        rules: impl Iterator<Item = (NameSelector, NodeId)>,
+    ) -> Result<FormulaId, Error> {
+        let patterned: Vec<(NameSelector, NodeId)> =
             rules.filter(|(which, _)| which.names.is_none()).collect();
         let mut budget = MAX_BRANCHES;
         self.branch_names(&patterned, &mut PatternBranch::default(), &mut budget)
@@ -38,11 +38,11 @@ impl Core {
 
     /// Returns the unmentioned names that a conjunction of literals allows next; `None` if names
     /// depend on each other.
-    pub(crate) fn names_of_way(
+    pub(crate) fn names_of_implicant(
         &mut self,
-        literals: &[F],
+        literals: &[FormulaId],
         used_names: &[NameId],
-    ) -> Result<Option<F>, Error> {
+    ) -> Result<Option<FormulaId>, Error> {
         let plan = self.object_plan(literals, used_names);
         let required_count = plan.required.len() as u64;
         if !plan.duties.is_empty() {
@@ -51,9 +51,11 @@ impl Core {
         if plan.max.is_some_and(|most| most <= required_count || most < plan.min) {
             return Ok(Some(FALSE));
         }
-        let is_minimum =
-            |id: &F| matches!(self.formulas.get(*id), Form::Atom(Atom::MoreMembers(_)));
-        let others: Vec<F> = literals.iter().copied().filter(|id| !is_minimum(id)).collect();
+        let is_minimum = |id: &FormulaId| {
+            matches!(self.formulas.get(*id), Formula::Atom(FormulaAtom::MinProperties(_)))
+        };
+        let others: Vec<FormulaId> =
+            literals.iter().copied().filter(|id| !is_minimum(id)).collect();
         if !self.object_fits(&others, used_names)? {
             return Ok(Some(FALSE));
         }
@@ -64,7 +66,7 @@ impl Core {
     }
 
     /// Returns the names with satisfiable values that satisfy all name constraints.
-    fn names_of_plan(&mut self, plan: &ObjectPlan) -> Result<F, Error> {
+    fn names_of_plan(&mut self, plan: &ObjectPlan) -> Result<FormulaId, Error> {
         let rules = plan.rules.iter().flat_map(|rules| rules.iter().cloned());
         let mut all = vec![self.names_with_values(rules)?];
         all.extend(&plan.names_in);
@@ -75,23 +77,23 @@ impl Core {
     pub(in crate::solver) fn has_many_names(&mut self, plan: &ObjectPlan) -> Result<bool, Error> {
         let names = self.names_of_plan(plan)?;
         let Some(language) = self.language(names)? else { return Ok(false) };
-        Ok(plan.min <= PLENTY / 2 && self.has_plenty_texts(language)?)
+        Ok(plan.min <= ENOUGH_VALUES / 2 && self.has_many_strings(language)?)
     }
 
     /// Returns the names of a branch whose values are satisfiable. Fails after [`MAX_BRANCHES`].
     fn branch_names(
         &mut self,
-        rules: &[(Which, NodeId)],
+        rules: &[(NameSelector, NodeId)],
         branch: &mut PatternBranch,
         budget: &mut usize,
-    ) -> Result<F, Error> {
-        self.step()?;
+    ) -> Result<FormulaId, Error> {
+        self.count_step()?;
         *budget = budget.checked_sub(1).ok_or({
             let allowed = MAX_BRANCHES as u64;
             Error::Limit { resource: Resource::Terms, needed: allowed + 1, allowed }
         })?;
         let mut certain = Vec::new();
-        let mut possible: Vec<(F, F)> = Vec::new();
+        let mut possible: Vec<(FormulaId, FormulaId)> = Vec::new();
         for (which, node) in rules {
             let value = self.child(*node);
             match self.undecided_test(which, branch) {
@@ -101,12 +103,12 @@ impl Core {
             }
         }
         let certain = self.formulas.and(certain);
-        if !self.some_value(certain)? {
+        if !self.has_value(certain)? {
             return Ok(FALSE);
         }
         let all = possible.iter().map(|one| one.0).chain([certain]).collect();
         let all = self.formulas.and(all);
-        if self.some_value(all)? {
+        if self.has_value(all)? {
             return Ok(TRUE);
         }
         // Drop rules as long as the rest still conflicts.
@@ -115,7 +117,7 @@ impl Core {
             let (value, test) = possible.remove(at);
             let others = possible.iter().map(|one| one.0).chain([certain]).collect();
             let others = self.formulas.and(others);
-            if self.some_value(others)? {
+            if self.has_value(others)? {
                 possible.insert(at, (value, test));
                 at += 1;
             }
@@ -137,11 +139,13 @@ impl Core {
     }
 
     /// Returns whether a rule applies to the names of a branch, or a test that decides it.
-    fn undecided_test(&mut self, which: &Which, branch: &PatternBranch) -> RuleApplies {
+    fn undecided_test(&mut self, which: &NameSelector, branch: &PatternBranch) -> RuleApplies {
         let mut open = None;
-        let found = which.found.iter().map(|&regex| (regex, true));
-        for (regex, is_found) in found.chain(which.missing.iter().map(|&regex| (regex, false))) {
-            let test = self.formulas.atom(Atom::In(regex));
+        let found = which.matched_patterns.iter().map(|&regex| (regex, true));
+        for (regex, is_found) in
+            found.chain(which.unmatched_patterns.iter().map(|&regex| (regex, false)))
+        {
+            let test = self.formulas.atom(FormulaAtom::InLanguage(regex));
             let (holds, fails) = match is_found {
                 true => (&branch.found, &branch.missing),
                 false => (&branch.missing, &branch.found),
@@ -161,5 +165,5 @@ impl Core {
 enum RuleApplies {
     Always,
     Never,
-    If(F),
+    If(FormulaId),
 }

@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use formalm_automata::Error;
 
-use super::{PLENTY, SolverTimer};
-use crate::formula::{Atom, F, FALSE, Form, TRUE, Which};
+use super::{ENOUGH_VALUES, SolverTimer};
+use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::json::property_names::NameId;
 use crate::schema_nodes::NodeId;
-use crate::solver::context::{Core, TextId};
+use crate::solver::context::{LanguageId, SolverContext};
 
 /// Steps of the assignment of witnesses before the search splits on properties instead. Twelve
 /// witnesses over ten names have 10^12 assignments. Chosen, not measured.
@@ -42,16 +42,16 @@ const FEW_NAMES: usize = 16;
 #[derive(Clone)]
 pub(in crate::solver) enum WitnessDuty {
     /// The property violates one of these rules.
-    BreaksRules(Arc<[(Which, NodeId)]>),
+    BreaksRules(Arc<[(NameSelector, NodeId)]>),
     /// The property's name is not in this language.
-    NameOutside(F),
+    NameOutside(FormulaId),
 }
 
 /// A conjunction of atoms about the rest of an object.
 #[derive(Default)]
 pub(in crate::solver) struct ObjectPlan {
-    pub(in crate::solver) rules: Vec<Arc<[(Which, NodeId)]>>,
-    pub(in crate::solver) names_in: Vec<F>,
+    pub(in crate::solver) rules: Vec<Arc<[(NameSelector, NodeId)]>>,
+    pub(in crate::solver) names_in: Vec<FormulaId>,
     /// Sorted.
     pub(in crate::solver) required: Vec<NameId>,
     /// Lists of names; of each list at least one must be absent.
@@ -62,23 +62,27 @@ pub(in crate::solver) struct ObjectPlan {
     /// Names mentioned by any atom, sorted.
     mentioned: Vec<NameId>,
     /// Tests that distinguish the names that are not mentioned.
-    tests: Vec<F>,
+    tests: Vec<FormulaId>,
 }
 
 /// The properties chosen so far, with the formulas of their values.
-type ChosenProperties = BTreeMap<NameId, F>;
+type ChosenProperties = BTreeMap<NameId, FormulaId>;
 
-impl Core {
+impl SolverContext {
     /// Returns `true` if further properties can satisfy a formula over object atoms. Fails if a
     /// limit is exceeded.
-    pub(crate) fn has_object(&mut self, id: F, used_names: &[NameId]) -> Result<bool, Error> {
+    pub(crate) fn has_object(
+        &mut self,
+        id: FormulaId,
+        used_names: &[NameId],
+    ) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
         if id == FALSE || self.holds_at_end(id) {
             return Ok(id != FALSE);
         }
         let parts = self.formulas.conjuncts(id);
         if parts.iter().all(|&part| self.formulas.is_literal(part)) {
-            self.step()?;
+            self.count_step()?;
             return self.object_fits(&parts, used_names);
         }
         if self.answers.splits > 0 {
@@ -90,10 +94,12 @@ impl Core {
     /// Returns `true` if properties can satisfy a formula that is not a conjunction of literals.
     pub(in crate::solver) fn search_object(
         &mut self,
-        id: F,
+        id: FormulaId,
         used_names: &[NameId],
     ) -> Result<bool, Error> {
-        let fits = |solver: &mut Core, literals: &[F]| solver.object_may_fit(literals, used_names);
+        let fits = |solver: &mut SolverContext, literals: &[FormulaId]| {
+            solver.object_may_fit(literals, used_names)
+        };
         let (patience, mut gave_up) = (self.answers.implicant_steps(), false);
         let found = self.find_implicant(id, patience, &mut { fits }, &mut |solver, literals| {
             let found = solver.object_fits_quickly(literals, used_names)?;
@@ -105,7 +111,7 @@ impl Core {
         }
         match self.split_by_property(id, used_names)? {
             Some(found) => Ok(found),
-            None => self.implicants(id, &mut { fits }, &mut |solver, literals| {
+            None => self.search_implicants(id, &mut { fits }, &mut |solver, literals| {
                 solver.object_fits(literals, used_names)
             }),
         }
@@ -114,7 +120,7 @@ impl Core {
     /// Returns `false` if a required property has no value. Then no larger conjunction fits either.
     pub(in crate::solver) fn object_may_fit(
         &mut self,
-        literals: &[F],
+        literals: &[FormulaId],
         used_names: &[NameId],
     ) -> Result<bool, Error> {
         let plan = self.object_plan(literals, used_names);
@@ -123,7 +129,7 @@ impl Core {
                 return Ok(false);
             }
             let value = self.property_value(&plan, name)?;
-            if !self.some_value(value)? {
+            if !self.has_value(value)? {
                 return Ok(false);
             }
         }
@@ -133,7 +139,7 @@ impl Core {
     /// Returns `true` if properties can satisfy a conjunction of literals.
     pub(crate) fn object_fits(
         &mut self,
-        literals: &[F],
+        literals: &[FormulaId],
         used_names: &[NameId],
     ) -> Result<bool, Error> {
         if let Some(found) = self.object_fits_quickly(literals, used_names)? {
@@ -153,7 +159,7 @@ impl Core {
     /// many assignments of witnesses.
     fn object_fits_quickly(
         &mut self,
-        literals: &[F],
+        literals: &[FormulaId],
         used_names: &[NameId],
     ) -> Result<Option<bool>, Error> {
         let before = self.answers.duty_steps.replace(DUTY_STEPS);
@@ -164,7 +170,11 @@ impl Core {
     }
 
     /// Searches for properties that satisfy a conjunction of literals.
-    fn search_properties(&mut self, literals: &[F], used_names: &[NameId]) -> Result<bool, Error> {
+    fn search_properties(
+        &mut self,
+        literals: &[FormulaId],
+        used_names: &[NameId],
+    ) -> Result<bool, Error> {
         let mut plan = self.object_plan(literals, used_names);
         // Without other demands, the required properties decide.
         if !plan.duties.is_empty() || plan.min > plan.required.len() as u64 {
@@ -176,15 +186,15 @@ impl Core {
     /// Collects the literals of a conjunction.
     pub(in crate::solver) fn object_plan(
         &self,
-        literals: &[F],
+        literals: &[FormulaId],
         used_names: &[NameId],
     ) -> ObjectPlan {
         let mut plan = ObjectPlan::default();
         for &literal in literals {
             let (atom, positive) = match self.formulas.get(literal) {
-                Form::Atom(atom) => (atom.clone(), true),
-                Form::Not(inner) => match self.formulas.get(*inner) {
-                    Form::Atom(atom) => (atom.clone(), false),
+                Formula::Atom(atom) => (atom.clone(), true),
+                Formula::Not(inner) => match self.formulas.get(*inner) {
+                    Formula::Atom(atom) => (atom.clone(), false),
                     _ => continue,
                 },
                 _ => continue,
@@ -198,7 +208,7 @@ impl Core {
 
     /// Collects the names and tests that the plan mentions.
     fn collect_mentioned(&mut self, plan: &mut ObjectPlan) {
-        let mut tests: Vec<F> = plan.names_in.clone();
+        let mut tests: Vec<FormulaId> = plan.names_in.clone();
         plan.mentioned.extend(&plan.required);
         let mut broken = Vec::new();
         for duty in &plan.duties {
@@ -209,9 +219,9 @@ impl Core {
         }
         for (which, _) in plan.rules.iter().chain(broken).flat_map(|rules| rules.iter()) {
             plan.mentioned.extend(which.names.iter().flatten());
-            plan.mentioned.extend(&which.others);
-            for &regex in which.found.iter().chain(&which.missing) {
-                tests.push(self.formulas.atom(Atom::In(regex)));
+            plan.mentioned.extend(&which.excluded_names);
+            for &regex in which.matched_patterns.iter().chain(&which.unmatched_patterns) {
+                tests.push(self.formulas.atom(FormulaAtom::InLanguage(regex)));
             }
         }
         plan.mentioned.sort_unstable();
@@ -259,13 +269,13 @@ impl Core {
         let mut properties = ChosenProperties::new();
         let mut unusable: Vec<NameId> = [used_names, absent].concat();
         unusable.sort_unstable();
-        self.steps_of(plan.required.len() / REQUIRED_PER_STEP)?;
+        self.count_steps(plan.required.len() / REQUIRED_PER_STEP)?;
         for &name in &plan.required {
             if unusable.binary_search(&name).is_ok() {
                 return Ok(false);
             }
             let value = self.property_value(plan, name)?;
-            if !self.some_value(value)? {
+            if !self.has_value(value)? {
                 return Ok(false);
             }
             properties.insert(name, value);
@@ -274,26 +284,26 @@ impl Core {
     }
 
     /// Returns the formula of a property's value; [`FALSE`] if the property is forbidden.
-    fn property_value(&mut self, plan: &ObjectPlan, name: NameId) -> Result<F, Error> {
+    fn property_value(&mut self, plan: &ObjectPlan, name: NameId) -> Result<FormulaId, Error> {
         for &names in &plan.names_in {
             let string = self.schema.names.get(name).to_owned();
-            if !self.holds_for_text(names, &string)? {
+            if !self.contains_string(names, &string)? {
                 return Ok(FALSE);
             }
         }
         let mut all = Vec::new();
         for rules in &plan.rules {
-            all.push(self.rules_at(rules, name)?);
+            all.push(self.rules_for_name(rules, name)?);
         }
         Ok(self.formulas.and(all))
     }
 
     /// Returns what some rules demand of a property's value.
-    pub(crate) fn rules_at(
+    pub(crate) fn rules_for_name(
         &mut self,
-        rules: &Arc<[(Which, NodeId)]>,
+        rules: &Arc<[(NameSelector, NodeId)]>,
         name: NameId,
-    ) -> Result<F, Error> {
+    ) -> Result<FormulaId, Error> {
         let mut all = Vec::new();
         if let Some(index) = self.rule_index.index_for(rules) {
             for place in index.for_name(name) {
@@ -320,7 +330,7 @@ impl Core {
         properties: &mut ChosenProperties,
         unusable: &[NameId],
     ) -> Result<bool, Error> {
-        self.step()?;
+        self.count_step()?;
         if let Some(remaining) = &mut self.answers.duty_steps {
             *remaining = remaining.saturating_sub(1);
             if *remaining == 0 {
@@ -337,7 +347,7 @@ impl Core {
                 !properties.contains_key(name) && unusable.binary_search(name).is_err()
             }));
         }
-        let mut classes: Option<std::vec::IntoIter<TextId>> = (!room).then(Default::default);
+        let mut classes: Option<std::vec::IntoIter<LanguageId>> = (!room).then(Default::default);
         candidates.reverse();
         loop {
             // A fresh name is only made up if no other works.
@@ -346,7 +356,7 @@ impl Core {
                 None => {
                     let classes = match &mut classes {
                         Some(classes) => classes,
-                        None => classes.insert(self.classes(&plan.tests)?.into_iter()),
+                        None => classes.insert(self.name_classes(&plan.tests)?.into_iter()),
                     };
                     let Some(class) = classes.next() else { break };
                     let Some(name) = self.fresh_name(plan, class, properties, unusable)? else {
@@ -357,12 +367,12 @@ impl Core {
             };
             let broken = match duty {
                 WitnessDuty::BreaksRules(rules) => {
-                    let kept = self.rules_at(rules, name)?;
+                    let kept = self.rules_for_name(rules, name)?;
                     self.formulas.not(kept)
                 }
                 WitnessDuty::NameOutside(names) => {
                     let string = self.schema.names.get(name).to_owned();
-                    if self.holds_for_text(*names, &string)? { FALSE } else { TRUE }
+                    if self.contains_string(*names, &string)? { FALSE } else { TRUE }
                 }
             };
             let before = properties.get(&name).copied();
@@ -371,7 +381,7 @@ impl Core {
                 None => self.property_value(plan, name)?,
             };
             let value = self.formulas.both(value, broken);
-            if !self.some_value(value)? {
+            if !self.has_value(value)? {
                 continue;
             }
             properties.insert(name, value);
@@ -403,25 +413,25 @@ impl Core {
                 continue;
             }
             let value = self.property_value(plan, name)?;
-            if self.some_value(value)? {
+            if self.has_value(value)? {
                 properties.insert(name, value);
             }
         }
         if (properties.len() as u64) < plan.min
-            && self.few_classes(&plan.tests)?.is_none()
+            && self.name_classes_if_few(&plan.tests)?.is_none()
             && self.has_many_names(plan)?
         {
             return Ok(true);
         }
-        for class in self.classes(&plan.tests)? {
+        for class in self.name_classes(&plan.tests)? {
             let mut made_up = 0;
             while (properties.len() as u64) < plan.min {
-                self.steps_of(1 + properties.len() / NAMES_PER_STEP)?;
+                self.count_steps(1 + properties.len() / NAMES_PER_STEP)?;
                 let Some(name) = self.fresh_name(plan, class, &properties, unusable)? else {
                     break;
                 };
                 let value = self.property_value(plan, name)?;
-                if !self.some_value(value)? {
+                if !self.has_value(value)? {
                     break;
                 }
                 if plan.tests.is_empty() {
@@ -431,7 +441,10 @@ impl Core {
                 properties.insert(name, value);
                 made_up += 1;
                 let remaining = plan.min.saturating_sub(properties.len() as u64);
-                if made_up == FEW_NAMES && remaining < PLENTY / 2 && self.has_plenty_texts(class)? {
+                if made_up == FEW_NAMES
+                    && remaining < ENOUGH_VALUES / 2
+                    && self.has_many_strings(class)?
+                {
                     // All names of a class behave alike.
                     return Ok(true);
                 }
@@ -444,12 +457,12 @@ impl Core {
     fn fresh_name(
         &mut self,
         plan: &ObjectPlan,
-        class: TextId,
+        class: LanguageId,
         properties: &ChosenProperties,
         unusable: &[NameId],
     ) -> Result<Option<NameId>, Error> {
         let taken = plan.mentioned.iter().chain(properties.keys()).chain(unusable);
-        let mut taken: Vec<NameId> = taken.copied().filter(|name| !name.has_no_text()).collect();
+        let mut taken: Vec<NameId> = taken.copied().filter(|name| !name.is_symbolic()).collect();
         taken.sort_unstable();
         taken.dedup();
         let is_kept = taken.len() <= MAX_TAKEN;
@@ -457,7 +470,7 @@ impl Core {
             return Ok(known);
         }
         let strings: Vec<&str> = taken.iter().map(|&name| self.schema.names.get(name)).collect();
-        let string = self.fresh_text(class, &strings)?;
+        let string = self.fresh_string(class, &strings)?;
         let name = string.map(|string| self.schema.names.intern(&string));
         if self.answers.fresh_names.len() >= MAX_FRESH {
             self.answers.fresh_names.clear();
@@ -470,18 +483,23 @@ impl Core {
 }
 
 impl ObjectPlan {
-    fn add(&mut self, atom: Atom, positive: bool, used_names: &[NameId]) {
+    fn add(&mut self, atom: FormulaAtom, positive: bool, used_names: &[NameId]) {
         match (atom, positive) {
-            (Atom::Members(rules), true) => self.rules.push(rules),
-            (Atom::Members(rules), false) => self.duties.push(WitnessDuty::BreaksRules(rules)),
-            (Atom::NamesIn(names), true) => self.names_in.push(names),
-            (Atom::NamesIn(names), false) => self.duties.push(WitnessDuty::NameOutside(names)),
-            (Atom::Owed(names), true) => self.required.extend(names.iter()),
+            (FormulaAtom::Properties(rules), true) => self.rules.push(rules),
+            (FormulaAtom::Properties(rules), false) => {
+                self.duties.push(WitnessDuty::BreaksRules(rules))
+            }
+            (FormulaAtom::PropertyNames(names), true) => self.names_in.push(names),
+            (FormulaAtom::PropertyNames(names), false) => {
+                self.duties.push(WitnessDuty::NameOutside(names))
+            }
+            (FormulaAtom::Required(names), true) => self.required.extend(names.iter()),
             // A name that was passed over is absent already.
-            (Atom::Owed(names), false) if names.iter().any(|name| used_names.contains(name)) => {}
-            (Atom::Owed(names), false) => self.absent_choices.push(names),
-            (Atom::MoreMembers(count), true) => self.min = self.min.max(count),
-            (Atom::MoreMembers(count), false) => {
+            (FormulaAtom::Required(names), false)
+                if names.iter().any(|name| used_names.contains(name)) => {}
+            (FormulaAtom::Required(names), false) => self.absent_choices.push(names),
+            (FormulaAtom::MinProperties(count), true) => self.min = self.min.max(count),
+            (FormulaAtom::MinProperties(count), false) => {
                 let most = count.saturating_sub(1);
                 self.max = Some(self.max.map_or(most, |so_far| so_far.min(most)));
             }

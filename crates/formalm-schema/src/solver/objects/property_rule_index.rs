@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::formula::Which;
+use crate::formula::NameSelector;
 use crate::json::property_names::NameId;
 use crate::schema_nodes::NodeId;
 
-type PropertyRules = Arc<[(Which, NodeId)]>;
+type PropertyRules = Arc<[(NameSelector, NodeId)]>;
 
 /// Minimum length of a list that is indexed. Chosen, not measured.
 const MIN_INDEXED_RULES: usize = 32;
@@ -105,9 +105,14 @@ impl PropertyRuleIndex {
 mod tests {
     use super::*;
 
-    fn which(names: Option<&[u32]>) -> Which {
+    fn which(names: Option<&[u32]>) -> NameSelector {
         let names = names.map(|list| list.iter().map(|&name| NameId(name)).collect());
-        Which { names, others: [].into(), found: [].into(), missing: [].into() }
+        NameSelector {
+            names,
+            excluded_names: [].into(),
+            matched_patterns: [].into(),
+            unmatched_patterns: [].into(),
+        }
     }
 
     #[test]

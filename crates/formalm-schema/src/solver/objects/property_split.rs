@@ -8,20 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use formalm_automata::Error;
 
-use crate::formula::{Atom, F, FALSE, TRUE};
-use crate::interner::Map;
+use crate::formula::{FALSE, FormulaAtom, FormulaId, TRUE};
+use crate::interner::CompactMap;
 use crate::json::property_names::NameId;
-use crate::machine::Owes;
-use crate::schema_nodes::Type;
-use crate::solver::Rest;
-use crate::solver::context::Core;
+use crate::machine::Obligation;
+use crate::schema_nodes::JsonType;
+use crate::solver::RemainingContainer;
+use crate::solver::context::SolverContext;
 
-impl Core {
+impl SolverContext {
     /// Returns whether further properties can satisfy a formula, by splitting on the most
     /// constrained one; `None` if no atom mentions a name.
     pub(in crate::solver) fn split_by_property(
         &mut self,
-        id: F,
+        id: FormulaId,
         used_names: &[NameId],
     ) -> Result<Option<bool>, Error> {
         let Some((name, is_required)) = self.most_constrained_property(id, used_names) else {
@@ -34,7 +34,7 @@ impl Core {
         let found = self.decide_property(id, (name, is_required), &used_after);
         self.answers.splits = self.answers.splits.saturating_sub(1);
         if self.answers.splits == 0 {
-            self.answers.objects = Map::default();
+            self.answers.objects = CompactMap::default();
         }
         found.map(Some)
     }
@@ -42,7 +42,7 @@ impl Core {
     /// Decides the formula with the property absent, then with it present.
     fn decide_property(
         &mut self,
-        id: F,
+        id: FormulaId,
         (name, is_required): (NameId, bool),
         used_after: &[NameId],
     ) -> Result<bool, Error> {
@@ -52,20 +52,20 @@ impl Core {
                 return Ok(true);
             }
         }
-        let owes = Owes { formulas: [id].into(), asked: [].into(), goal: TRUE };
+        let owes = Obligation { formulas: [id].into(), queries: [].into(), goal: TRUE };
         let with = self.after_name(&owes, name)?.formulas[0];
         if with == FALSE {
             return Ok(false);
         }
-        let rest = Rest { of: Type::Object, gone: used_after };
-        self.some_child_and_rest(with, rest)
+        let rest = RemainingContainer { json_type: JsonType::Object, used_names: used_after };
+        self.has_child_and_rest(with, rest)
     }
 
     /// Returns whether properties can satisfy a formula. Memoized, since different values of one
     /// property often leave the same residual.
     pub(in crate::solver) fn has_object_memoized(
         &mut self,
-        id: F,
+        id: FormulaId,
         used_names: &[NameId],
     ) -> Result<bool, Error> {
         let key = (id, self.relevant_used_names(id, used_names));
@@ -78,18 +78,20 @@ impl Core {
     }
 
     /// Returns the used names that a formula can distinguish from others.
-    fn relevant_used_names(&self, id: F, used_names: &[NameId]) -> Vec<NameId> {
+    fn relevant_used_names(&self, id: FormulaId, used_names: &[NameId]) -> Vec<NameId> {
         let mut mentioned = BTreeSet::new();
         for atom in self.atoms(id) {
             match atom {
-                Atom::Owed(names) => mentioned.extend(names.iter().copied()),
-                Atom::Members(rules) => {
+                FormulaAtom::Required(names) => mentioned.extend(names.iter().copied()),
+                FormulaAtom::Properties(rules) => {
                     for (which, _) in rules.iter() {
-                        if !which.found.is_empty() || !which.missing.is_empty() {
+                        if !which.matched_patterns.is_empty()
+                            || !which.unmatched_patterns.is_empty()
+                        {
                             return used_names.to_vec();
                         }
                         mentioned.extend(which.names.iter().flatten());
-                        mentioned.extend(&which.others);
+                        mentioned.extend(&which.excluded_names);
                     }
                 }
                 _ => return used_names.to_vec(),
@@ -99,14 +101,18 @@ impl Core {
     }
 
     /// Returns the name that most atoms mention, required ones first, and whether it is required.
-    fn most_constrained_property(&self, id: F, used_names: &[NameId]) -> Option<(NameId, bool)> {
+    fn most_constrained_property(
+        &self,
+        id: FormulaId,
+        used_names: &[NameId],
+    ) -> Option<(NameId, bool)> {
         let mut counts: BTreeMap<NameId, usize> = BTreeMap::new();
         for atom in self.atoms(id) {
             match atom {
-                Atom::Owed(names) => {
+                FormulaAtom::Required(names) => {
                     names.iter().for_each(|&one| *counts.entry(one).or_default() += 1)
                 }
-                Atom::Members(rules) => {
+                FormulaAtom::Properties(rules) => {
                     for &one in rules.iter().flat_map(|(which, _)| which.names.iter().flatten()) {
                         *counts.entry(one).or_default() += 1;
                     }

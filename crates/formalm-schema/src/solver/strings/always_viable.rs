@@ -4,34 +4,41 @@
 use formalm_automata::{Automaton, Error, Machine, StateId};
 use rustc_hash::FxHashSet;
 
-use crate::formula::{Atom, F, Form};
-use crate::interner::Map;
+use crate::formula::{Formula, FormulaAtom, FormulaId};
+use crate::interner::CompactMap;
 use crate::solver::SolverTimer;
-use crate::solver::context::{Core, TextId, any_string_automaton};
+use crate::solver::context::{LanguageId, SolverContext, any_string_automaton};
 
 /// Maximum number of pairs of states that are visited. Chosen, not measured.
 const MAX_PAIRS: usize = 400;
 
-impl Core {
+impl SolverContext {
     /// Returns `true` if every string certainly leads from the state to a live one, so nothing is
     /// rejected before the string ends. Returns `false` inside a multi-byte character.
-    pub(crate) fn is_open(&mut self, language: TextId, state: StateId) -> Result<bool, Error> {
+    pub(crate) fn is_always_viable(
+        &mut self,
+        language: LanguageId,
+        state: StateId,
+    ) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
         if let Some(&known) = self.always_viable.get(&(language, state)) {
             return Ok(known);
         }
-        if self.is_search_pattern(self.class_formula(language), &mut Map::default()) {
-            return Ok(self.text(language).step(state, b'a')?.is_some());
+        if self.is_search_pattern(self.language_formula(language), &mut CompactMap::default()) {
+            return Ok(self.automaton(language).step(state, b'a')?.is_some());
         }
-        if self.is_unbounded(language) || self.has_exactly_one(self.class_formula(language)) {
+        if self.is_unbounded(language) || self.has_exactly_one(self.language_formula(language)) {
             return Ok(false);
         }
         // With a maximum length, some string is too long.
-        if self.text(language).without_counter(state)?.is_some_and(|near| near.max_chars < u64::MAX)
+        if self
+            .automaton(language)
+            .without_counter(state)?
+            .is_some_and(|near| near.max_chars < u64::MAX)
         {
             return Ok(false);
         }
-        let states = match reachable_states(self.text(language), state) {
+        let states = match reachable_states(self.automaton(language), state) {
             Err(Error::Limit { .. }) => None,
             states => states?,
         };
@@ -44,27 +51,29 @@ impl Core {
     }
 }
 
-impl Core {
+impl SolverContext {
     /// Returns `true` for an "exactly one", which mostly rejects strings that satisfy two operands;
     /// exploring its states would find that out late.
-    fn has_exactly_one(&self, id: F) -> bool {
+    fn has_exactly_one(&self, id: FormulaId) -> bool {
         match self.formulas.get(id) {
-            Form::One(_) => true,
-            Form::And(list) => list.iter().any(|&one| self.has_exactly_one(one)),
+            Formula::ExactlyOne(_) => true,
+            Formula::And(list) => list.iter().any(|&one| self.has_exactly_one(one)),
             _ => false,
         }
     }
 
     /// Returns `true` if the language certainly is that of a search pattern, which is always
     /// viable. Decided without looking at states.
-    fn is_search_pattern(&self, id: F, known: &mut Map<F, bool>) -> bool {
+    fn is_search_pattern(&self, id: FormulaId, known: &mut CompactMap<FormulaId, bool>) -> bool {
         if let Some(&known) = known.get(&id) {
             return known;
         }
         let is_search = match self.formulas.get(id) {
-            Form::Atom(Atom::In(regex)) => self.schema.extensible_regexes.contains(regex),
-            Form::And(list) => list.iter().all(|&one| self.is_search_pattern(one, known)),
-            Form::Or(list) => list.iter().any(|&one| self.is_search_pattern(one, known)),
+            Formula::Atom(FormulaAtom::InLanguage(regex)) => {
+                self.schema.extensible_regexes.contains(regex)
+            }
+            Formula::And(list) => list.iter().all(|&one| self.is_search_pattern(one, known)),
+            Formula::Or(list) => list.iter().any(|&one| self.is_search_pattern(one, known)),
             _ => false,
         };
         known.insert(id, is_search);

@@ -5,11 +5,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::TRUE;
 use crate::solver::SolverTimer;
-use crate::solver::context::{Core, TextId};
+use crate::solver::context::{LanguageId, SolverContext};
 
 /// Number of values that counts as enough. No token sequence in use reads so many items, and no
 /// schema that demands half of them is assumed to have them. Chosen, not measured.
-pub(crate) const PLENTY: u64 = 1 << 20;
+pub(crate) const ENOUGH_VALUES: u64 = 1 << 20;
 
 /// Maximum number of steps of the search for a cycle. Chosen, not measured.
 const MAX_STEPS: usize = 2_000;
@@ -20,15 +20,15 @@ const FEW_STEPS: usize = 24;
 /// Maximum number of states whose prefixes are counted. Chosen, not measured.
 const MAX_COUNTED: usize = 1_000;
 
-impl Core {
+impl SolverContext {
     /// Returns a string of a language that is not excluded, or `None`.
-    pub(crate) fn fresh_text(
+    pub(crate) fn fresh_string(
         &self,
-        language: TextId,
+        language: LanguageId,
         excluded: &[&str],
     ) -> Result<Option<String>, Error> {
         let _solving = SolverTimer::begin();
-        let machine = self.text(language);
+        let machine = self.automaton(language);
         let excluded: Vec<&[u8]> = excluded.iter().map(|string| string.as_bytes()).collect();
         let found = fresh_completion(&**machine, machine.start(), &excluded)?;
         // Languages of strings contain valid UTF-8 only.
@@ -36,18 +36,18 @@ impl Core {
     }
 
     /// Returns `true` if a language certainly has at least [`ENOUGH_VALUES`] strings.
-    pub(crate) fn has_plenty_texts(&mut self, language: TextId) -> Result<bool, Error> {
+    pub(crate) fn has_many_strings(&mut self, language: LanguageId) -> Result<bool, Error> {
         let _solving = SolverTimer::begin();
-        if self.class_formula(language) == TRUE {
+        if self.language_formula(language) == TRUE {
             return Ok(true);
         }
         if let Some(&known) = self.answers.has_many.get(&language) {
             return Ok(known);
         }
-        if self.is_complement_of_enum(self.class_formula(language)) {
+        if self.is_complement_of_enum(self.language_formula(language)) {
             return Ok(true);
         }
-        let machine = &**self.text(language);
+        let machine = &**self.automaton(language);
         let plenty = has_cycle(machine, FEW_STEPS)?
             || has_many_prefixes(machine)?
             || has_cycle(machine, MAX_STEPS)?;
@@ -76,7 +76,7 @@ fn has_many_prefixes<M: Machine>(machine: &M) -> Result<bool, Error> {
                 }
             }
         }
-        if after.values().sum::<u64>() >= PLENTY {
+        if after.values().sum::<u64>() >= ENOUGH_VALUES {
             return Ok(true);
         }
         counts = after;
@@ -117,7 +117,7 @@ fn fresh_completion<M: Machine>(
     state: StateId,
     excluded: &[&[u8]],
 ) -> Result<Option<Vec<u8>>, Error> {
-    let Some((read, state)) = fresh_beginning(machine, state, excluded)? else { return Ok(None) };
+    let Some((read, state)) = fresh_prefix(machine, state, excluded)? else { return Ok(None) };
     let rest = machine.shortest_completion(state)?;
     Ok(Some([read, rest].concat()))
 }
@@ -126,7 +126,7 @@ fn fresh_completion<M: Machine>(
 /// excluded.
 ///
 /// All visible states are live, so the first byte that no excluded string has leads to one.
-pub(crate) fn fresh_beginning<M: Machine>(
+pub(crate) fn fresh_prefix<M: Machine>(
     machine: &M,
     state: StateId,
     excluded: &[&[u8]],

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use formalm_automata::{Automaton, Error, Machine, Resource, StateId};
 use rustc_hash::FxHashSet;
 
-use crate::formula::{F, TRUE};
+use crate::formula::{FormulaId, TRUE};
 use crate::solver::SolverTimer;
-use crate::solver::context::{Core, TextId, any_string_automaton};
+use crate::solver::context::{LanguageId, SolverContext, any_string_automaton};
 
 /// Maximum number of classes: in total, and a base plus an amount for each test. Overlapping tests
 /// double the classes each time, and each class has an automaton. Chosen, not measured.
@@ -34,10 +34,10 @@ type TestSet = BTreeSet<usize>;
 /// The live automata with their states, by test.
 type LiveStates = Vec<(usize, StateId)>;
 
-impl Core {
+impl SolverContext {
     /// Returns the nonempty classes of names that some formulas distinguish. Fails if there are too
     /// many.
-    pub(crate) fn classes(&mut self, tests: &[F]) -> Result<Vec<TextId>, Error> {
+    pub(crate) fn name_classes(&mut self, tests: &[FormulaId]) -> Result<Vec<LanguageId>, Error> {
         let _solving = SolverTimer::begin();
         if let Some(known) = self.answers.classes.get(tests) {
             return Ok(known.clone());
@@ -56,9 +56,12 @@ impl Core {
     }
 
     /// Returns the classes, or `None` if there are many. There are few if most tests are disjoint.
-    pub(crate) fn few_classes(&mut self, tests: &[F]) -> Result<Option<Vec<TextId>>, Error> {
+    pub(crate) fn name_classes_if_few(
+        &mut self,
+        tests: &[FormulaId],
+    ) -> Result<Option<Vec<LanguageId>>, Error> {
         if tests.len() < MIN_PRODUCT_TESTS || self.answers.classes.get(tests).is_some() {
-            return self.classes(tests).map(Some);
+            return self.name_classes(tests).map(Some);
         }
         if self.answers.many_classes.get(tests).is_some() {
             return Ok(None);
@@ -79,7 +82,11 @@ impl Core {
     }
 
     /// Interns the languages of the classes and caches the result.
-    fn record_classes(&mut self, tests: &[F], classes: Vec<F>) -> Result<Vec<TextId>, Error> {
+    fn record_classes(
+        &mut self,
+        tests: &[FormulaId],
+        classes: Vec<FormulaId>,
+    ) -> Result<Vec<LanguageId>, Error> {
         let mut list = Vec::with_capacity(classes.len());
         for class in classes {
             list.extend(self.language(class)?);
@@ -89,7 +96,11 @@ impl Core {
     }
 
     /// Returns the classes by refinement; `None` if there are more than `most`.
-    fn refine_classes(&mut self, tests: &[F], most: usize) -> Result<Option<Vec<F>>, Error> {
+    fn refine_classes(
+        &mut self,
+        tests: &[FormulaId],
+        most: usize,
+    ) -> Result<Option<Vec<FormulaId>>, Error> {
         let mut classes = vec![TRUE];
         for &test in tests {
             let outside = self.formulas.not(test);
@@ -111,7 +122,11 @@ impl Core {
     }
 
     /// Returns the classes by a walk of the product automaton.
-    fn product_classes(&mut self, tests: &[F], most: usize) -> Result<ProductResult, Error> {
+    fn product_classes(
+        &mut self,
+        tests: &[FormulaId],
+        most: usize,
+    ) -> Result<ProductResult, Error> {
         if tests.len() < MIN_PRODUCT_TESTS {
             return Ok(ProductResult::Unknown);
         }
@@ -120,7 +135,7 @@ impl Core {
         for (at, &test) in tests.iter().enumerate() {
             let machine = match self.language(test)? {
                 Some(language) if self.is_unbounded(language) => return Ok(ProductResult::Unknown),
-                Some(language) => Arc::clone(self.text(language)),
+                Some(language) => Arc::clone(self.automaton(language)),
                 None => continue,
             };
             start.push((at, machine.start()));
@@ -156,7 +171,7 @@ impl Core {
     }
 
     /// Returns formulas for the classes, using that there are no others.
-    fn class_formulas(&mut self, tests: &[F], classes: &[TestSet]) -> Vec<F> {
+    fn class_formulas(&mut self, tests: &[FormulaId], classes: &[TestSet]) -> Vec<FormulaId> {
         let mut formulas = Vec::with_capacity(classes.len());
         for class in classes {
             // A class is the conjunction of its tests without those that larger classes satisfy in
@@ -164,7 +179,7 @@ impl Core {
             let larger = classes.iter().filter(|one| one.is_superset(class));
             let others: TestSet =
                 larger.flatten().filter(|at| !class.contains(at)).copied().collect();
-            let mut all: Vec<F> = class.iter().map(|&at| tests[at]).collect();
+            let mut all: Vec<FormulaId> = class.iter().map(|&at| tests[at]).collect();
             for at in others {
                 all.push(self.formulas.not(tests[at]));
             }
@@ -254,7 +269,7 @@ impl ProductWalk {
 }
 
 /// Returns the maximum number of classes for some tests.
-fn most_classes(tests: &[F]) -> usize {
+fn most_classes(tests: &[FormulaId]) -> usize {
     let [most, all, each] = MAX_CLASSES;
     most.min(all + each * tests.len())
 }
@@ -262,9 +277,9 @@ fn most_classes(tests: &[F]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formula::Atom;
+    use crate::formula::FormulaAtom;
     use crate::json::document::Document;
-    use crate::options::{Limits, Options};
+    use crate::options::{JsonSchemaLimits, JsonSchemaOptions};
     use crate::schema_reader;
     use crate::schema_reader::pattern_search::search_language;
     use crate::solver::context::any_string;
@@ -273,8 +288,10 @@ mod tests {
     #[test]
     fn product_and_refinement_find_the_same_classes() {
         let document = Document::read("true").unwrap();
-        let schema = schema_reader::read(&document, &[], Options::default()).unwrap();
-        let mut solver = Core::new(schema, Options::default(), Limits::default());
+        let schema =
+            schema_reader::read_schema(&document, &[], JsonSchemaOptions::default()).unwrap();
+        let mut solver =
+            SolverContext::new(schema, JsonSchemaOptions::default(), JsonSchemaLimits::default());
         let lists: [&[&str]; 6] = [
             &["^a", "^b", "^c", "^d$"],
             &["^x-", "a$", "^[0-9]+$", "é", "^x-.*é"],
@@ -287,9 +304,9 @@ mod tests {
             let tests = list.iter().map(|&source| {
                 let make = || search_language(source).unwrap().language.unwrap_or_else(any_string);
                 let regex = solver.schema.intern_regex(source.to_owned(), make);
-                solver.formulas.atom(Atom::In(regex))
+                solver.formulas.atom(FormulaAtom::InLanguage(regex))
             });
-            let tests: Vec<F> = tests.collect();
+            let tests: Vec<FormulaId> = tests.collect();
             let split = solver.refine_classes(&tests, 400).unwrap().expect(list[0]);
             let ProductResult::Classes(read) = solver.product_classes(&tests, 400).unwrap() else {
                 panic!("{list:?}")
