@@ -1,10 +1,10 @@
 //! Formats as patterns, from the standards that JSON Schema names.
 
-mod bytes;
+mod bounded_timestamps;
+mod byte_length;
+mod embedded_document;
 mod idna;
-mod inner;
-mod leap;
-mod moments;
+mod leap_seconds;
 mod urls;
 
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use std::sync::Arc;
 use formalm_automata::syntax::{PatternDialect, PatternFlags, RegexSourceRecognizer, parse};
 use formalm_automata::{Error, Expression, SetOnce};
 
-pub(crate) use self::bytes::ByteCount;
-pub(crate) use self::inner::Inner;
-use self::leap::LeapSeconds;
-pub(crate) use self::moments::{Bound, Moments};
+pub(crate) use self::bounded_timestamps::{BoundedTimestamps, TimestampBound};
+pub(crate) use self::byte_length::ByteCount;
+pub(crate) use self::embedded_document::EmbeddedDocument;
+use self::leap_seconds::LeapSeconds;
 pub(crate) use self::urls::Urls;
 
 /// The formats that are known.

@@ -15,7 +15,7 @@ use formalm_automata::{
 };
 use rustc_hash::FxHashMap;
 
-use super::idna::{Domain, Domains, Places};
+use super::idna::{Domain, Domains, StateInterner};
 
 /// Schemes whose hosts are names of the internet.
 const SPECIAL: [&str; 6] = ["file", "ftp", "http", "https", "ws", "wss"];
@@ -58,7 +58,7 @@ pub(crate) struct Urls {
     domains: Arc<Domains>,
     /// Whether commas separate several hosts.
     is_multiple: bool,
-    places: Places<Place>,
+    places: StateInterner<Place>,
     /// Bytes that the pattern misses, by its states.
     least: Arc<ForkSafeMutex<FxHashMap<StateId, u32>>>,
     /// Whether the pattern met a limit.
@@ -75,7 +75,7 @@ impl Urls {
             pattern: Arc::new(pattern),
             domains: Arc::new(Domains::new()?),
             is_multiple,
-            places: Places::default(),
+            places: StateInterner::default(),
             least: Arc::default(),
             gave_up: Arc::default(),
         }))

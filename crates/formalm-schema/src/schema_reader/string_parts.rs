@@ -21,7 +21,7 @@ use serde_json::Value as Json;
 use super::keyword_table::Keyword;
 use super::keyword_values::{KeywordValues, SchemaFault, fault_at};
 use super::{SchemaReader, SubschemaContext};
-use crate::formats::{self, Bound, ByteCount, Inner, Moments, Urls};
+use crate::formats::{self, BoundedTimestamps, ByteCount, EmbeddedDocument, TimestampBound, Urls};
 use crate::json::document::Document;
 use crate::json::json_view::{JsonShape, JsonView};
 use crate::machine::SchemaAutomaton;
@@ -142,7 +142,7 @@ fn byte_count_language(value: &Json) -> Result<Expression, SchemaFault> {
 /// Returns the times within a bound.
 fn moment_language(value: &Json) -> Result<Expression, SchemaFault> {
     let bound = value.as_array().and_then(|list| match &list[..] {
-        [Json::String(name), Json::Bool(has_date), minutes, rest] => Some(Bound {
+        [Json::String(name), Json::Bool(has_date), minutes, rest] => Some(TimestampBound {
             is_above: name.starts_with('g'),
             may_equal: name.ends_with('e'),
             has_date: *has_date,
@@ -152,7 +152,7 @@ fn moment_language(value: &Json) -> Result<Expression, SchemaFault> {
         _ => None,
     });
     let bound = bound.ok_or_else(|| part_fault("a moment is a bound in UTC"))?;
-    match Moments::new(bound) {
+    match BoundedTimestamps::new(bound) {
         Some(moments) => Ok(Expression::custom(Arc::new(moments))),
         None => Ok(Expression::union(Vec::new())?),
     }
@@ -187,7 +187,7 @@ fn document_language(
         SchemaAutomaton::new_if_satisfiable(&document, &[], options, JsonSchemaLimits::default())?;
     let Some(machine) = machine else { return Ok(Expression::union(Vec::new())?) };
     notes.extend(machine.notes().iter().cloned());
-    Ok(Expression::custom(Arc::new(Inner::new(machine))))
+    Ok(Expression::custom(Arc::new(EmbeddedDocument::new(machine))))
 }
 
 /// Returns the nesting of schemas of embedded documents.

@@ -10,7 +10,7 @@ const FIRST: u32 = 0x80;
 
 /// Reads digits of Punycode one by one, from the basic characters on.
 #[derive(Clone)]
-pub(super) struct Decoder {
+pub(super) struct PunycodeDecoder {
     pub(super) text: Vec<char>,
     next: u32,
     at: u32,
@@ -36,10 +36,10 @@ fn adapted(delta: u32, count: u32, first: bool) -> u32 {
     place + (BASE - LEAST + 1) * delta / (delta + SKEW)
 }
 
-impl Decoder {
-    pub(super) fn new(basic: &str) -> Decoder {
+impl PunycodeDecoder {
+    pub(super) fn new(basic: &str) -> PunycodeDecoder {
         let text = basic.chars().map(|c| c.to_ascii_lowercase()).collect();
-        Decoder { text, next: FIRST, at: 0, bias: BIAS, begun: 0, weight: 1, place: BASE }
+        PunycodeDecoder { text, next: FIRST, at: 0, bias: BIAS, begun: 0, weight: 1, place: BASE }
     }
 
     /// Whether no number is under way.
@@ -78,7 +78,7 @@ impl Decoder {
     }
 }
 
-impl Decoder {
+impl PunycodeDecoder {
     /// The character that the number under way, or the next one, stands for, its place in the text
     /// and the digits that are missing, where the number is the `rest`th of those that begin so.
     pub(super) fn completed(&self, rest: u32) -> Option<(u32, usize, usize)> {
@@ -155,7 +155,7 @@ fn push_number(code: &mut String, mut rest: u32, bias: u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decoder, encode};
+    use super::{PunycodeDecoder, encode};
 
     #[test]
     fn what_is_encoded_is_decoded() {
@@ -170,7 +170,7 @@ mod tests {
             let characters: Vec<char> = text.chars().collect();
             assert_eq!(encode(&characters), code);
             let (basic, digits) = code.rsplit_once('-').unwrap_or(("", code));
-            let mut decoder = Decoder::new(basic);
+            let mut decoder = PunycodeDecoder::new(basic);
             for digit in digits.chars() {
                 assert!(decoder.read(digit).is_some(), "{code}");
             }

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use formalm_automata::Error;
 
-use super::MARK;
-use super::letters::{Label, Letters, Standard};
-use super::punycode::{Decoder, encode};
+use super::ACE_PREFIX;
+use super::punycode::{PunycodeDecoder, encode};
+use super::u_labels::{Standard, ULabelState, ULabels};
 
 /// Characters after `xn--` of an encoded label, as the `idna` crate has it.
 const MAX_CODE: usize = 2000;
@@ -55,7 +55,7 @@ enum Part {
 /// Reads the hosts of URLs.
 #[derive(Debug)]
 pub(in crate::formats) struct Domains {
-    letters: [Arc<Letters>; 2],
+    letters: [Arc<ULabels>; 2],
     /// Whether a search took more than its limit.
     gave_up: AtomicBool,
 }
@@ -102,8 +102,8 @@ impl Domains {
         }
         let mut fits = domain.fits;
         let label = match &domain.label {
-            Part::Begun(read) if MARK[*read..].starts_with(c) => match read + 1 {
-                all if all == MARK.len() => Part::Encoded(String::new()),
+            Part::Begun(read) if ACE_PREFIX[*read..].starts_with(c) => match read + 1 {
+                all if all == ACE_PREFIX.len() => Part::Encoded(String::new()),
                 read => Part::Begun(read),
             },
             Part::Begun(0) => {
@@ -172,7 +172,7 @@ impl Domains {
 
     fn is_decoded(&self, text: &[char], kind: usize) -> bool {
         text.len() <= MAX_DECODED
-            && self.letters[kind].read(text.iter().copied()).is_some_and(Label::is_complete)
+            && self.letters[kind].read(text.iter().copied()).is_some_and(ULabelState::is_complete)
     }
 
     /// Whether what follows the mark stands for a label.
@@ -194,7 +194,7 @@ impl Domains {
     }
 
     /// Whether at most so many digits more end a label.
-    fn goes_on(&self, decoder: &Decoder, kind: usize, room: usize) -> Option<bool> {
+    fn goes_on(&self, decoder: &PunycodeDecoder, kind: usize, room: usize) -> Option<bool> {
         if decoder.is_between() && self.is_decoded(&decoder.text, kind) {
             return Some(true);
         }
@@ -236,15 +236,15 @@ impl Domains {
     }
 
     /// What the digits after the last hyphen stand for; `None` if no label begins so.
-    fn decoder(&self, code: &str, kind: usize) -> Option<Decoder> {
+    fn decoder(&self, code: &str, kind: usize) -> Option<PunycodeDecoder> {
         let (basic, digits) = parts(code)?;
-        let mut decoder = Decoder::new(basic);
+        let mut decoder = PunycodeDecoder::new(basic);
         let read = digits.chars().all(|digit| self.read(&mut decoder, digit, kind));
         read.then_some(decoder)
     }
 
     /// Reads a digit; whether that can be: a character that no label has stays in it.
-    fn read(&self, decoder: &mut Decoder, digit: char, kind: usize) -> bool {
+    fn read(&self, decoder: &mut PunycodeDecoder, digit: char, kind: usize) -> bool {
         let read = match decoder.read(digit) {
             None => false,
             Some(Some(character)) => self.letters[kind].valid.contains(character),
@@ -260,7 +260,7 @@ impl Domains {
     }
 
     /// Whether so many digits more, or fewer, make it a label, by trying all.
-    fn search(&self, decoder: &Decoder, kind: usize, room: usize) -> bool {
+    fn search(&self, decoder: &PunycodeDecoder, kind: usize, room: usize) -> bool {
         if decoder.is_between()
             && decoder.text.iter().any(|c| !c.is_ascii())
             && self.is_decoded(&decoder.text, kind)
@@ -286,8 +286,8 @@ fn parts(code: &str) -> Option<(&str, &str)> {
 }
 
 /// What a whole code stands for.
-fn decoder(code: &str) -> Option<Decoder> {
+fn decoder(code: &str) -> Option<PunycodeDecoder> {
     let (basic, digits) = parts(code).filter(|(_, digits)| !digits.is_empty())?;
-    let mut decoder = Decoder::new(basic);
+    let mut decoder = PunycodeDecoder::new(basic);
     digits.chars().all(|digit| decoder.read(digit).is_some()).then_some(decoder)
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use formalm_automata::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
-use super::letters::{Label, Letters};
-use super::punycode::{Decoder, encode};
+use super::punycode::{PunycodeDecoder, encode};
+use super::u_labels::{ULabelState, ULabels};
 
 /// Steps of the search for the end of a label; only at the longest labels does it take many, and
 /// one that takes more is left out.
@@ -23,25 +23,25 @@ const SHORT: usize = 3;
 
 /// What stands behind `xn--`, in lower case, for labels of other characters.
 #[derive(Debug)]
-pub(super) struct Encoded {
-    letters: Arc<Letters>,
+pub(super) struct ALabels {
+    letters: Arc<ULabels>,
     viable: ForkSafeMutex<FxHashMap<(String, usize), bool>>,
     missing: ForkSafeMutex<FxHashMap<String, u32>>,
 }
 
-impl Encoded {
-    pub(super) fn new(letters: Arc<Letters>) -> Encoded {
-        Encoded { letters, viable: ForkSafeMutex::default(), missing: ForkSafeMutex::default() }
+impl ALabels {
+    pub(super) fn new(letters: Arc<ULabels>) -> ALabels {
+        ALabels { letters, viable: ForkSafeMutex::default(), missing: ForkSafeMutex::default() }
     }
 
     fn is_decoded(&self, text: &[char]) -> bool {
-        self.letters.read(text.iter().copied()).is_some_and(Label::is_complete)
+        self.letters.read(text.iter().copied()).is_some_and(ULabelState::is_complete)
     }
 
     /// Whether what follows the mark stands for a label. Letters mean the same in either case.
     pub(super) fn is_member(&self, code: &str) -> bool {
         let (basic, digits) = code.rsplit_once('-').unwrap_or(("", code));
-        let mut decoder = Decoder::new(basic);
+        let mut decoder = PunycodeDecoder::new(basic);
         let read = digits.chars().all(|digit| decoder.read(digit).is_some());
         read && decoder.is_between()
             && decoder.text.iter().any(|c| !c.is_ascii())
@@ -91,7 +91,7 @@ impl Encoded {
     /// Whether so many digits more, or fewer, make the text a label.
     fn ends_with(&self, code: &str, digits: usize) -> bool {
         let (basic, read) = code.rsplit_once('-').unwrap_or(("", code));
-        let mut decoder = Decoder::new(basic);
+        let mut decoder = PunycodeDecoder::new(basic);
         read.chars().all(|digit| self.read(&mut decoder, digit))
             && self.search(&decoder, &mut code.to_owned(), digits, &mut 0)
     }
@@ -115,7 +115,7 @@ impl Encoded {
     /// Whether the digits behind the last hyphen can go on to the end of a label.
     fn goes_on(&self, code: &str, room: usize) -> bool {
         let (basic, digits) = code.rsplit_once('-').unwrap_or(("", code));
-        let mut decoder = Decoder::new(basic);
+        let mut decoder = PunycodeDecoder::new(basic);
         if !digits.chars().all(|digit| self.read(&mut decoder, digit)) {
             return false;
         }
@@ -127,7 +127,7 @@ impl Encoded {
     }
 
     /// Reads a digit; whether that can be: a character that no label has stays in it.
-    fn read(&self, decoder: &mut Decoder, digit: char) -> bool {
+    fn read(&self, decoder: &mut PunycodeDecoder, digit: char) -> bool {
         match decoder.read(digit) {
             None => false,
             Some(Some(character)) => self.letters.valid.contains(character),
@@ -136,7 +136,13 @@ impl Encoded {
     }
 
     /// Whether at most so many digits more end a label.
-    fn search(&self, decoder: &Decoder, code: &mut String, room: usize, steps: &mut u32) -> bool {
+    fn search(
+        &self,
+        decoder: &PunycodeDecoder,
+        code: &mut String,
+        room: usize,
+        steps: &mut u32,
+    ) -> bool {
         *steps += 1;
         if decoder.is_between() && self.is_member(code) {
             return true;

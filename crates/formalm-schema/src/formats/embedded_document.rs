@@ -10,15 +10,15 @@ use crate::machine::SchemaAutomaton;
 
 /// Reads the texts of a schema; states are those of its machine, which shows live ones only.
 #[derive(Clone, Debug)]
-pub(crate) struct Inner {
+pub(crate) struct EmbeddedDocument {
     machine: Arc<SchemaAutomaton>,
     /// Whether the machine met a limit.
     gave_up: Arc<AtomicBool>,
 }
 
-impl Inner {
-    pub(crate) fn new(machine: SchemaAutomaton) -> Inner {
-        Inner { machine: Arc::new(machine), gave_up: Arc::default() }
+impl EmbeddedDocument {
+    pub(crate) fn new(machine: SchemaAutomaton) -> EmbeddedDocument {
+        EmbeddedDocument { machine: Arc::new(machine), gave_up: Arc::default() }
     }
 
     fn known<T>(&self, answer: Result<T, Error>) -> Option<T> {
@@ -53,7 +53,7 @@ impl Inner {
     }
 }
 
-impl CharRecognizer for Inner {
+impl CharRecognizer for EmbeddedDocument {
     fn start(&self) -> u32 {
         Machine::start(&*self.machine).number()
     }

@@ -5,11 +5,11 @@ use formalm_automata::syntax::{PatternDialect, PatternFlags, PatternNode, parse}
 use formalm_automata::{CharSet, Error};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::tables::Tables;
+use super::unicode_tables::UnicodeTables;
 
 /// What the character that comes next has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Next {
+enum RequiredNeighbor {
     Any,
     /// After `l·`.
     L,
@@ -30,7 +30,7 @@ pub(super) enum Standard {
 
 /// Whether some label of the name reads from right to left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Beside {
+pub(super) enum ContextRules {
     Left,
     Right,
 }
@@ -45,7 +45,7 @@ enum Direction {
 
 /// A label that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Label {
+pub(super) struct ULabelState {
     /// Characters read, as far as it matters.
     length: u8,
     /// The last character, as far as it matters: `-`, `l`, a virama, a letter of Hebrew.
@@ -55,7 +55,7 @@ pub(super) struct Label {
     after_hebrew: bool,
     /// A letter that joins to the left, and marks since.
     after_joining: bool,
-    next: Next,
+    next: RequiredNeighbor,
     /// A Katakana middle dot without a letter of Japanese so far.
     lacks_kana: bool,
     has_kana: bool,
@@ -72,14 +72,14 @@ pub(super) struct Label {
     order: u8,
 }
 
-const EMPTY: Label = Label {
+const EMPTY: ULabelState = ULabelState {
     length: 0,
     hyphens: 0,
     after_l: false,
     after_virama: false,
     after_hebrew: false,
     after_joining: false,
-    next: Next::Any,
+    next: RequiredNeighbor::Any,
     lacks_kana: false,
     has_kana: false,
     digits: [false; 2],
@@ -93,9 +93,9 @@ const EMPTY: Label = Label {
 
 /// Reads labels; every beginning can go on with letters that are needed.
 #[derive(Debug)]
-pub(super) struct Letters {
+pub(super) struct ULabels {
     standard: Standard,
-    beside: Beside,
+    beside: ContextRules,
     to_left: CharSet,
     arabic: CharSet,
     numbers: CharSet,
@@ -142,12 +142,12 @@ fn written(source: &str) -> Result<CharSet, Error> {
     })
 }
 
-impl Letters {
+impl ULabels {
     pub(super) fn new(
-        tables: &Tables,
+        tables: &UnicodeTables,
         standard: Standard,
-        beside: Beside,
-    ) -> Result<Letters, Error> {
+        beside: ContextRules,
+    ) -> Result<ULabels, Error> {
         let mut orders = Vec::new();
         for (order, set) in tables.named("order:") {
             let order = order.parse().unwrap_or(0);
@@ -166,7 +166,7 @@ impl Letters {
             Standard::Idna2008 => tables.set("valid"),
             Standard::Uts46 => tables.set("url"),
         };
-        Ok(Letters {
+        Ok(ULabels {
             standard,
             beside,
             to_left: tables.set("R"),
@@ -195,13 +195,13 @@ impl Letters {
         found.filter(|&(_, last, _)| c <= last).map_or(0, |(.., order)| order)
     }
 
-    pub(super) fn after(&self, label: Label, c: char) -> Option<Label> {
+    pub(super) fn after(&self, label: ULabelState, c: char) -> Option<ULabelState> {
         let is_strict = self.standard == Standard::Idna2008;
         if !self.valid.contains(c) || label.length == 0 && self.marks.contains(c) {
             return None;
         }
-        let mut next = Label { length: (label.length + 1).min(4), ..label };
-        self.read_neighbours(label, c, &mut next)?;
+        let mut next = ULabelState { length: (label.length + 1).min(4), ..label };
+        self.read_neighbors(label, c, &mut next)?;
         self.read_normal(label, c, &mut next)?;
         self.read_direction(label, c, &mut next)?;
         next.is_wide |= !c.is_ascii();
@@ -227,15 +227,15 @@ impl Letters {
     }
 
     /// Characters that need others before or behind them.
-    fn read_neighbours(&self, label: Label, c: char, next: &mut Label) -> Option<()> {
+    fn read_neighbors(&self, label: ULabelState, c: char, next: &mut ULabelState) -> Option<()> {
         let is_strict = self.standard == Standard::Idna2008;
         let is_through = self.transparent.contains(c);
-        let waits = label.next == Next::Joined && is_through;
+        let waits = label.next == RequiredNeighbor::Joined && is_through;
         let fits = match label.next {
-            Next::Any => true,
-            Next::L => c == 'l',
-            Next::Greek => self.greek.contains(c),
-            Next::Joined => is_through || self.right.contains(c),
+            RequiredNeighbor::Any => true,
+            RequiredNeighbor::L => c == 'l',
+            RequiredNeighbor::Greek => self.greek.contains(c),
+            RequiredNeighbor::Joined => is_through || self.right.contains(c),
         };
         let follows = match c {
             '\u{200D}' => label.after_virama,
@@ -249,12 +249,12 @@ impl Letters {
             return None;
         }
         next.next = match c {
-            _ if waits => Next::Joined,
-            '\u{200C}' if !label.after_virama => Next::Joined,
-            _ if !is_strict => Next::Any,
-            '\u{B7}' => Next::L,
-            '\u{375}' => Next::Greek,
-            _ => Next::Any,
+            _ if waits => RequiredNeighbor::Joined,
+            '\u{200C}' if !label.after_virama => RequiredNeighbor::Joined,
+            _ if !is_strict => RequiredNeighbor::Any,
+            '\u{B7}' => RequiredNeighbor::L,
+            '\u{375}' => RequiredNeighbor::Greek,
+            _ => RequiredNeighbor::Any,
         };
         next.after_l = c == 'l';
         next.after_virama = self.virama.contains(c);
@@ -264,10 +264,10 @@ impl Letters {
     }
 
     /// Letters of one direction, ended by one of them.
-    fn read_direction(&self, label: Label, c: char, next: &mut Label) -> Option<()> {
+    fn read_direction(&self, label: ULabelState, c: char, next: &mut ULabelState) -> Option<()> {
         let (left, right) = (self.to_right.contains(c), self.to_left.contains(c));
         let (number, arabic) = (self.numbers.contains(c), self.arabic.contains(c));
-        if self.beside == Beside::Left {
+        if self.beside == ContextRules::Left {
             next.may_end = true;
             return (!right && !arabic).then_some(());
         }
@@ -294,7 +294,7 @@ impl Letters {
     }
 
     /// Marks in their order, and none that is one character with what it stands behind.
-    fn read_normal(&self, label: Label, c: char, next: &mut Label) -> Option<()> {
+    fn read_normal(&self, label: ULabelState, c: char, next: &mut ULabelState) -> Option<()> {
         let order = self.order(c);
         if order > 0 && order < label.order {
             return None;
@@ -316,9 +316,9 @@ impl Letters {
     }
 }
 
-impl Letters {
+impl ULabels {
     /// The label after a text; `None` if none begins so.
-    pub(super) fn read(&self, text: impl IntoIterator<Item = char>) -> Option<Label> {
+    pub(super) fn read(&self, text: impl IntoIterator<Item = char>) -> Option<ULabelState> {
         text.into_iter().try_fold(EMPTY, |label, c| self.after(label, c))
     }
 
@@ -330,13 +330,13 @@ impl Letters {
     }
 }
 
-impl Label {
+impl ULabelState {
     /// Whether this is a whole label.
     pub(super) fn is_complete(self) -> bool {
         self.is_wide
             && self.may_end
             && self.hyphens == 0
-            && self.next == Next::Any
+            && self.next == RequiredNeighbor::Any
             && !self.lacks_kana
     }
 }

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use formalm_automata::{CharRecognizer, RepresentativeState};
 
-use super::encoded::Encoded;
-use super::letters::{Label, Letters};
-use super::places::Places;
+use super::a_labels::ALabels;
 use super::punycode::encode;
+use super::state_interner::StateInterner;
+use super::u_labels::{ULabelState, ULabels};
 
 /// Octets of a label, and of a name without its last dot.
-const LABEL: usize = 63;
-const NAME: usize = 253;
+const MAX_LABEL_OCTETS: usize = 63;
+const MAX_NAME_OCTETS: usize = 253;
 
 /// What an encoded label begins with.
-pub(super) const MARK: &str = "xn--";
+pub(super) const ACE_PREFIX: &str = "xn--";
 
 /// ASCII characters that labels take alike, but for those of the mark.
 const ALIKE: [(u8, u8); 10] = [
@@ -39,7 +39,7 @@ const END: usize = 16;
 
 /// A name that is being read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Name {
+struct HostNameState {
     /// Octets of the labels before, dots included.
     before: usize,
     /// The label under way.
@@ -51,18 +51,18 @@ struct Name {
 
 /// Reads the names of hosts.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct HostNames {
     /// Whether labels of other characters than ASCII may stand as they are.
     is_wide: bool,
     /// The rules of labels in names of either kind.
-    letters: [Arc<Letters>; 2],
-    encoded: Arc<[Encoded; 2]>,
-    places: Places<Name>,
+    letters: [Arc<ULabels>; 2],
+    encoded: Arc<[ALabels; 2]>,
+    places: StateInterner<HostNameState>,
 }
 
 /// How far a label is.
 #[derive(Clone, Copy, Default)]
-struct Progress {
+struct LabelProgress {
     /// Some label begins so.
     goes_on: bool,
     /// This is a label.
@@ -75,24 +75,24 @@ fn octets(label: &str) -> usize {
         return label.len();
     }
     let text: Vec<char> = label.chars().collect();
-    MARK.len() + encode(&text).len()
+    ACE_PREFIX.len() + encode(&text).len()
 }
 
 /// Octets that the label behind so many may have.
 fn room(before: usize) -> usize {
-    LABEL.min(NAME.saturating_sub(before))
+    MAX_LABEL_OCTETS.min(MAX_NAME_OCTETS.saturating_sub(before))
 }
 
 /// Whether a name that ends within `most` characters may have at least so many: labels of a letter
 /// can be added.
-fn may_be_longer(name: &Name, least: u32, most: u32) -> Option<bool> {
-    let octets = name.before + LABEL + least as usize + 2;
-    (most > least && octets <= NAME).then_some(true)
+fn may_be_longer(name: &HostNameState, least: u32, most: u32) -> Option<bool> {
+    let octets = name.before + MAX_LABEL_OCTETS + least as usize + 2;
+    (most > least && octets <= MAX_NAME_OCTETS).then_some(true)
 }
 
 /// Whether a label is encoded or may yet be.
 fn may_be_encoded(label: &str) -> bool {
-    let (beginning, mark) = (label.as_bytes(), MARK.as_bytes());
+    let (beginning, mark) = (label.as_bytes(), ACE_PREFIX.as_bytes());
     let shared = beginning.len().min(mark.len());
     beginning[..shared].eq_ignore_ascii_case(&mark[..shared])
 }
@@ -107,11 +107,11 @@ fn alike(label: String) -> String {
     format!("{}{last}", "a".repeat(label.len() - 1))
 }
 
-impl Names {
-    pub(super) fn new(letters: &[Arc<Letters>; 2], is_wide: bool) -> Names {
-        let encoded = [0, 1].map(|kind: usize| Encoded::new(Arc::clone(&letters[kind])));
+impl HostNames {
+    pub(super) fn new(letters: &[Arc<ULabels>; 2], is_wide: bool) -> HostNames {
+        let encoded = [0, 1].map(|kind: usize| ALabels::new(Arc::clone(&letters[kind])));
         let (letters, encoded) = (letters.clone(), Arc::new(encoded));
-        Names { is_wide, letters, encoded, places: Places::default() }
+        HostNames { is_wide, letters, encoded, places: StateInterner::default() }
     }
 
     fn is_dot(&self, c: char) -> bool {
@@ -119,11 +119,11 @@ impl Names {
     }
 
     /// How far a label is in a name of a kind, with room for so many octets.
-    fn progress(&self, label: &str, kind: usize, room: usize) -> Progress {
+    fn progress(&self, label: &str, kind: usize, room: usize) -> LabelProgress {
         let lower = label.to_ascii_lowercase();
-        if let Some(code) = lower.strip_prefix(MARK) {
-            let room = room.saturating_sub(MARK.len());
-            return Progress {
+        if let Some(code) = lower.strip_prefix(ACE_PREFIX) {
+            let room = room.saturating_sub(ACE_PREFIX.len());
+            return LabelProgress {
                 goes_on: self.encoded[kind].is_viable(code, room),
                 is_complete: self.encoded[kind].is_member(code),
             };
@@ -133,35 +133,35 @@ impl Names {
             return ascii;
         }
         let spelled = self.spelled(label, kind, room);
-        Progress {
+        LabelProgress {
             goes_on: ascii.goes_on || spelled.goes_on,
             is_complete: ascii.is_complete || spelled.is_complete,
         }
     }
 
     /// Labels of letters, digits and hyphens; beside labels from right to left, no digit first.
-    fn ascii(&self, label: &str, kind: usize, room: usize) -> Progress {
+    fn ascii(&self, label: &str, kind: usize, room: usize) -> LabelProgress {
         let begins = |c: char| c.is_ascii_alphabetic() || kind == 0 && c.is_ascii_digit();
         let is_reserved = self.is_wide && label.get(2..4) == Some("--");
         if !label.starts_with(begins)
             || !label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
-            || is_reserved && !label.to_ascii_lowercase().starts_with(MARK)
+            || is_reserved && !label.to_ascii_lowercase().starts_with(ACE_PREFIX)
         {
-            return Progress::default();
+            return LabelProgress::default();
         }
         let is_complete = !label.ends_with('-');
         let length = label.len() + usize::from(!is_complete);
-        Progress { goes_on: length <= room, is_complete }
+        LabelProgress { goes_on: length <= room, is_complete }
     }
 
     /// Labels of other characters.
-    fn spelled(&self, label: &str, kind: usize, room: usize) -> Progress {
+    fn spelled(&self, label: &str, kind: usize, room: usize) -> LabelProgress {
         let letters = &self.letters[kind];
-        let Some(read) = letters.read(label.chars()) else { return Progress::default() };
+        let Some(read) = letters.read(label.chars()) else { return LabelProgress::default() };
         let length = octets(label);
         let has_end = || self.has_end(label, kind, room, u32::MAX);
         let goes_on = length <= room && (length + END <= room || has_end());
-        Progress { goes_on, is_complete: read.is_complete() }
+        LabelProgress { goes_on, is_complete: read.is_complete() }
     }
 
     /// Whether a label of other characters ends with so many more.
@@ -170,7 +170,7 @@ impl Names {
         let Some(read) = letters.read(label.chars()) else { return false };
         ENDS.iter().filter(|end| end.chars().count() <= characters as usize).any(|end| {
             let read = end.chars().try_fold(read, |label, c| letters.after(label, c));
-            read.is_some_and(Label::is_complete) && octets(&format!("{label}{end}")) <= room
+            read.is_some_and(ULabelState::is_complete) && octets(&format!("{label}{end}")) <= room
         })
     }
 
@@ -183,30 +183,32 @@ impl Names {
             || self.is_wide && self.has_end(label, kind, room, characters)
     }
 
-    fn after(&self, name: &Name, c: char) -> Option<Name> {
+    fn after(&self, name: &HostNameState, c: char) -> Option<HostNameState> {
         if self.is_dot(c) {
             let fits = self.complete(name);
             let before = name.before + octets(&name.label) + 1;
-            let goes_on = fits != [false; 2] && before < NAME;
-            return goes_on.then(|| Name { before, label: String::new(), fits });
+            let goes_on = fits != [false; 2] && before < MAX_NAME_OCTETS;
+            return goes_on.then(|| HostNameState { before, label: String::new(), fits });
         }
         let label = format!("{}{c}", name.label);
         let goes_on =
             |kind: usize| name.fits[kind] && self.progress(&label, kind, room(name.before)).goes_on;
         let fits = [goes_on(0), goes_on(1)];
         let label = if self.is_wide { label } else { alike(label) };
-        (fits != [false; 2]).then_some(Name { before: name.before, label, fits })
+        (fits != [false; 2]).then_some(HostNameState { before: name.before, label, fits })
     }
 
     /// The kinds of names that may end here.
-    fn complete(&self, name: &Name) -> [bool; 2] {
-        [0, 1].map(|kind| name.fits[kind] && self.progress(&name.label, kind, LABEL).is_complete)
+    fn complete(&self, name: &HostNameState) -> [bool; 2] {
+        [0, 1].map(|kind| {
+            name.fits[kind] && self.progress(&name.label, kind, MAX_LABEL_OCTETS).is_complete
+        })
     }
 }
 
-impl CharRecognizer for Names {
+impl CharRecognizer for HostNames {
     fn start(&self) -> u32 {
-        self.places.intern(Name { fits: [true; 2], ..Name::default() })
+        self.places.intern(HostNameState { fits: [true; 2], ..HostNameState::default() })
     }
 
     fn step(&self, state: u32, character: char) -> Option<u32> {
@@ -219,7 +221,7 @@ impl CharRecognizer for Names {
             return false;
         }
         let name = self.places.get(state);
-        let is_encoded = name.label.len() >= MARK.len() && may_be_encoded(&name.label);
+        let is_encoded = name.label.len() >= ACE_PREFIX.len() && may_be_encoded(&name.label);
         let dots = ['\u{3002}', '\u{FF0E}', '\u{FF61}'].into_iter();
         let mut dots = dots.filter(|dot| (first..=last).contains(dot));
         // Characters near those of the label are the shortest, and most often allowed.
@@ -237,7 +239,7 @@ impl CharRecognizer for Names {
             return 0;
         }
         let label = name.label.to_ascii_lowercase();
-        let Some(code) = label.strip_prefix(MARK) else { return 1 };
+        let Some(code) = label.strip_prefix(ACE_PREFIX) else { return 1 };
         let kinds = (0..2).filter(|&kind| name.fits[kind]);
         kinds.map(|kind| self.encoded[kind].missing(code)).min().unwrap_or(1)
     }
@@ -250,10 +252,10 @@ impl CharRecognizer for Names {
         let label = self.places.get(state).label;
         let is_begun = may_be_encoded(&label);
         let (low, high) = match ALIKE.iter().find(|(_, high)| character <= *high) {
-            Some(&span) if !self.is_wide && (!is_begun || label.len() < MARK.len()) => span,
+            Some(&span) if !self.is_wide && (!is_begun || label.len() < ACE_PREFIX.len()) => span,
             _ => return (character, character),
         };
-        let next = if is_begun { MARK.as_bytes()[label.len()] } else { b'-' };
+        let next = if is_begun { ACE_PREFIX.as_bytes()[label.len()] } else { b'-' };
         match [next, next.to_ascii_uppercase()].into_iter().find(|one| (low..=high).contains(one)) {
             Some(next) if next < character => (next + 1, high),
             Some(next) if next > character => (low, next - 1),
@@ -287,22 +289,23 @@ impl CharRecognizer for Names {
 
     fn representative(&self, state: u32) -> Option<RepresentativeState<u32>> {
         let name = self.places.get(state);
-        if self.is_wide || name.label.len() >= MARK.len() && may_be_encoded(&name.label) {
+        if self.is_wide || name.label.len() >= ACE_PREFIX.len() && may_be_encoded(&name.label) {
             return None;
         }
         // Labels begun behind it have all the room that labels have.
         let read = name.before + name.label.len();
-        let most =
-            (LABEL - 1).checked_sub(name.label.len())?.min((NAME - LABEL).checked_sub(read)?);
+        let most = (MAX_LABEL_OCTETS - 1)
+            .checked_sub(name.label.len())?
+            .min((MAX_NAME_OCTETS - MAX_LABEL_OCTETS).checked_sub(read)?);
         let label = match name.label.as_str() {
             short if may_be_encoded(short) => short.to_ascii_lowercase(),
             other => if other.ends_with('-') { "a-" } else { "a" }.to_owned(),
         };
-        let base = Name { before: 0, label, fits: name.fits };
+        let base = HostNameState { before: 0, label, fits: name.fits };
         let name = format!("{base:?}");
         let (state, most) = (self.places.intern(base), most as u32);
         // A label is complete within its length.
-        let far = LABEL as u32;
+        let far = MAX_LABEL_OCTETS as u32;
         Some(RepresentativeState {
             state,
             name,
@@ -320,7 +323,7 @@ impl CharRecognizer for Names {
     fn independent_copy(&self) -> Option<Arc<dyn CharRecognizer>> {
         let (letters, encoded) = (self.letters.clone(), Arc::clone(&self.encoded));
         let (is_wide, places) = (self.is_wide, self.places.clone());
-        Some(Arc::new(Names { is_wide, letters, encoded, places }))
+        Some(Arc::new(HostNames { is_wide, letters, encoded, places }))
     }
 }
 
@@ -328,12 +331,12 @@ impl CharRecognizer for Names {
 mod tests {
     use super::*;
 
-    fn read(names: &Names, start: u32, text: &str) -> Option<u32> {
+    fn read(names: &HostNames, start: u32, text: &str) -> Option<u32> {
         text.chars().try_fold(start, |state, c| names.step(state, c))
     }
 
     /// Whether a member has so many characters more, by trying all that labels may have.
-    fn goes_on(names: &Names, state: u32, least: u32, most: u32) -> bool {
+    fn goes_on(names: &HostNames, state: u32, least: u32, most: u32) -> bool {
         let valid = || names.letters[1].valid_within('-', char::MAX).chain('-'..='z');
         let after = |c: char| names.step(state, c);
         least == 0 && names.is_accepting(state)
@@ -346,7 +349,7 @@ mod tests {
     #[test]
     fn how_far_members_are_is_what_trying_finds() {
         let letters = super::super::letters(super::super::Standard::Idna2008).unwrap();
-        let names = Names::new(letters, true);
+        let names = HostNames::new(letters, true);
         let short =
             ["", "a-", "é", "l·", "α͵", "ア・", "・", "a.l·", "ב-", "xn--td", "xn--", "é.-"];
         let long = |label: &str| format!("{}{label}", "a".repeat(62 - label.len()));
@@ -377,7 +380,7 @@ mod tests {
     #[test]
     fn names_go_on_as_those_that_they_are_like() {
         let letters = super::super::letters(super::super::Standard::Idna2008).unwrap();
-        let names = Names::new(letters, false);
+        let names = HostNames::new(letters, false);
         let long = |count: usize| format!("{}.", "a".repeat(61)).repeat(count);
         let beginnings =
             ["", "a", "9", "a-", "X", "xn", "xN-", "a.xn", "abc-d.", "b.9-", "-", "x."];

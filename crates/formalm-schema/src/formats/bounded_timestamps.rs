@@ -2,7 +2,7 @@
 
 use formalm_automata::CharRecognizer;
 
-use super::idna::Places;
+use super::idna::StateInterner;
 
 /// Digits are read where these have one; times begin behind the `T`.
 const SHAPE: &[u8] = b"0000-00-00T00:00:00";
@@ -22,16 +22,16 @@ const MINUTE: i64 = 60_000_000;
 /// Reads times of the shape `hh:mm:ss.ssssss+hh:mm`, with or without a date in front, that are a
 /// bound or lie to one side of it. Days are counted without regard to the lengths of months.
 #[derive(Debug)]
-pub(crate) struct Moments {
-    bound: Bound,
+pub(crate) struct BoundedTimestamps {
+    bound: TimestampBound,
     /// Where texts begin; the first of all places.
-    first: Place,
-    places: Places<Place>,
+    first: TimestampState,
+    places: StateInterner<TimestampState>,
 }
 
 /// A bound: minutes since 1970, or midnight, and microseconds beyond.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bound {
+pub(crate) struct TimestampBound {
     pub(crate) is_above: bool,
     pub(crate) may_equal: bool,
     pub(crate) has_date: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Bound {
 /// What is known of a text. Its time before its offset is settled as soon as no digit more can
 /// matter: then the offset is at most (seen from the side of the bound) a number of minutes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct TimestampState {
     read: usize,
     limit: Option<i64>,
     /// Before the time is settled, what was read of it; then the digit that begins a field.
@@ -51,7 +51,7 @@ struct Place {
     counts_up: bool,
 }
 
-impl Bound {
+impl TimestampBound {
     /// The most that the offset behind a time may be; longer fractions are not.
     fn limit(&self, time: &[u8]) -> i64 {
         let number = |from: usize, to: usize| {
@@ -73,7 +73,7 @@ impl Bound {
     }
 
     /// The place behind a text before its offset; `None` if no offset makes it one that is asked.
-    fn settled(&self, read: usize, text: Vec<u8>) -> Option<Place> {
+    fn settled(&self, read: usize, text: Vec<u8>) -> Option<TimestampState> {
         let start = self.start();
         let mut ends = [SHAPE, LARGEST].map(|shape| {
             let mut whole = text.clone();
@@ -97,17 +97,17 @@ impl Bound {
             return None;
         }
         if limits[0] == limits[1] {
-            return Some(Place {
+            return Some(TimestampState {
                 read,
                 limit: Some(limits[0]),
                 text: field(read, &text),
                 counts_up: true,
             });
         }
-        Some(Place { read, limit: None, text, counts_up: true })
+        Some(TimestampState { read, limit: None, text, counts_up: true })
     }
 
-    fn after(&self, place: &Place, c: char) -> Option<Place> {
+    fn after(&self, place: &TimestampState, c: char) -> Option<TimestampState> {
         let byte = u8::try_from(c).ok().filter(u8::is_ascii)?;
         let read = place.read;
         if read >= SIGN {
@@ -134,16 +134,22 @@ impl Bound {
         text.push(byte);
         match place.limit {
             None => self.settled(read + 1, text),
-            limit => {
-                Some(Place { read: read + 1, limit, text: field(read + 1, &text), counts_up: true })
-            }
+            limit => Some(TimestampState {
+                read: read + 1,
+                limit,
+                text: field(read + 1, &text),
+                counts_up: true,
+            }),
         }
     }
 
-    fn after_offset(&self, place: &Place, byte: u8) -> Option<Place> {
+    fn after_offset(&self, place: &TimestampState, byte: u8) -> Option<TimestampState> {
         let at = place.read - SIGN;
         let weight = match at {
-            2 => return (byte == b':').then(|| Place { read: place.read + 1, ..place.clone() }),
+            2 => {
+                return (byte == b':')
+                    .then(|| TimestampState { read: place.read + 1, ..place.clone() });
+            }
             0 | 1 | 3 | 4 => [600, 60, 0, 10, 1][at],
             _ => return None,
         };
@@ -158,7 +164,7 @@ impl Bound {
 }
 
 /// The place within an offset whose rest is at most a number of minutes, or at least its negative.
-fn offset(read: usize, limit: i64, counts_up: bool, text: Vec<u8>) -> Option<Place> {
+fn offset(read: usize, limit: i64, counts_up: bool, text: Vec<u8>) -> Option<TimestampState> {
     let most = match read - SIGN {
         0 => FAR,
         1 if text == b"2" => 239,
@@ -173,7 +179,7 @@ fn offset(read: usize, limit: i64, counts_up: bool, text: Vec<u8>) -> Option<Pla
     }
     let is_sure = limit >= largest;
     let (limit, counts_up) = if is_sure { (most, true) } else { (limit, counts_up) };
-    Some(Place { read, limit: Some(limit), text, counts_up })
+    Some(TimestampState { read, limit: Some(limit), text, counts_up })
 }
 
 /// Whether a digit may stand there: no month, day, hour, minute or second is too large.
@@ -200,15 +206,15 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     365 * year + leaps + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 
-impl Moments {
-    pub(crate) fn new(bound: Bound) -> Option<Moments> {
+impl BoundedTimestamps {
+    pub(crate) fn new(bound: TimestampBound) -> Option<BoundedTimestamps> {
         let is_known = (0..MINUTE).contains(&bound.rest) && bound.minutes.abs() < 1 << 40;
         let first = bound.settled(bound.start(), Vec::new()).filter(|_| is_known)?;
-        Some(Moments { bound, first, places: Places::default() })
+        Some(BoundedTimestamps { bound, first, places: StateInterner::default() })
     }
 }
 
-impl CharRecognizer for Moments {
+impl CharRecognizer for BoundedTimestamps {
     fn start(&self) -> u32 {
         self.places.intern(self.first.clone())
     }
@@ -247,16 +253,16 @@ impl CharRecognizer for Moments {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bound, FAR, Moments};
+    use super::{BoundedTimestamps, FAR, TimestampBound};
     use formalm_automata::CharRecognizer;
 
-    fn read(moments: &Moments, text: &str) -> Option<u32> {
+    fn read(moments: &BoundedTimestamps, text: &str) -> Option<u32> {
         text.chars().try_fold(moments.start(), |state, c| moments.step(state, c))
     }
 
-    fn bounds(has_date: bool, minutes: i64, rest: i64) -> impl Iterator<Item = Bound> {
+    fn bounds(has_date: bool, minutes: i64, rest: i64) -> impl Iterator<Item = TimestampBound> {
         let sides = [(true, true), (true, false), (false, true), (false, false)];
-        sides.into_iter().map(move |(is_above, may_equal)| Bound {
+        sides.into_iter().map(move |(is_above, may_equal)| TimestampBound {
             is_above,
             may_equal,
             has_date,
@@ -269,7 +275,7 @@ mod tests {
     fn times_are_compared_in_utc() {
         for (minutes, rest) in [(0, 0), (700, 30_500_000), (1439, 59_999_999), (-90, 1)] {
             for bound in bounds(false, minutes, rest) {
-                let moments = Moments::new(bound).unwrap();
+                let moments = BoundedTimestamps::new(bound).unwrap();
                 for local in (0..1440).step_by(7).chain([1439]) {
                     for offset in (-FAR..=FAR).step_by(61).chain([local - minutes]) {
                         for (tail, micros) in
@@ -306,7 +312,7 @@ mod tests {
         let letters = "0123456789:.+-ZT";
         let bounds = bounds(true, 28_488_240, 59_999_999).chain(bounds(true, 28_488_240, 0));
         for bound in bounds.chain(bounds_of_times()) {
-            let moments = Moments::new(bound).unwrap();
+            let moments = BoundedTimestamps::new(bound).unwrap();
             let mut state = 0;
             // Places are numbered as they are found.
             while state < 3000 && state < moments.places.count() {
@@ -317,9 +323,9 @@ mod tests {
         }
     }
 
-    fn bounds_of_times() -> impl Iterator<Item = Bound> {
+    fn bounds_of_times() -> impl Iterator<Item = TimestampBound> {
         bounds(false, 720, 0)
             .chain(bounds(false, 1439 + FAR, 0))
-            .filter(|bound| Moments::new(*bound).is_some())
+            .filter(|bound| BoundedTimestamps::new(*bound).is_some())
     }
 }

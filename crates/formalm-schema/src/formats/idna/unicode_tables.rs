@@ -6,12 +6,12 @@ use formalm_automata::CharSet;
 const TEXT: &str = include_str!("tables.txt");
 
 /// The classes by name.
-pub(super) struct Tables(Vec<(&'static str, CharSet)>);
+pub(super) struct UnicodeTables(Vec<(&'static str, CharSet)>);
 
-impl Tables {
-    pub(super) fn read() -> Tables {
+impl UnicodeTables {
+    pub(super) fn read() -> UnicodeTables {
         let lines = TEXT.lines().filter_map(|line| line.split_once(' '));
-        Tables(lines.map(|(name, ranges)| (name, set(ranges))).collect())
+        UnicodeTables(lines.map(|(name, ranges)| (name, set(ranges))).collect())
     }
 
     pub(super) fn set(&self, name: &str) -> CharSet {

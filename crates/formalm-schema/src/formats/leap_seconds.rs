@@ -15,7 +15,7 @@ pub(super) struct LeapSeconds;
 /// A state: characters read (those of a fraction count as one), the time of day so far in
 /// minutes, and the sign of the offset.
 #[derive(Clone, Copy, PartialEq)]
-struct Place {
+struct LeapSecondState {
     read: u32,
     minutes: u32,
     minus: bool,
@@ -27,9 +27,9 @@ const FRACTION: u32 = 10;
 const SIGN: u32 = 11;
 const END: u32 = 16;
 
-impl Place {
-    fn of(state: u32) -> Place {
-        Place { read: state & 31, minutes: state >> 5 & 0xFFF, minus: state >> 17 == 1 }
+impl LeapSecondState {
+    fn of(state: u32) -> LeapSecondState {
+        LeapSecondState { read: state & 31, minutes: state >> 5 & 0xFFF, minus: state >> 17 == 1 }
     }
 
     fn state(self) -> u32 {
@@ -42,12 +42,12 @@ impl Place {
         if self.minus { (DAY - ahead) % DAY } else { ahead }
     }
 
-    fn after(self, c: char) -> Option<Place> {
-        let next = Place { read: self.read + 1, ..self };
+    fn after(self, c: char) -> Option<LeapSecondState> {
+        let next = LeapSecondState { read: self.read + 1, ..self };
         let digit = c.to_digit(10);
         let minutes = |most: u32, unit: u32| {
             let digit = digit.filter(|&digit| digit <= most)?;
-            Some(Place { minutes: self.minutes + digit * unit, ..next })
+            Some(LeapSecondState { minutes: self.minutes + digit * unit, ..next })
         };
         match self.read {
             0 => minutes(2, 600),
@@ -56,14 +56,14 @@ impl Place {
             4 => minutes(9, 1),
             2 | 5 if c == ':' => Some(next),
             6 if c == '6' => Some(next),
-            7 if c == '0' => Some(Place { read: 8, ..self }),
-            8 if c == '.' => Some(Place { read: POINT, ..self }),
-            POINT | FRACTION if digit.is_some() => Some(Place { read: FRACTION, ..self }),
+            7 if c == '0' => Some(LeapSecondState { read: 8, ..self }),
+            8 if c == '.' => Some(LeapSecondState { read: POINT, ..self }),
+            POINT | FRACTION if digit.is_some() => Some(LeapSecondState { read: FRACTION, ..self }),
             8 | FRACTION if matches!(c, 'Z' | 'z') && self.minutes == LAST => {
-                Some(Place { read: END, ..self })
+                Some(LeapSecondState { read: END, ..self })
             }
             8 | FRACTION if matches!(c, '+' | '-') => {
-                Some(Place { read: SIGN, minus: c == '-', ..self })
+                Some(LeapSecondState { read: SIGN, minus: c == '-', ..self })
             }
             SIGN..END => {
                 let offset = self.offset();
@@ -82,7 +82,7 @@ impl CharRecognizer for LeapSeconds {
     }
 
     fn step(&self, state: u32, character: char) -> Option<u32> {
-        Place::of(state).after(character).map(Place::state)
+        LeapSecondState::of(state).after(character).map(LeapSecondState::state)
     }
 
     fn accepts_some_in_range(&self, _: u32, _: char, _: char) -> bool {
@@ -90,7 +90,7 @@ impl CharRecognizer for LeapSeconds {
     }
 
     fn is_accepting(&self, state: u32) -> bool {
-        Place::of(state).read == END
+        LeapSecondState::of(state).read == END
     }
 
     fn ascii_letters(&self) -> u128 {
@@ -98,7 +98,7 @@ impl CharRecognizer for LeapSeconds {
     }
 
     fn min_chars(&self, state: u32) -> u32 {
-        let place = Place::of(state);
+        let place = LeapSecondState::of(state);
         match place.read {
             read @ SIGN..=END => END - read,
             POINT => 2,

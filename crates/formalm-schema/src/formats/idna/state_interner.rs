@@ -7,21 +7,21 @@ use rustc_hash::FxHashMap;
 
 /// What a recognizer knows of the texts that it has read, by number.
 #[derive(Debug)]
-pub(in crate::formats) struct Places<T>(ForkSafeMutex<(Vec<T>, FxHashMap<T, u32>)>);
+pub(in crate::formats) struct StateInterner<T>(ForkSafeMutex<(Vec<T>, FxHashMap<T, u32>)>);
 
-impl<T> Default for Places<T> {
-    fn default() -> Places<T> {
-        Places(ForkSafeMutex::default())
+impl<T> Default for StateInterner<T> {
+    fn default() -> StateInterner<T> {
+        StateInterner(ForkSafeMutex::default())
     }
 }
 
-impl<T: Clone> Clone for Places<T> {
-    fn clone(&self) -> Places<T> {
-        Places(ForkSafeMutex::new(self.0.lock().clone()))
+impl<T: Clone> Clone for StateInterner<T> {
+    fn clone(&self) -> StateInterner<T> {
+        StateInterner(ForkSafeMutex::new(self.0.lock().clone()))
     }
 }
 
-impl<T: Clone + Eq + Hash> Places<T> {
+impl<T: Clone + Eq + Hash> StateInterner<T> {
     pub(in crate::formats) fn intern(&self, place: T) -> u32 {
         let (list, ids) = &mut *self.0.lock();
         *ids.entry(place.clone()).or_insert_with(|| {
