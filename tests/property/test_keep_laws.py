@@ -58,7 +58,7 @@ def test_a_filter_afterwards_is_one_of_automata(
     # The same order, but for what rounding tells apart.
     assert [hit.logprob for hit in kept] == pytest.approx([hit.logprob for hit in taken], abs=1e-12)
     assert [hit.rank for hit in kept] == list(range(1, len(kept) + 1))
-    assert before.work.expansions <= after.work.expansions
+    assert before.cost.expansions <= after.cost.expansions
     everything = brute_force(model, language, event, None, merge)
     assert after.dropped == len(everything) - len(expected)
 
@@ -69,7 +69,7 @@ def test_a_filter_of_automata_saves_work() -> None:
     after = search(model, Query(words, keep=lambda text: text.startswith("aa"), unique="tokens"))
     before = search(model, Query(words, without=~Regex("aa.*"), unique="tokens"))
     assert [hit.text for hit in after] == [hit.text for hit in before]
-    assert before.work.expansions < after.work.expansions / 2
+    assert before.cost.expansions < after.cost.expansions / 2
     assert (after.dropped, before.dropped) == (128 - 32, 0)
 
 

@@ -64,7 +64,7 @@ def truth(query: Query, model: TableModel, front: tuple = (), text: bytes = b"")
             undecided.append(math.exp(logprob))
             return
         row = model.next_logprobs([(*front, *ids)])[0]
-        row = query.decoding.distribution(row, renormalise=query.renormalise)
+        row = query.decoding.distribution(row, renormalize=query.renormalize)
         if complete and query.asked.matches(data):
             inside.append(math.exp(logprob + row[end]))
         for token_id in range(len(vocabulary)):
@@ -90,11 +90,11 @@ def test_a_mass_is_enumeration(
     language: Language,
     event: str,
     rule: Decoding,
-    renormalise: bool,
+    renormalize: bool,
     batch_size: int,
 ) -> None:
-    renormalise = rule != Decoding() and (renormalise or event == "never")
-    query = Query(language, event=event, decoding=rule, max_tokens=4, renormalise=renormalise)
+    renormalize = rule != Decoding() and (renormalize or event == "never")
+    query = Query(language, event=event, decoding=rule, max_tokens=4, renormalize=renormalize)
     expected, undecided = truth(query, model)
     low = high = expected
     if event == "contains":

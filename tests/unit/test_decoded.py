@@ -18,7 +18,7 @@ VOCABULARY = Vocabulary.from_tokens(
 MODEL = TableModel(VOCABULARY, {}, default=[0.6, 0.3, 0.1])
 GIVEN = {"given": Choice(["a", "b"]), "decoding": Decoding(top_k=1), "event": "prefix"}
 PAIRS = Choice(["aa", "ab", "ba", "bb"])
-#: Without renormalising, a rule of one token leaves 0.6 of `a` and nothing of `b`.
+#: Without renormalizing, a rule of one token leaves 0.6 of `a` and nothing of `b`.
 JOINT = {
     "suffix": {"aa": 0.36, "ba": 0.18},
     "prefix": {"aa": 0.36, "ab": 0.18},

@@ -126,7 +126,7 @@ def test_a_partial_search_stops_where_the_order_is_not_known(
 
 
 def test_top_k_asks_about_what_is_shown(served: Served) -> None:
-    query = Query(LANGUAGE, event="complete", decoding=Decoding(top_k=4), renormalise=True)
+    query = Query(LANGUAGE, event="complete", decoding=Decoding(top_k=4), renormalize=True)
     for asked in (query, Query(LANGUAGE, decoding=Decoding(top_k=3), unique="tokens")):
         mine, truth = search(model_of(served), asked), search(true_model(), asked)
         assert [hit.token_ids for hit in mine] == [hit.token_ids for hit in truth]

@@ -44,7 +44,7 @@ def test_limits_leave_a_valid_interval() -> None:
     for limits, name in (
         (Limits(forwards=5), "forwards"),
         (Limits(seconds=1e-9), "seconds"),
-        (Limits(memory_bytes=3000), "memory"),
+        (Limits(memory_bytes=3000), "memory_bytes"),
     ):
         found = mass(MODEL, Regex("(a|b)*"), event="complete", eps=0, limits=limits)
         assert (found.status, found.truncated_by) == ("truncated", name)
@@ -128,5 +128,5 @@ def test_what_a_mass_has_no_use_for_is_refused() -> None:
         mass(MODEL, Regex("a"), event="prefix", progress=3)
     with pytest.raises(ArgumentError, match="no group"):
         mass_table(MODEL, Regex("(?P<x>a)")).mass(y="a")
-    with pytest.raises(ArgumentError, match="renormalise"):
+    with pytest.raises(ArgumentError, match="renormalize"):
         mass(MODEL, Query(Regex("a"), decoding=Decoding(top_k=2)), event="never")

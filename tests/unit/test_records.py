@@ -39,7 +39,7 @@ GIVEN = Query(
     prefix_cost="joint",
     event="complete",
     decoding=Decoding(0.8, top_k=5),
-    renormalise=True,
+    renormalize=True,
 )
 
 
@@ -198,9 +198,9 @@ def test_tokens_are_limited(duplicates: str) -> None:
     found = search(model, asked, prompt="a b", duplicates=duplicates, batch_size=1)
     list(found)
     assert (found.status, found.truncated_by) == ("truncated", "tokens_computed")
-    assert sum(model.read) == found.work.tokens_computed == 12
+    assert sum(model.read) == found.cost.tokens_computed == 12
     bound = mass(Counted(), asked, event="complete", eps=0, batch_size=1)
-    assert (bound.truncated_by, bound.work.tokens_computed) == ("tokens_computed", 12)
+    assert (bound.truncated_by, bound.cost.tokens_computed) == ("tokens_computed", 12)
     assert Query.from_toml(asked.to_toml()) == asked
     with pytest.raises(ArgumentError, match="tokens_computed"):
         Query(Regex("a"), limits=Limits(tokens_computed=0))
@@ -212,7 +212,7 @@ def test_what_was_spent_is_counted(duplicates: str) -> None:
     for model in (Counted(), FunctionModel(VOCABULARY, MODEL.next_logprobs, context_length=50)):
         found = search(model, query, prompt="a b", duplicates=duplicates)
         work = [hit.record() for hit in found][-1]
-        assert found.work.forwards == work.forwards
+        assert found.cost.forwards == work.forwards
         # Nothing was let go, so each sequence that was evaluated was looked at once.
         assert work.expansions == work.forwards == found.forwards
         if isinstance(model, Counted):
@@ -222,9 +222,9 @@ def test_what_was_spent_is_counted(duplicates: str) -> None:
             assert work.cache_hits == 0
             assert work.tokens_computed > 3 * work.forwards
     drawn = sample(Counted(), query, 20, seed=1)
-    assert drawn.work.expansions == drawn.work.forwards == drawn.forwards
+    assert drawn.cost.expansions == drawn.cost.forwards == drawn.forwards
     bound = mass(Counted(), query, event="complete", eps=0)
-    assert bound.work.expansions == bound.forwards == bound.work.cache_hits + 1
+    assert bound.cost.expansions == bound.forwards == bound.cost.cache_hits + 1
 
 
 @pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r", "\r\n"])
@@ -262,7 +262,7 @@ WRONG_FIELDS = {
     "edited": [3],
     "groups": [[1], None, {"a": 1}],
     "decoding": [None, {"temperature": "x"}, {"top": 1}, {"temperature": -1}],
-    "renormalise": ["no", None],
+    "renormalize": ["no", None],
     "forwards": ["many", -1, None],
     "seconds": ["1", None],
 }

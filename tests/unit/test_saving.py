@@ -45,7 +45,7 @@ QUERIES = [
     Query(Regex("[ab]*"), unique="tokens", limits=Limits(beam=2), max_tokens=4),
     Query(Regex("ab? (a|b)+"), given=Choice(["a", "ab "]), prefix_cost="joint", max_tokens=4),
     Query(Regex("ab? (a|b)+"), given=Choice(["a", "ab "]), unique="tokens", event="complete"),
-    Query(Regex("(a|b|ab)*"), decoding=Decoding(top_k=3), renormalise=True, max_tokens=5),
+    Query(Regex("(a|b|ab)*"), decoding=Decoding(top_k=3), renormalize=True, max_tokens=5),
 ]
 
 

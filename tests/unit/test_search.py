@@ -88,7 +88,7 @@ def test_the_prompt_stands_outside() -> None:
     assert hits[0].text == "ba"
 
 
-def test_top_k_follows_fewer_ways_without_renormalising() -> None:
+def test_top_k_follows_fewer_ways_without_renormalizing() -> None:
     assert listed(Regex("[ab]"), top_k=1) == [("a", 0.4)]
     assert listed(Regex("b"), top_k=1) == []
     assert listed(Regex("a"), top_k=1, event="complete") == []

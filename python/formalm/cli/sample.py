@@ -90,7 +90,7 @@ def _show(drawn: Samples, json: bool) -> None:
         "truncated_by": drawn.truncated_by,
         "seed": drawn.seed,
         "attempts": drawn.attempts,
-        **asdict(drawn.work),
+        **asdict(drawn.cost),
     }
     if json:
         print_json(facts)

@@ -92,7 +92,7 @@ def _asked(query: Query) -> tuple[list[str], dict[str, Any]]:
     for name in UNUSED:
         if getattr(query, name) != Query.__dataclass_fields__[name].default:
             raise ArgumentError(f"the score of a text has no use for the query's {name}")
-    names = ("decoding", "renormalise", "tokenization", "bos", "limits")
+    names = ("decoding", "renormalize", "tokenization", "bos", "limits")
     asked = {name: getattr(query, name) for name in names}
     texts = members(query.asked, what="members to score")
     return [text.decode() for text in texts], {**asked, "event": query.event or "prefix"}

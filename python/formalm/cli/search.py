@@ -137,7 +137,7 @@ def _conclude(found: Search, interrupted: bool, json: bool) -> None:
                 "truncated_by": found.truncated_by,
                 "hits": found.hits,
                 "dropped": found.dropped,
-                **asdict(found.work),
+                **asdict(found.cost),
             }
         )
     else:

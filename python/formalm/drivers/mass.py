@@ -10,11 +10,11 @@ from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
 from formalm.drivers.bounds import Bounds, Classify, event_language
+from formalm.drivers.cost import Cost
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import roots_of
 from formalm.drivers.task import Task, Truncated
-from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
@@ -37,15 +37,15 @@ class Mass:
         asked for. ``"truncated"``: a limit stopped it. ``"interrupted"``: the user did.
         ``"running"``: on the way.
     truncated_by
-        ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory"``; ``"length"``, if
+        ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory_bytes"``; ``"length"``, if
         what is undecided is longer than the context or than ``max_tokens``; ``"unseen"``, if the
         model does not show all tokens; None otherwise.
     nodes
         Token sequences looked at.
     dropped
         Members that the query's function ``keep`` dropped.
-    work
-        What was spent.
+    cost
+        The cost of the answer.
     """
 
     low: float
@@ -54,17 +54,17 @@ class Mass:
     truncated_by: str | None
     nodes: int
     dropped: int
-    work: Work = field(repr=False, compare=False)
+    cost: Cost = field(repr=False, compare=False)
 
     @property
     def forwards(self) -> int:
         """Prefixes that the model evaluated."""
-        return self.work.forwards
+        return self.cost.forwards
 
     @property
     def calls(self) -> int:
         """Batches of them."""
-        return self.work.calls
+        return self.cost.calls
 
     @property
     def width(self) -> float:
@@ -229,8 +229,8 @@ class Measured:
 
     def mass(self, low: float, high: float, status: str, limit: str | None) -> Mass:
         """A record of where it stands."""
-        nodes, work = len(self.bounds.frontier.trie), self.bounds.task.work()
-        return Mass(low, high, status, limit, nodes, self.bounds.task.dropped, work)
+        nodes, cost = len(self.bounds.frontier.trie), self.bounds.task.cost()
+        return Mass(low, high, status, limit, nodes, self.bounds.task.dropped, cost)
 
 
 def measured(
@@ -280,7 +280,7 @@ def measured(
         batch_size,
         asked.max_tokens,
         asked.limits,
-        normalise=True,
+        normalize=True,
         progress=checked_progress(progress),
         keep=asked.keep,
     )

@@ -126,7 +126,7 @@ def sample(
         found = _merged(walks, found) if by_text else found
     if limit is None and walks.task.cut_by_context:
         limit = "context"
-    counters = (seed, attempts, task.dropped, task.work())
+    counters = (seed, attempts, task.dropped, task.cost())
     samples = _samples(walks, asked, found)
     return Samples(samples, target, status, limit, *counters)
 
@@ -207,7 +207,7 @@ def _origin(walks: Walks, asked: Query, draw: Draw) -> Origin:
         root.logprob,
         tuple(walks.logprobs(draw.node, ended=ended)),
         ended,
-        task.work(),
+        task.cost(),
     )
 
 
@@ -263,6 +263,6 @@ def _task(
         batch_size,
         asked.max_tokens,
         asked.limits,
-        normalise=True,
+        normalize=True,
         keep=asked.keep,
     )

@@ -38,7 +38,7 @@ def score(
     prompt: Prompt = None,
     event: str = "prefix",
     decoding: Decoding | None = None,
-    renormalise: bool = False,
+    renormalize: bool = False,
     tokenization: str = "all",
     bos: str | int | None = "auto",
     limits: Limits | None = None,
@@ -57,7 +57,7 @@ def score(
     event
         ``"prefix"``: the output begins with these tokens, as in a search. ``"complete"``: it ends
         after them.
-    decoding, renormalise
+    decoding, renormalize
         As in :class:`~formalm.Query`.
     tokenization
         ``"all"``, or ``"canonical"``: only the tokens that the tokenizer makes of prompt and text
@@ -109,7 +109,7 @@ def score(
     session = Session(model)
     if event == "complete":
         needs_an_end(session)
-    fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalise": renormalise}
+    fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalize": renormalize}
     fields |= {"event": event, "tokenization": tokenization}
     queries = [
         asked_query(Literal(text), **fields, bos=bos, unique="tokens", limits=chosen)
@@ -123,7 +123,7 @@ def score(
     asked = _task(session, queries[0], prompt, batch_size)
     asked.progress = series.tell
     rows, whole = _own_logprobs(asked, front, ways)
-    series.over(session.forwards, session.calls)
+    series.over(asked.cost())
     scores = []
     for number, query in enumerate(queries):
         one = Scored(listed[number], query, front, number + 1, ways[number], rows[number], asked)
@@ -195,7 +195,7 @@ def _scored(
     one.marginal, one.tokenizations = _marginal(bounds), count
     if truncated is None and bounds.undecided > eps:
         truncated = "unseen" if bounds.hidden else "length"
-    series.over(session.forwards, session.calls)
+    series.over(one.task.cost())
     found = _witness(model, one.query, prompt, batch_size, series)
     status = "reached" if bounds.undecided else "exact"
     return one.score(status if truncated is None else "truncated", truncated, *found)
@@ -216,7 +216,7 @@ def _witness(
     options: dict[str, Any] = {"batch_size": batch_size, "progress": series.tell}
     found = search(model, query, prompt=prompt, limits=limits, **options)
     hit = next(found, None)
-    series.over(found.forwards, found.calls)
+    series.over(found.cost)
     if found.status == "interrupted":
         raise KeyboardInterrupt
     if hit is not None:
@@ -231,12 +231,12 @@ def _task(session: Session, query: Query, prompt: Prompt, batch_size: int) -> Ta
         constraint,
         roots_of(session, constraint, query, prompt, shares=True),
         query.decoding,
-        query.renormalise,
+        query.renormalize,
         query.event == "complete",
         batch_size,
         query.max_tokens,
         query.limits,
-        normalise=True,
+        normalize=True,
     )
 
 

@@ -125,7 +125,7 @@ class Scored:
             0.0,
             tuple(self.logprobs),
             complete,
-            self.task.work(),
+            self.task.cost(),
         )
         return Score(
             self.text,

@@ -12,6 +12,7 @@ from formalm.constraint import Constraint
 from formalm.drivers.alone import Alone
 from formalm.drivers.arguments import UNSET
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
+from formalm.drivers.cost import Cost
 from formalm.drivers.hit import Hit
 from formalm.drivers.listing import check_listing, check_numbers, given_ids, renamed
 from formalm.drivers.marginal import Strings
@@ -22,7 +23,6 @@ from formalm.drivers.roots import given_tokens, roots_of
 from formalm.drivers.saving import load, save
 from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
-from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.languages import Literal as LiteralText
@@ -48,7 +48,7 @@ class Search(Iterator[Hit]):
         ``"interrupted"``: the user did, with Ctrl-C; ``"failed"``: an error did, in the middle of a
         step. After an error between two steps, as when a server did not answer, ``next()`` goes on.
     truncated_by
-        ``"hits"``, ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory"``;
+        ``"hits"``, ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory_bytes"``;
         ``"context"`` if members longer than the model's context were left out; ``"beam"`` if
         sequences were dropped; ``"unseen"`` if one that the model did not show may come next; None
         otherwise.
@@ -87,9 +87,9 @@ class Search(Iterator[Hit]):
         return self._task.dropped
 
     @property
-    def work(self) -> Work:
-        """What was spent so far."""
-        return self._task.work()
+    def cost(self) -> Cost:
+        """The cost so far."""
+        return self._task.cost()
 
     @property
     def forwards(self) -> int:
@@ -187,7 +187,7 @@ class Search(Iterator[Hit]):
             root.logprob,
             found.token_logprobs,
             task.complete,
-            task.work(),
+            task.cost(),
         )
 
 
@@ -233,7 +233,7 @@ def search(
         ``"complete"``: an end token follows, and its probability counts.
     top_k
         Follow only the model's ``top_k`` most probable tokens at each step, allowed or not.
-        Nothing is renormalised, so log-probabilities stay the model's.
+        Nothing is renormalized, so log-probabilities stay the model's.
     max_tokens
         Most tokens after ``given``; longer sequences are no hits and count for none.
     limits

@@ -178,7 +178,7 @@ def _tabulated(
     def now(status: str, limit: str | None) -> MassTable:
         decided = {cell: bounds.low(cell) for cell in bounds.cells if isinstance(cell, tuple)}
         numbers = (decided, bounds.relative_error, bounds.undecided)
-        return MassTable(names, *numbers, status, limit, bounds.task.dropped, bounds.task.work())
+        return MassTable(names, *numbers, status, limit, bounds.task.dropped, bounds.task.cost())
 
     # An interruption may come in the midst of a step, when mass is between two sums.
     last = now("interrupted", None)

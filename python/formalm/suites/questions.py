@@ -21,7 +21,7 @@ FIELDS: dict[str, Any] = {
     "event": str,
     "tokenization": str,
     "decoded": str,
-    "renormalise": bool,
+    "renormalize": bool,
     "boundary": str,
     "unique": str,
     "max_tokens": int,

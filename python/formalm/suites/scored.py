@@ -88,8 +88,8 @@ def _logprobs(drawn: Samples, event: str) -> list[float]:
 
 
 def _together(listed: Search, drawn: Samples) -> dict[str, int]:
-    works = [asdict(one.work) for one in (listed, drawn)]
-    return {name: sum(one[name] for one in works) for name in works[0] if name != "seconds"}
+    spent = asdict(listed.cost + drawn.cost)
+    return {name: spent[name] for name in spent if name != "seconds"}
 
 
 def slot_text(item: Item, text: str) -> str:
