@@ -82,7 +82,7 @@ def test_limits_leave_bounds_apart() -> None:
         ("ab", {}),
         ([3], {}),
         (["a"], {"event": "contains"}),
-        (["a"], {"eps": 2}),
+        (["a"], {"tolerance": 2}),
         (["a"], {"batch_size": 0}),
         (["a"], {"limits": Limits(hits=3)}),
         (["a"], {"renormalize": True}),

@@ -173,7 +173,7 @@ def _triples(model: object, budget: int | None, batch_size: int) -> Search:
     return search(
         model,
         Regex("(.|\n){3}"),
-        duplicates="show",
+        unique="tokens",
         event="prefix",
         limits=Limits(hits=150, state_bytes=budget),
         batch_size=batch_size,
@@ -200,9 +200,9 @@ def test_a_node_takes_little_memory() -> None:
 
 
 def test_memory_is_limited() -> None:
-    for duplicates, most in (("show", 5_000), ("merge", 50_000)):
+    for unique, most in (("tokens", 5_000), ("strings", 50_000)):
         limits = Limits(memory_bytes=most)
-        hits = search(MODEL, Regex("[ab]*"), limits=limits, duplicates=duplicates)
+        hits = search(MODEL, Regex("[ab]*"), limits=limits, unique=unique)
         assert len(list(hits)) > 3
         assert (hits.status, hits.truncated_by) == ("truncated", "memory_bytes")
 
@@ -291,7 +291,7 @@ def test_a_beginning_of_a_beginning_counts_too() -> None:
 def test_keywords_override_a_query() -> None:
     query = Query(Regex("a|b"), event="complete", max_tokens=0, unique="tokens", bos=None)
     assert [hit.text for hit in search(MODEL, query)] == []
-    assert len(list(search(MODEL, query, max_tokens=1, duplicates="merge"))) == 2
+    assert len(list(search(MODEL, query, max_tokens=1, unique="strings"))) == 2
     with pytest.raises(ArgumentError, match="event"):
         search(MODEL, query, event="never")
     weighted = Query(Regex("a|b"), given="a", prefix_weights={"a": 1})

@@ -123,7 +123,7 @@ class Task:
                 f"{what} needs every token's probability, the model shows its {shown} most"
                 " probable ones",
                 hint=f"decoding=Decoding(top_k={shown}) asks about these alone; mass, score and"
-                " search with duplicates='show' keep the rest apart",
+                " search with unique='tokens' keep the rest apart",
             )
 
     def room(self) -> int:

@@ -73,7 +73,7 @@ def answer_of(
         return _listed(model, item, options, judge)
     if item.question.ask == "distortion":
         return _moved(model, item, options)
-    options["eps"] = float(item.question.eps or 0.0)
+    options["tolerance"] = float(item.question.tolerance or 0.0)
     if item.question.ask == "mass":
         return _bounded(mass(model, item.query, **options))
     return _tabled(mass_table(model, item.query, item.open, **options))
