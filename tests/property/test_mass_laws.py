@@ -28,7 +28,7 @@ LANGUAGES = [
     Regex(p)
     for p in ("a*b?", "(a|b){1,3}", "a?b|ba", "(ab)*a?", "[ab]{2,4}", "aab|aba|b+", "a|aba|bb", "")
 ]
-EVENTS = ["complete", "prefix", "contains", "never"]
+EVENTS = ["complete", "token_prefix", "prefix", "contains", "never"]
 
 
 @st.composite
@@ -45,6 +45,8 @@ def models(draw: st.DrawFn) -> TableModel:
 
 
 def has(language: Language, data: bytes, event: str) -> bool:
+    if event == "token_prefix":
+        return language.matches(data)
     starts = range(len(data) + 1) if event in ("contains", "never") else [0]
     return any(language.matches(data[i:j]) for i in starts for j in range(i, len(data) + 1))
 
@@ -154,7 +156,7 @@ def test_beginnings_share_by_their_weights(model: TableModel, event: str, weight
         assert abs(found.high - (1 - expected)) < 1e-12
     else:
         assert abs(found.low - expected) < 1e-12
-    if event in ("complete", "prefix"):
+    if event in ("complete", "token_prefix", "prefix"):
         assert found.width < 1e-12
     else:
         assert abs(found.width - undecided) < 1e-12

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from formalm.drivers.cost import Cost
 from formalm.errors import ArgumentError
+from formalm.query.query import Event
 
 __all__ = ["Cell", "Interval", "MassTable"]
 
@@ -36,6 +37,8 @@ class MassTable:
     ----------
     groups
         The names of the groups, in the order of the cells' keys.
+    event
+        The event; None in a table that was read from the answers of a suite, whose query has it.
     decided
         What is proven of each cell that was met; others have 0.
     error
@@ -47,6 +50,7 @@ class MassTable:
     """
 
     groups: tuple[str, ...]
+    event: Event | None
     decided: dict[Cell, float]
     error: float
     undecided: float

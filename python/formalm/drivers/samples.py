@@ -13,6 +13,7 @@ from formalm.drivers.cost import Cost
 from formalm.drivers.estimate import Estimate, bounded_mean, checked_confidence, effective_size
 from formalm.drivers.record import Origin, Record
 from formalm.errors import ArgumentError
+from formalm.query.query import Event
 
 __all__ = ["Sample", "Samples"]
 
@@ -78,6 +79,8 @@ class Samples(Sequence[Sample]):
     ----------
     draws
         The samples in the order drawn.
+    event
+        The event.
     target
         How they were drawn.
     status
@@ -96,6 +99,7 @@ class Samples(Sequence[Sample]):
     """
 
     draws: tuple[Sample, ...]
+    event: Event
     target: str
     status: str
     truncated_by: str | None

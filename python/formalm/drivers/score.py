@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import checked_tolerance, positive
@@ -21,11 +21,11 @@ from formalm.drivers.scores import Score, Scored
 from formalm.drivers.search import search
 from formalm.drivers.task import Task, Truncated
 from formalm.errors import ArgumentError
-from formalm.languages import Literal
+from formalm.languages import Literal as LiteralText
 from formalm.models import LanguageModel, Session
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
-from formalm.query.query import Query
+from formalm.query.query import Query, TokenEvent
 
 __all__ = ["Score", "score"]
 
@@ -35,11 +35,11 @@ def score(
     texts: Sequence[str],
     *,
     prompt: Prompt = None,
-    event: str = "prefix",
+    event: TokenEvent = "token_prefix",
     decoding: Decoding | None = None,
     renormalize: bool = False,
-    tokenization: str = "all",
-    bos: str | int | None = "auto",
+    tokenization: Literal["all", "canonical"] = "all",
+    bos: Literal["auto"] | int | None = "auto",
     limits: Limits | None = None,
     tolerance: float = 0.0,
     batch_size: int = 16,
@@ -54,8 +54,8 @@ def score(
     texts
         The texts; each is encoded by itself.
     event
-        ``"prefix"``: the output begins with these tokens, as in a search. ``"complete"``: it ends
-        after them.
+        ``"token_prefix"``, the default: the output begins with these tokens, whatever follows, as
+        in a search. ``"complete"``: it ends after them.
     decoding, renormalize
         As in :class:`~formalm.Query`.
     tokenization
@@ -103,15 +103,17 @@ def score(
         raise ArgumentError(f"{what} for a score, not {limits!r:.60}")
     refuse_listing_limits(chosen, "a score")
     listed = _checked_texts(texts)
-    if event not in ("prefix", "complete"):
-        raise ArgumentError(f"event is 'prefix' or 'complete' for a text, not {event!r}")
+    if event not in ("complete", "token_prefix"):
+        raise ArgumentError(
+            f"event must be 'complete' or 'token_prefix' for a score, got {event!r}"
+        )
     session = Session(model)
     if event == "complete":
         needs_an_end(session)
     fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalize": renormalize}
     fields |= {"event": event, "tokenization": tokenization}
     queries = [
-        asked_query(Literal(text), **fields, bos=bos, unique="tokens", limits=chosen)
+        asked_query(LiteralText(text), **fields, bos=bos, unique="tokens", limits=chosen)
         for text in listed
     ]
     if not queries:

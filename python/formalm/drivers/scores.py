@@ -12,7 +12,7 @@ from formalm.drivers.intervals import Interval
 from formalm.drivers.record import Origin, Record
 from formalm.drivers.task import Task
 from formalm.errors import ArgumentError
-from formalm.query.query import Query
+from formalm.query.query import Event, Query
 
 __all__ = ["Score", "Scored"]
 
@@ -79,6 +79,11 @@ class Score:
             )
         data = self.text.encode()
         return self.origin.record(self.rank, data, self.token_ids, self.logprob)
+
+    @property
+    def event(self) -> Event | None:
+        """What the log-probabilities are of, see :func:`~formalm.score`."""
+        return self.origin.query.event
 
     @property
     def logprob(self) -> float:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["CHOICES", "check_query"]
 
 CHOICES: dict[str, tuple[object, ...]] = {
-    "event": (None, "complete", "prefix", "contains", "never"),
+    "event": (None, "complete", "token_prefix", "prefix", "contains", "never"),
     "tokenization": ("all", "canonical", "canonical-given"),
     "decoded": ("suffix", "prefix", "both"),
     "prefix_cost": ("conditional", "joint", "zero"),
