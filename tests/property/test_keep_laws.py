@@ -155,6 +155,7 @@ def test_texts_are_drawn_once(model: TableModel, query: Query, runs: int) -> Non
         max_tokens=query.max_tokens,
         decoding=query.decoding,
         prefix_weights=query.prefix_weights,
+        event="complete",
         unique="strings",
     )
     shares = {"a": 1 / 3, "ab": 2 / 3} if query.given is not None else {"": 1.0}

@@ -166,7 +166,7 @@ def test_beginnings_share_by_their_weights(model: TableModel, event: str, weight
 @settings(max_examples=40)
 def test_tables_and_shares_are_enumeration(model: TableModel, forwards: int) -> None:
     language = Regex("(?P<x>a|b)(?P<y>a|b)?")
-    query = Query(language, max_tokens=3)
+    query = Query(language, event="complete", max_tokens=3)
     masses: dict = {}
     for text in ("a", "b", "aa", "ab", "ba", "bb"):
         one = Query(Literal(text), event="complete", max_tokens=3)

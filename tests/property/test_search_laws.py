@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formalm import Constraint, Limits, Regex, TableModel, Vocabulary, generate, search
+from formalm import Constraint, Decoding, Limits, Regex, TableModel, Vocabulary, generate, search
 from formalm.languages import Language
 
 LANGUAGES = [
@@ -71,7 +71,7 @@ def test_search_is_brute_force_in_order(
     expected = brute_force(model, language, event, top_k, merge)
     options = {
         "event": event,
-        "top_k": top_k,
+        "decoding": Decoding(top_k=top_k),
         "unique": "strings" if merge else "tokens",
         "max_tokens": MAX_TOKENS,
         "tolerance": 0,

@@ -21,7 +21,7 @@ PAIRS = Choice(["aa", "ab", "ba", "bb"])
 #: Without renormalizing, a rule of one token leaves 0.6 of `a` and nothing of `b`.
 JOINT = {
     "suffix": {"aa": 0.36, "ba": 0.18},
-    "token_prefix": {"aa": 0.36, "ab": 0.18},
+    "prefix": {"aa": 0.36, "ab": 0.18},
     "both": {"aa": 0.36},
 }
 
@@ -34,13 +34,11 @@ def test_searches_decode_where_they_are_told(decoded: str, unique: str) -> None:
     assert {hit.text: exp(hit.logprob) for hit in hits} == pytest.approx(JOINT[decoded])
 
 
-@pytest.mark.parametrize("decoded", ["token_prefix", "both"])
+@pytest.mark.parametrize("decoded", ["prefix", "both"])
 def test_masses_and_samples_decode_where_they_are_told(decoded: str) -> None:
     options = {**GIVEN, "decoded": decoded, "prefix_weights": "model"}
     found = mass(MODEL, Query(Choice(["ab", "bb"]), **options))
-    assert (found.low, found.high) == pytest.approx(
-        (0.3, 0.3) if decoded == "token_prefix" else (0, 0)
-    )
+    assert (found.low, found.high) == pytest.approx((0.3, 0.3) if decoded == "prefix" else (0, 0))
     drawn = {one.text for one in sample(MODEL, Query(PAIRS, **options), n=60, seed=1)}
     assert drawn == set(JOINT[decoded])
 

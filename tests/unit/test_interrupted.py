@@ -192,7 +192,7 @@ def test_the_command_says_so(driver: str, monkeypatch: pytest.MonkeyPatch) -> No
     from formalm.cli.models import ModelOptions
 
     monkeypatch.setattr(ModelOptions, "load", lambda self: interrupted(12))
-    asked = TEXTS if driver == "score" else ["--regex", "[ab]{2}b"]
+    asked = TEXTS if driver == "score" else ["--regex", "[ab]{2}b", "--event", "complete"]
     ended = CliRunner().invoke(app, [driver, *asked, "--json", "--batch-size", "1"])
     assert ended.exit_code == 130
     assert "interrupted" in ended.output
