@@ -116,6 +116,8 @@ def queries(model: LanguageModel, progress: Callable[[Progress], None], path: Pa
     asked = Query(phone, event="complete", tokenization="canonical", unique="strings")
     bound = mass(model, asked, tolerance=1e-3)
     assert_type(bound.low, float)
+    if bound.status == "exact":
+        assert_type(bound.width, float)
     assert_type(bound.event, Literal["complete", "token_prefix", "prefix", "contains", "never"])
     assert_type(conditional_mass(model, asked, of=["555 1234"]), Interval)
     assert_type(mass_table(model, asked, ["area"]).mass(area="555"), Interval)

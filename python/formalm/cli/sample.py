@@ -18,7 +18,7 @@ from formalm.cli.records import RecordOptions
 
 if TYPE_CHECKING:
     from formalm.drivers import Samples
-    from formalm.drivers.sample import Target
+    from formalm.drivers.samples import Target
 
 __all__ = ["sample"]
 

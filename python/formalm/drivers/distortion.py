@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -151,7 +152,7 @@ def distortion(
 
 def _exact(tasks: dict[str, Task], notes: list[str]) -> Distortion:
     found: dict[str, Tally] = {}
-    status = "done"
+    status: Literal["done", "interrupted"] = "done"
     try:
         for way, task in _in_turn(tasks):
             found[way] = Tally()
@@ -198,7 +199,8 @@ def _estimated(
     seed: int,
 ) -> Distortion:
     """Half of the draws bound the masses, the other half the distances, given those bounds."""
-    weights, status = {way: np.empty(0) for way in tasks}, "done"
+    weights = {way: np.empty(0) for way in tasks}
+    status: Literal["done", "interrupted"] = "done"
     for way, task in _in_turn(tasks):
         weights[way], whole = _weights(task, draws, seed)
         if not whole:

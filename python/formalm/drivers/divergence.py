@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +96,7 @@ class Distortion:
     notes: tuple[str, ...]
     cost: Cost = field(repr=False)
     seed: int | None
-    status: str = "done"
+    status: Literal["done", "interrupted"] = "done"
 
     @property
     def forwards(self) -> int:

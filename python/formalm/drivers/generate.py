@@ -10,7 +10,7 @@ from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
 from formalm.drivers.batch import Sample, Writer, advance
 from formalm.drivers.beam import Beam
-from formalm.drivers.prompts import Prompt, Prompts, batch_of
+from formalm.drivers.prompts import Prompt, Prompts, batch_of, refuse_language
 from formalm.drivers.result import Generation
 from formalm.drivers.sampling import Decoding, chosen_seed
 from formalm.drivers.stream import StreamOptions
@@ -271,6 +271,7 @@ def generate(
     positive("n", n)
     positive("beams", beams)
     positive("batch_size", batch_size, optional=False)
+    refuse_language(prompt, "generate")
     session = Session(model)
     decoding = Decoding(temperature, top_k, top_p, min_p)
     batch = batch_of(prompt)

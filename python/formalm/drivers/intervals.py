@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from formalm.drivers.cost import Cost
 from formalm.errors import ArgumentError
 from formalm.query.query import Event
 
-__all__ = ["Cell", "Interval", "MassTable"]
+__all__ = ["BoundStatus", "Cell", "Interval", "MassTable"]
 
+BoundStatus = Literal["running", "exact", "reached", "truncated", "interrupted"]
 Cell = tuple[str | None, ...]
 Where = Mapping[str, str | None]
 
@@ -54,7 +55,7 @@ class MassTable:
     decided: dict[Cell, float]
     error: float
     undecided: float
-    status: str
+    status: BoundStatus
     truncated_by: str | None
     dropped: int
     cost: Cost = field(repr=False, compare=False)

@@ -17,6 +17,7 @@ from formalm.drivers.asking import (
 )
 from formalm.drivers.bounds import Bounds, Classify, event_language
 from formalm.drivers.cost import Cost
+from formalm.drivers.intervals import BoundStatus
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import roots_of
@@ -59,7 +60,7 @@ class Mass:
     low: float
     high: float
     event: Event
-    status: str
+    status: BoundStatus
     truncated_by: str | None
     nodes: int
     dropped: int
@@ -85,7 +86,8 @@ class Mass:
 
     def __str__(self) -> str:
         by = "" if self.truncated_by is None else f" by {self.truncated_by}"
-        return f"{self.low:.6g} … {self.high:.6g} ({self.status}{by}, {self.forwards:,} forwards)"
+        end = f"{self.status}{by}, {self.forwards:,} forwards"
+        return f"{self.low:.6g} … {self.high:.6g} ({self.event}, {end})"
 
 
 def mass(
@@ -198,7 +200,8 @@ def mass_bounds(
 def _closing(question: Measured, tolerance: float) -> Iterator[Mass]:
     low, high = question.interval()
     yield question.mass(low, high, "running", None)
-    status, limit = "running", None
+    status: BoundStatus = "running"
+    limit: str | None = None
     steps = question.bounds.run()
     while status == "running":
         try:
@@ -239,7 +242,7 @@ class Measured:
             return None
         return "unseen" if self.bounds.hidden else "length"
 
-    def mass(self, low: float, high: float, status: str, limit: str | None) -> Mass:
+    def mass(self, low: float, high: float, status: BoundStatus, limit: str | None) -> Mass:
         """A record of where it stands."""
         nodes, cost = len(self.bounds.frontier.trie), self.bounds.task.cost()
         return Mass(low, high, self.event, status, limit, nodes, self.bounds.task.dropped, cost)

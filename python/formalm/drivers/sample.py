@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from formalm.drivers.prompts import Prompt
 from formalm.drivers.record import Origin
 from formalm.drivers.roots import roots_of
 from formalm.drivers.sampler import Draw, gumbel_order, local_draws, posterior_draws
-from formalm.drivers.samples import Sample, Samples
+from formalm.drivers.samples import Sample, Samples, SampleStatus, Target
 from formalm.drivers.sampling import chosen_seed
 from formalm.drivers.task import Task, Truncated
 from formalm.drivers.uniform import uniform_draws
@@ -36,9 +36,8 @@ from formalm.models import LanguageModel, Session
 from formalm.query.limits import Limits
 from formalm.query.query import Event, Query
 
-__all__ = ["Target", "sample"]
+__all__ = ["sample"]
 
-Target = Literal["local", "posterior", "without_replacement", "uniform"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 
 
@@ -112,7 +111,8 @@ def sample(
     seed = chosen_seed(seed)
     found: list[Draw] = []
     attempts = 0
-    status, limit = "exhausted", None
+    status: SampleStatus = "exhausted"
+    limit: str | None = None
     # The last one is the threshold.
     wanted = n + 1 if target == "without_replacement" else n
     by_text = asked.unique == "strings"
@@ -235,7 +235,7 @@ def _checked(
     positive("batch_size", batch_size, optional=False)
     if target not in TARGETS:
         known = ", ".join(map(repr, TARGETS))
-        raise ArgumentError(f"target is one of {known}, not {target!r:.60}")
+        raise ArgumentError(f"target must be one of {known}, got {target!r:.60}")
     asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
     if target == "uniform" and asked.event is None:
         asked = with_event(asked, "complete")  # what it draws are members

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,10 @@ from formalm.drivers.record import Origin, Record
 from formalm.errors import ArgumentError
 from formalm.query.query import Event
 
-__all__ = ["Sample", "Samples"]
+__all__ = ["Sample", "SampleStatus", "Samples", "Target"]
+
+Target = Literal["local", "posterior", "without_replacement", "uniform"]
+SampleStatus = Literal["done", "exhausted", "truncated", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -100,8 +104,8 @@ class Samples(Sequence[Sample]):
 
     draws: tuple[Sample, ...]
     event: Event
-    target: str
-    status: str
+    target: Target
+    status: SampleStatus
     truncated_by: str | None
     seed: int
     attempts: int

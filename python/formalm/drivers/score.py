@@ -13,7 +13,7 @@ from formalm.drivers.asking import asked_query, needs_an_end, refuse_listing_lim
 from formalm.drivers.bounds import Bounds
 from formalm.drivers.canonical import canonical_tokens
 from formalm.drivers.chains import Chains
-from formalm.drivers.intervals import Interval
+from formalm.drivers.intervals import BoundStatus, Interval
 from formalm.drivers.progress import Progress, Series
 from formalm.drivers.prompts import Prompt, prefix_token_ids
 from formalm.drivers.roots import roots_of
@@ -203,7 +203,7 @@ def _scored(
         truncated = "unseen" if bounds.hidden else "length"
     series.over(one.task.cost())
     found = _witness(model, one.query, prompt, batch_size, series)
-    status = "reached" if bounds.undecided else "exact"
+    status: BoundStatus = "reached" if bounds.undecided else "exact"
     return one.score(status if truncated is None else "truncated", truncated, *found)
 
 
@@ -248,10 +248,10 @@ def _task(session: Session, query: Query, prompt: Prompt, batch_size: int) -> Ta
 
 def _checked_texts(texts: object) -> list[str]:
     if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise ArgumentError(f"texts is a list of texts, not {type(texts).__name__}")
+        raise ArgumentError(f"texts must be a list of strings, got {type(texts).__name__}")
     for text in texts:
         if not isinstance(text, str):
-            raise ArgumentError(f"a text is str, not {type(text).__name__}")
+            raise ArgumentError(f"texts must be strings, got {type(text).__name__}")
     return list(texts)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.intervals import Interval
+from formalm.drivers.intervals import BoundStatus, Interval
 from formalm.drivers.record import Origin, Record
 from formalm.drivers.task import Task
 from formalm.errors import ArgumentError
@@ -60,7 +60,7 @@ class Score:
     possible: bool | None
     witness: tuple[int, ...] | None = field(repr=False)
     truncated_by: str | None
-    status: str
+    status: BoundStatus
     rank: int = field(repr=False)
     origin: Origin = field(repr=False)
 
@@ -107,7 +107,7 @@ class Scored:
 
     def score(
         self,
-        status: str,
+        status: BoundStatus,
         truncated_by: str | None = None,
         possible: bool | None = None,
         witness: tuple[int, ...] | None = None,

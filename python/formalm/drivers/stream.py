@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, overload
 from formalm.automata.texts import shown_bytes
 from formalm.constraint import Constraint
 from formalm.drivers.batch import Sample, advance
-from formalm.drivers.prompts import Prompt
+from formalm.drivers.prompts import Prompt, refuse_language
 from formalm.drivers.result import Generation, T, read_partial
 from formalm.drivers.sampling import Decoding, chosen_seed
 from formalm.drivers.terms import Terms, prepare
@@ -100,6 +100,7 @@ def stream(
     >>> pieces.generation.reason
     'finished'
     """
+    refuse_language(prompt, "stream")
     session = Session(model)
     decoding = Decoding(temperature, top_k, top_p, min_p)
     seed = chosen_seed(seed)

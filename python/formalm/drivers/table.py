@@ -8,7 +8,7 @@ from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, checked_tolerance
 from formalm.drivers.asking import asked_query, required_event
 from formalm.drivers.bounds import Classify, deciding_member
-from formalm.drivers.intervals import Cell, Interval, MassTable
+from formalm.drivers.intervals import BoundStatus, Cell, Interval, MassTable
 from formalm.drivers.mass import measured
 from formalm.drivers.progress import Progress
 from formalm.drivers.prompts import Prompt
@@ -183,7 +183,7 @@ def _tabulated(
     )
     bounds = question.bounds
 
-    def now(status: str, limit: str | None) -> MassTable:
+    def now(status: BoundStatus, limit: str | None) -> MassTable:
         decided = {cell: bounds.low(cell) for cell in bounds.cells if isinstance(cell, tuple)}
         numbers = (decided, bounds.relative_error, bounds.undecided)
         return MassTable(
