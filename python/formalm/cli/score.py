@@ -120,6 +120,7 @@ def _show(one: Score, json: bool) -> None:
             "logprob": one.logprob if one.logprob > -math.inf else None,
             "marginal": [bound if bound > -math.inf else None for bound in one.marginal],
             "tokenizations": one.tokenizations,
+            "event": one.event,
             "possible": one.possible,
             "status": one.status,
             "truncated_by": one.truncated_by,

@@ -36,9 +36,9 @@ def score(
     *,
     prompt: Prompt = None,
     event: TokenEvent = "token_prefix",
+    tokenization: Literal["all", "canonical"] = "all",
     decoding: Decoding | None = None,
     renormalize: bool = False,
-    tokenization: Literal["all", "canonical"] = "all",
     bos: Literal["auto"] | int | None = "auto",
     limits: Limits | None = None,
     tolerance: float = 0.0,
@@ -56,11 +56,11 @@ def score(
     event
         ``"token_prefix"``, the default: the output begins with these tokens, whatever follows, as
         in a search. ``"complete"``: it ends after them.
-    decoding, renormalize
-        As in :class:`~formalm.Query`.
     tokenization
         ``"all"``, or ``"canonical"``: only the tokens that the tokenizer makes of prompt and text
         together are scored and added up.
+    decoding, renormalize
+        As in :class:`~formalm.Query`.
     limits
         For each text: where adding up its tokenizations stops. A text of n bytes can have 2ⁿ.
     tolerance
