@@ -13,22 +13,27 @@ from typing_extensions import assert_type
 
 from formalm import (
     Constraint,
-    Generation,
-    Hit,
     Limits,
     Query,
     Regex,
-    conditional_mass,
-    distortion,
     generate,
     mass,
-    mass_table,
     sample,
     score,
     search,
     stream,
 )
-from formalm.drivers import Interval, Progress, Score, Stream
+from formalm.drivers import (
+    Generation,
+    Hit,
+    Interval,
+    Progress,
+    Score,
+    Stream,
+    conditional_mass,
+    distortion,
+    mass_table,
+)
 from formalm.models import IncrementalModel, LanguageModel, RunModel, TableModel
 from formalm.models.canary import CanaryModel, canary
 from formalm.models.canary.network import State

@@ -12,14 +12,12 @@ from formalm import (
     Regex,
     TableModel,
     Vocabulary,
-    conditional_mass,
-    distortion,
     mass,
-    mass_table,
     sample,
     score,
     search,
 )
+from formalm.drivers import conditional_mass, distortion, mass_table
 
 # The output `ab` is one token or two; only with two of them do the tokens spell `a`.
 VOCABULARY = Vocabulary.from_tokens(
