@@ -82,6 +82,15 @@ def test_what_sums_over_strings_has_to_be_told_the_event(ask: Callable[[], objec
     assert "event='complete': the output is a member and ends" in str(refused.value.hint)
 
 
+@pytest.mark.parametrize("event", ["token_prefix", "prefix", "contains", "never"])
+def test_a_function_of_members_is_refused_where_the_first_member_decides(event: str) -> None:
+    # The output `ab` begins with `a`, which is dropped, and with `ab`, which is not.
+    query = Query(Choice(["a", "ab"]), event=event, keep=lambda text: text != "a")
+    for ask in (lambda: mass(MODEL, query), lambda: sample(MODEL, query)):
+        with pytest.raises(ArgumentError, match="keep is about members"):
+            ask()
+
+
 @pytest.mark.parametrize("event", ["prefix", "contains", "never"])
 def test_events_of_texts_are_refused_where_token_sequences_are_ranked(event: str) -> None:
     for ask in (

@@ -20,6 +20,7 @@ __all__ = [
     "asked_query",
     "constraint_of",
     "needs_an_end",
+    "refuse_keep",
     "refuse_listing_limits",
     "required_event",
     "token_event",
@@ -103,6 +104,18 @@ def constraint_of(
     if isinstance(query, Constraint) and query.language == wanted:
         return compiled(query, vocabulary, tokens)
     return compiled(wanted, vocabulary, tokens)
+
+
+def refuse_keep(asked: Query) -> None:
+    """Refuse a function of members with an event that the first member decides.
+
+    An output whose first member is dropped may have another that is not.
+    """
+    if asked.keep is not None and asked.event != "complete":
+        raise ArgumentError(
+            f"keep is about members, and event={asked.event!r} is decided by an output",
+            hint="event='complete', or say it as a language, in without=",
+        )
 
 
 def refuse_listing_limits(limits: Limits, what: str) -> None:

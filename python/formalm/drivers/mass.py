@@ -12,6 +12,7 @@ from formalm.drivers.asking import (
     asked_query,
     constraint_of,
     needs_an_end,
+    refuse_keep,
     refuse_listing_limits,
     required_event,
 )
@@ -267,11 +268,7 @@ def measured(
     if asked.prefix_cost != "conditional":
         hint = "prefix_weights say what beginnings weigh; without given the mass is joint"
         raise ArgumentError("a mass is conditional on given and has no prefix_cost", hint=hint)
-    if asked.keep is not None and chosen not in ("complete", "token_prefix"):
-        raise ArgumentError(
-            f"keep is about members, and event={chosen!r} is decided by an output",
-            hint="event='complete', or say it as a language, in without=",
-        )
+    refuse_keep(asked)
     refuse_listing_limits(asked.limits, "a mass")
     if asked.unique is not None:
         raise ArgumentError("unique is about listings, and this is a mass")

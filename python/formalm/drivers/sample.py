@@ -15,6 +15,7 @@ from formalm.drivers.asking import (
     asked_query,
     constraint_of,
     needs_an_end,
+    refuse_keep,
     refuse_listing_limits,
     required_event,
     with_event,
@@ -241,6 +242,7 @@ def _checked(
         asked = with_event(asked, "complete")  # what it draws are members
     if required_event(asked, "a sample") != "complete" and target == "uniform":
         raise ArgumentError(f"target='uniform' draws members, not outputs: not {asked.event!r}")
+    refuse_keep(asked)
     if asked.unique is not None and target != "without_replacement":
         raise ArgumentError(f"draws of target {target!r} repeat, and unique cannot apply")
     if asked.prefix_cost != "conditional":
