@@ -11,6 +11,7 @@ import numpy as np
 from benches.timed import Timed
 from formalm import Limits, Literal, Query, Regex, mass, search
 from formalm.models.canary import canary, facts
+from formalm.query import Tokenization
 
 URL = r"https://www\.([a-zA-Z0-9]|_|-|#|%)+\.([a-zA-Z0-9]|_|-|#|%|/)+"
 URL_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-#%/.:")
@@ -49,7 +50,7 @@ def searched(results: int, size: int, planted: dict[str, int]) -> dict[str, Any]
         Regex(URL),
         given=PREFIX,
         event="complete",
-        duplicates="show",
+        unique="tokens",
         batch_size=size,
         limits=Limits(hits=results),
     )
@@ -129,14 +130,15 @@ def _batch(
 def date_mass(forwards: int) -> dict[str, Any]:
     """Bound the probability that one of 12 × 110 × 10,000 dates follows, in several forms."""
     results = {}
-    for end, tokenization in product(("", r"\."), ("all", "canonical")):
+    ways: tuple[Tokenization, ...] = ("all", "canonical")
+    for end, tokenization in product(("", r"\."), ways):
         language = Regex(f"{NAME} ({MONTHS}) [0-9]{{1,2}}, [0-9]{{4}}{end}")
         model = Timed(canary())
         found = mass(
             model,
             Query(language, given=Literal(NAME), event="complete", tokenization=tokenization),
             limits=Limits(forwards=forwards),
-            eps=0.01,
+            tolerance=0.01,
             batch_size=BATCH,
         )
         text = "a date and a full stop" if end else "a date"

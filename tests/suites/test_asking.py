@@ -45,14 +45,14 @@ closed = "{story} {own}"
 ask = "search"
 templates = ["open"]
 rows = "stories"
-event = "prefix"
+event = "token_prefix"
 limits = {hits = 4}
 
 [queries.closed]
 ask = "search"
 templates = ["closed"]
 rows = "stories"
-event = "prefix"
+event = "token_prefix"
 limits = {hits = 4}
 
 [metrics.open]
@@ -160,7 +160,7 @@ def test_exposure_is_between_its_bounds() -> None:
     answer = answer_of(canary(), item)
     words = suite.slots["profession"].texts or ()
     texts = [f" {word}." for word in words]
-    exact = score(canary(), texts, prompt="The man studied", event="complete", eps=1.0)
+    exact = score(canary(), texts, prompt="The man studied", event="complete", tolerance=1.0)
     by_word = dict(zip(words, (one.logprob for one in exact), strict=True))
     order = sorted(words, key=lambda word: -by_word[word])
     assert [text for text, _ in answer["hits"]] == order[:2]
@@ -210,7 +210,7 @@ def test_what_makes_no_sense_of_rows_is_refused(old, new, said) -> None:
 def test_what_cannot_be_scored_is_refused(old, new, said) -> None:
     text = SCORED.replace(old, new, 1)
     if "begins another" in said:
-        text = text.replace('event = "complete"', 'event = "prefix"')
+        text = text.replace('event = "complete"', 'event = "token_prefix"')
         said = "begins another"
     with pytest.raises(SuiteError, match=said):
         Suite.from_toml(text)

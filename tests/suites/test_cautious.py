@@ -33,8 +33,9 @@ two = "2{group}{value}"
 three = "3{group}{value}"
 [queries.tables]
 ask = "table"
+event = "complete"
 each = ["group"]
-eps = 0
+tolerance = 0
 [metrics.ratio]
 kind = "log_ratio"
 query = "tables"

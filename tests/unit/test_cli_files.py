@@ -56,8 +56,8 @@ def objects(output: str) -> list[dict]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("search", "-r", "[ab]{1,2}", "--duplicates", "show"),
-        ("sample", "-r", "[ab]{1,2}", "-n", "4", "--seed", "1"),
+        ("search", "-r", "[ab]{1,2}", "--unique", "tokens"),
+        ("sample", "-r", "[ab]{1,2}", "--event", "complete", "-n", "4", "--seed", "1"),
         ("score", "ab", "b"),
     ],
 )
@@ -113,7 +113,7 @@ def test_scores_of_a_query_file(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_model")
 def test_beams() -> None:
-    asked = ("search", "-r", "[ab]{3}", "--duplicates", "show", "--json")
+    asked = ("search", "-r", "[ab]{3}", "--unique", "tokens", "--json")
     *hits, facts = objects(run(*asked, "--beam", "1").stdout)
     assert facts["truncated_by"] == "beam"
     *every, facts = objects(run(*asked, "-n", "99").stdout)
@@ -123,21 +123,35 @@ def test_beams() -> None:
 
 @pytest.mark.usefixtures("small_model")
 def test_distortion() -> None:
-    (told,) = objects(run("distortion", "-c", "ab", "-c", "b", "--json").stdout)
-    found = distortion(MODEL, Choice(["ab", "b"]))
+    (told,) = objects(
+        run("distortion", "-c", "ab", "-c", "b", "--event", "complete", "--json").stdout
+    )
+    found = distortion(MODEL, Choice(["ab", "b"]), event="complete")
     assert told["exact"] is True
     expected = found.divergences["local"].total_variation.low
     assert told["divergences"]["local"]["total_variation"][0] == pytest.approx(expected)
     assert told["texts"] == list(found.texts)
-    assert "exact" in run("distortion", "-c", "ab", "-c", "b").stdout
-    drawn = ("distortion", "-r", "[ab]*", "--estimate", "--draws", "50", "--seed", "1", "--json")
+    assert "exact" in run("distortion", "-c", "ab", "-c", "b", "--event", "complete").stdout
+    drawn = (
+        "distortion",
+        "-r",
+        "[ab]*",
+        "--event",
+        "complete",
+        "--estimate",
+        "--draws",
+        "50",
+        "--seed",
+        "1",
+        "--json",
+    )
     (told,) = objects(run(*drawn).stdout)
     assert (told["exact"], told["seed"], told["texts"]) == (False, 1, [])
 
 
 def test_a_server_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORMALM_API_KEY", "secret")
-    asked = ("search", "-c", "man", "-c", "woman", "--prompt", "The ", "--duplicates", "show")
+    asked = ("search", "-c", "man", "-c", "woman", "--prompt", "The ", "--unique", "tokens")
     asked += ("--json", "-n", "2")
     *expected, _ = objects(run(*asked).stdout)
     with serving(canary(), most=5000) as served:

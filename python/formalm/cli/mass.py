@@ -23,11 +23,11 @@ def mass(
     event: Annotated[
         str | None,
         one_of(
-            *("complete", "prefix", "contains", "never"),
+            *("complete", "token_prefix", "prefix", "contains", "never"),
             help="What happens in the output; it has to be said.",
         ),
     ] = None,
-    eps: Annotated[float, typer.Option(help="The width that is enough.")] = 1e-3,
+    tolerance: Annotated[float, typer.Option(help="The width that is enough.")] = 1e-3,
     json: Json = False,
 ) -> None:
     """Bound the probability of a language, with proof."""
@@ -38,7 +38,7 @@ def mass(
             model.load(),
             query.asked(work, event=event),
             prompt=prompt,
-            eps=eps,
+            tolerance=tolerance,
             batch_size=work.batch_size,
         )
         if json:

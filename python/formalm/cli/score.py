@@ -43,7 +43,10 @@ def score(
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
     event: Annotated[
         str | None,
-        one_of("prefix", "complete", help="complete: an end follows; prefix if not given."),
+        one_of(
+            *("token_prefix", "complete"),
+            help="complete: an end follows; token_prefix if not given.",
+        ),
     ] = None,
     tokenization: Annotated[
         str | None, one_of("all", "canonical", help="Which tokens count; all if not given.")
@@ -51,7 +54,7 @@ def score(
     forwards: Annotated[
         int | None, typer.Option(help=f"Most prefixes evaluated, for each text; {FORWARDS}.")
     ] = None,
-    eps: Annotated[float, typer.Option(help="Probability that may stay undecided.")] = 1e-9,
+    tolerance: Annotated[float, typer.Option(help="Probability that may stay undecided.")] = 1e-9,
     batch_size: Annotated[int, typer.Option(help="Most prefixes a call of the model.")] = 16,
     json: Json = False,
 ) -> None:
@@ -70,7 +73,12 @@ def score(
         asked |= {name: value for name, value in own.items() if value is not None}
         out.check()
         scores = drivers.score(
-            model.load(), texts or [], prompt=prompt, eps=eps, batch_size=batch_size, **asked
+            model.load(),
+            texts or [],
+            prompt=prompt,
+            tolerance=tolerance,
+            batch_size=batch_size,
+            **asked,
         )
         known = [one for one in scores if not math.isnan(one.logprob)]
         out.write(known)
@@ -92,10 +100,10 @@ def _asked(query: Query) -> tuple[list[str], dict[str, Any]]:
     for name in UNUSED:
         if getattr(query, name) != Query.__dataclass_fields__[name].default:
             raise ArgumentError(f"the score of a text has no use for the query's {name}")
-    names = ("decoding", "renormalise", "tokenization", "bos", "limits")
+    names = ("decoding", "renormalize", "tokenization", "bos", "limits")
     asked = {name: getattr(query, name) for name in names}
     texts = members(query.asked, what="members to score")
-    return [text.decode() for text in texts], {**asked, "event": query.event or "prefix"}
+    return [text.decode() for text in texts], {**asked, "event": query.event or "token_prefix"}
 
 
 def _show(one: Score, json: bool) -> None:
@@ -112,6 +120,7 @@ def _show(one: Score, json: bool) -> None:
             "logprob": one.logprob if one.logprob > -math.inf else None,
             "marginal": [bound if bound > -math.inf else None for bound in one.marginal],
             "tokenizations": one.tokenizations,
+            "event": one.event,
             "possible": one.possible,
             "status": one.status,
             "truncated_by": one.truncated_by,

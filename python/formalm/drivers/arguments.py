@@ -15,6 +15,7 @@ from formalm.vocabulary import Vocabulary
 __all__ = [
     "UNSET",
     "check_tokenization",
+    "checked_tolerance",
     "compiled",
     "is_token_id",
     "positive",
@@ -37,7 +38,15 @@ def positive(name: str, value: object, *, least: int = 1, optional: bool = True)
     if value is None and optional:
         return
     if type(value) is not int or value < least:
-        raise ArgumentError(f"{name} must be an integer from {least}, not {value!r}")
+        raise ArgumentError(f"{name} must be an integer from {least}, got {value!r:.60}")
+
+
+def checked_tolerance(tolerance: object) -> float:
+    """Return a probability that may stay undecided, from 0 to 1."""
+    is_number = isinstance(tolerance, (int, float)) and not isinstance(tolerance, bool)
+    if not is_number or not 0 <= tolerance <= 1:  # type: ignore[operator]
+        raise ArgumentError(f"tolerance must be a number from 0 to 1, got {tolerance!r:.60}")
+    return float(tolerance)  # type: ignore[arg-type]
 
 
 def compiled(language: Any, vocabulary: Vocabulary, tokenization: str | None = None) -> Constraint:
@@ -74,7 +83,7 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str | None = N
 def check_tokenization(tokenization: object) -> None:
     """Refuse what is no tokenization."""
     if tokenization not in (None, "all", "canonical"):
-        raise ArgumentError(f"tokenization is 'all' or 'canonical', not {tokenization!r}")
+        raise ArgumentError(f"tokenization must be 'all' or 'canonical', got {tokenization!r:.60}")
 
 
 @lru_cache(maxsize=16)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,8 @@ import numpy.typing as npt
 from formalm.automata.texts import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, compiled, positive
-from formalm.drivers.asking import asked_query, needs_an_end
+from formalm.drivers.asking import asked_query, needs_an_end, required_event
+from formalm.drivers.cost import Cost
 from formalm.drivers.divergence import (
     Distortion,
     Divergence,
@@ -35,7 +38,7 @@ from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 from formalm.query.limits import Limits
 from formalm.query.plan import Counts
-from formalm.query.query import Event, Query
+from formalm.query.query import Query, TokenEvent
 
 __all__ = ["Distortion", "distortion"]
 
@@ -47,7 +50,7 @@ def distortion(
     query: Query | Language | Constraint | Sequence[str],
     *,
     prompt: Prompt = None,
-    event: Event = UNSET,
+    event: TokenEvent = UNSET,
     exact: bool | None = None,
     draws: int = 2000,
     confidence: float = 0.95,
@@ -59,7 +62,7 @@ def distortion(
     """Measure how far masks move a model from its own distribution over a language.
 
     The model's own distribution is P(text | text is a member), with all tokenizations added up. A
-    mask that is renormalised at every step has another, and a mask of canonical tokens a third.
+    mask that is renormalized at every step has another, and a mask of canonical tokens a third.
     All of them are compared over texts if the language is finite and small enough for ``limits``.
 
     Otherwise the distances are estimated from ``draws`` of each mask, for complete outputs and over
@@ -72,8 +75,8 @@ def distortion(
     query
         What is kept to. ``decoding`` changes the model first. ``given`` belongs in the prompt.
     event
-        ``"complete"``, the default: the output is a member and ends. ``"prefix"``: the output
-        begins with the member's tokens; no member may then begin another.
+        Here or in the query. ``"complete"``: the output is a member and ends. ``"token_prefix"``:
+        the output begins with the member's tokens; no member may then begin another.
     exact
         True computes or fails, False estimates. None computes what fits into ``limits``.
     draws, seed
@@ -107,7 +110,7 @@ def distortion(
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", b"c", None], end_token_ids=[4])
     >>> table = {(): [0.5, 0.1, 0.2, 0.2, 0], (0,): [0.99, 0.01, 0, 0, 0]}
     >>> model = TableModel(vocabulary, table, default={4: 1.0})
-    >>> found = distortion(model, ["ab", "c"])
+    >>> found = distortion(model, ["ab", "c"], event="complete")
     >>> shares = found.share("c")
     >>> round(shares["true"], 3), round(shares["local"], 3)
     (0.494, 0.222)
@@ -116,7 +119,7 @@ def distortion(
         raise ArgumentError(f"exact is True, False or None, not {exact!r:.60}")
     asked = _checked(query, event, draws, batch_size, limits)
     session = Session(model)
-    complete = asked.event != "prefix"
+    complete = asked.event == "complete"
     if complete:
         needs_an_end(session)
     front = prefix_token_ids(session, prompt, asked.bos)
@@ -133,32 +136,32 @@ def distortion(
             notes.append(f"nothing canonical is compared: {error.message}")
     if exact is not False and _is_small(tasks, notes, must=bool(exact)):
         try:
-            return _exact(tasks, session, notes)
+            return _exact(tasks, notes)
         except Truncated as reached:
             if exact or str(reached) != "context":
                 raise _limit_error(asked.limits, reached, session) from None
             notes.append("not exact: some members are longer than the model's context")
     if not complete:
         raise ArgumentError(
-            "event='prefix' is compared exactly or not at all"
+            "event='token_prefix' is compared exactly or not at all"
             + ("" if exact is False else f", and this is {notes[-1]}"),
             hint="event='complete', or higher limits",
         )
-    return _estimated(tasks, session, notes, draws, confidence, chosen_seed(seed))
+    return _estimated(tasks, notes, draws, confidence, chosen_seed(seed))
 
 
-def _exact(tasks: dict[str, Task], session: Session, notes: list[str]) -> Distortion:
+def _exact(tasks: dict[str, Task], notes: list[str]) -> Distortion:
     found: dict[str, Tally] = {}
-    status = "done"
+    status: Literal["done", "interrupted"] = "done"
     try:
-        for way, task in tasks.items():
+        for way, task in _in_turn(tasks):
             found[way] = Tally()
             tally(task, found[way])
     except KeyboardInterrupt:
         status = "interrupted"
         if "canonical" not in found:
             mass = math.fsum(map(math.fsum, found["all"].model.values())) if found else 0.0
-            return unfinished(mass, "canonical" in tasks, notes, session.forwards)
+            return unfinished(mass, _event(tasks), "canonical" in tasks, notes, _cost(tasks))
         notes.append("nothing canonical is compared: interrupted")
         del found["canonical"]
     totals = {data: math.fsum(terms) for data, terms in found["all"].model.items()}
@@ -182,21 +185,23 @@ def _exact(tasks: dict[str, Task], session: Session, notes: list[str]) -> Distor
             notes.append("the model gives no probability to any canonical sequence")
     ways = {way: between(shares["true"], row) for way, row in shares.items() if way != "true"}
     texts = tuple(shown_text(data) for data in order)
-    counts = (texts, shares, tuple(notes), session.forwards, None)
-    return Distortion(True, ways, Interval(mass, mass), canonical_mass, *counts, status)
+    counts = (texts, shares, tuple(notes), _cost(tasks), None)
+    return Distortion(
+        True, _event(tasks), ways, Interval(mass, mass), canonical_mass, *counts, status
+    )
 
 
 def _estimated(
     tasks: dict[str, Task],
-    session: Session,
     notes: list[str],
     draws: int,
     confidence: float,
     seed: int,
 ) -> Distortion:
     """Half of the draws bound the masses, the other half the distances, given those bounds."""
-    weights, status = {way: np.empty(0) for way in tasks}, "done"
-    for way, task in tasks.items():
+    weights = {way: np.empty(0) for way in tasks}
+    status: Literal["done", "interrupted"] = "done"
+    for way, task in _in_turn(tasks):
         weights[way], whole = _weights(task, draws, seed)
         if not whole:
             status = "interrupted"
@@ -217,8 +222,27 @@ def _estimated(
         low = 1 - own.high / mass.low if mass.low > 0 else 0.0
         high = 1 - own.low / mass.high if mass.high > 0 else 1.0
         ways["canonical"] = Divergence(Interval(max(0.0, low), min(1.0, high)), None)
-    counts = (tuple(notes), session.forwards, seed, status)
-    return Distortion(False, ways, mass, masses.get("canonical"), (), {}, *counts)
+    counts = (tuple(notes), _cost(tasks), seed, status)
+    return Distortion(False, _event(tasks), ways, mass, masses.get("canonical"), (), {}, *counts)
+
+
+def _in_turn(tasks: dict[str, Task]) -> Iterator[tuple[str, Task]]:
+    """The tasks, each of which counts its expansions on from those of the one before."""
+    spent = max(task.expansions for task in tasks.values())
+    for way, task in tasks.items():
+        task.expansions = spent
+        yield way, task
+        spent = task.expansions
+
+
+def _event(tasks: dict[str, Task]) -> TokenEvent:
+    return "complete" if tasks["all"].complete else "token_prefix"
+
+
+def _cost(tasks: dict[str, Task]) -> Cost:
+    """The cost of all tasks: they share a session."""
+    expansions = max(task.expansions for task in tasks.values())
+    return replace(tasks["all"].cost(), expansions=expansions)
 
 
 def _weights(task: Task, draws: int, seed: int) -> tuple[Floats, bool]:
@@ -262,8 +286,7 @@ def _is_small(tasks: dict[str, Task], notes: list[str], *, must: bool) -> bool:
 
 
 def _limit_error(limits: Limits, reached: Truncated, session: Session) -> LimitError:
-    name = "memory_bytes" if str(reached) == "memory" else str(reached)
-    allowed = getattr(limits, name, None) or session.model.context_length or 0
+    allowed = getattr(limits, str(reached), None) or session.model.context_length or 0
     hint = "fewer draws, or higher limits"
     return LimitError(str(reached), math.floor(allowed) + 1, math.floor(allowed), hint)
 
@@ -273,8 +296,8 @@ def _task(
 ) -> Task:
     constraint = compiled(asked.asked, session.vocabulary, way)
     root = Root(front, b"", 0.0, constraint.matcher(after=front).core)
-    rules = (asked.decoding, asked.renormalise, complete, size, None, asked.limits)
-    return Task(session, constraint, [root], *rules, normalise=True)
+    rules = (asked.decoding, asked.renormalize, complete, size, None, asked.limits)
+    return Task(session, constraint, [root], *rules, normalize=True)
 
 
 def _checked(
@@ -283,8 +306,7 @@ def _checked(
     positive("draws", draws, least=2, optional=False)
     positive("batch_size", batch_size, optional=False)
     asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
-    if asked.event not in (None, "complete", "prefix"):
-        raise ArgumentError(f"event is 'complete' or 'prefix' here, not {asked.event!r}")
+    required_event(asked, "a distortion", ("complete", "token_prefix"))
     if asked.given is not None:
         raise ArgumentError("given has no use here", hint="write it into the prompt")
     if asked.tokenization != "all":

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from formalm.automata.texts import shown_text
 from formalm.drivers.record import Origin, Record
+from formalm.query.query import Event
 
 __all__ = ["Hit"]
 
@@ -19,7 +20,7 @@ class Hit:
     text
         The member, ``given`` included; bytes that are not UTF-8 show as U+FFFD.
     logprob
-        In nats, given prompt and ``given``: of this token sequence, or with ``duplicates="merge"``
+        In nats, given prompt and ``given``: of this token sequence, or with ``unique="strings"``
         of all token sequences that spell the text.
     rank
         1 for the first.
@@ -54,6 +55,11 @@ class Hit:
             self.logprob,
             tokenizations=self.tokenizations,
         )
+
+    @property
+    def event(self) -> Event | None:
+        """What :attr:`logprob` is of, see :func:`~formalm.search`."""
+        return self.origin.query.event
 
     @property
     def completion(self) -> str:

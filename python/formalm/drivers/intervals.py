@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from formalm.drivers.work import Work
+from formalm.drivers.cost import Cost
 from formalm.errors import ArgumentError
+from formalm.query.query import Event
 
-__all__ = ["Cell", "Interval", "MassTable"]
+__all__ = ["BoundStatus", "Cell", "Interval", "MassTable"]
 
+BoundStatus = Literal["running", "exact", "reached", "truncated", "interrupted"]
 Cell = tuple[str | None, ...]
 Where = Mapping[str, str | None]
 
@@ -36,29 +38,32 @@ class MassTable:
     ----------
     groups
         The names of the groups, in the order of the cells' keys.
+    event
+        The event; None in a table that was read from the answers of a suite, whose query has it.
     decided
         What is proven of each cell that was met; others have 0.
     error
         How far rounding may have taken these numbers, as a share of each, at most.
     undecided
         What may still belong to any cell.
-    status, truncated_by, dropped, work
+    status, truncated_by, dropped, cost
         As in :class:`~formalm.drivers.mass.Mass`.
     """
 
     groups: tuple[str, ...]
+    event: Event | None
     decided: dict[Cell, float]
     error: float
     undecided: float
-    status: str
+    status: BoundStatus
     truncated_by: str | None
     dropped: int
-    work: Work = field(repr=False, compare=False)
+    cost: Cost = field(repr=False, compare=False)
 
     @property
     def forwards(self) -> int:
         """Prefixes that the model evaluated."""
-        return self.work.forwards
+        return self.cost.forwards
 
     @property
     def cells(self) -> dict[Cell, Interval]:

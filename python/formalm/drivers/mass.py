@@ -7,21 +7,29 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from formalm.constraint import Constraint
-from formalm.drivers.arguments import UNSET, positive
-from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
+from formalm.drivers.arguments import UNSET, checked_tolerance, positive
+from formalm.drivers.asking import (
+    asked_query,
+    constraint_of,
+    needs_an_end,
+    refuse_keep,
+    refuse_listing_limits,
+    required_event,
+)
 from formalm.drivers.bounds import Bounds, Classify, event_language
+from formalm.drivers.cost import Cost
+from formalm.drivers.intervals import BoundStatus
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import roots_of
 from formalm.drivers.task import Task, Truncated
-from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 from formalm.query.limits import Limits
 from formalm.query.query import Event, Query
 
-__all__ = ["Mass", "Measured", "checked_eps", "mass", "mass_bounds", "measured"]
+__all__ = ["Mass", "Measured", "mass", "mass_bounds", "measured"]
 
 
 @dataclass(frozen=True)
@@ -32,39 +40,42 @@ class Mass:
     ----------
     low, high
         Its ends, rounded outward.
+    event
+        The event.
     status
         ``"exact"``: nothing is undecided, the width is rounding. ``"reached"``: the width that was
         asked for. ``"truncated"``: a limit stopped it. ``"interrupted"``: the user did.
         ``"running"``: on the way.
     truncated_by
-        ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory"``; ``"length"``, if
+        ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory_bytes"``; ``"length"``, if
         what is undecided is longer than the context or than ``max_tokens``; ``"unseen"``, if the
         model does not show all tokens; None otherwise.
     nodes
         Token sequences looked at.
     dropped
         Members that the query's function ``keep`` dropped.
-    work
-        What was spent.
+    cost
+        The cost of the answer.
     """
 
     low: float
     high: float
-    status: str
+    event: Event
+    status: BoundStatus
     truncated_by: str | None
     nodes: int
     dropped: int
-    work: Work = field(repr=False, compare=False)
+    cost: Cost = field(repr=False, compare=False)
 
     @property
     def forwards(self) -> int:
         """Prefixes that the model evaluated."""
-        return self.work.forwards
+        return self.cost.forwards
 
     @property
     def calls(self) -> int:
         """Batches of them."""
-        return self.work.calls
+        return self.cost.calls
 
     @property
     def width(self) -> float:
@@ -76,7 +87,8 @@ class Mass:
 
     def __str__(self) -> str:
         by = "" if self.truncated_by is None else f" by {self.truncated_by}"
-        return f"{self.low:.6g} … {self.high:.6g} ({self.status}{by}, {self.forwards:,} forwards)"
+        end = f"{self.status}{by}, {self.forwards:,} forwards"
+        return f"{self.low:.6g} … {self.high:.6g} ({self.event}, {end})"
 
 
 def mass(
@@ -86,7 +98,7 @@ def mass(
     prompt: Prompt = None,
     event: Event = UNSET,
     limits: Limits | None = None,
-    eps: float = 1e-3,
+    tolerance: float = 1e-3,
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> Mass:
@@ -105,14 +117,17 @@ def mass(
     prompt
         What stands in front, outside the language.
     event
-        In place of the query's. ``"complete"`` and ``"prefix"`` count members of at most
-        ``max_tokens`` tokens. ``"contains"`` and ``"never"`` look at so many tokens, and what they
-        leave undecided stays between the bounds. All but ``"complete"`` are about the text of the
-        output, wherever its tokens end: ``"cats"`` begins with ``"cat"``.
+        In place of the query's. ``"complete"``, ``"token_prefix"`` and ``"prefix"`` count members
+        of at most ``max_tokens`` tokens. ``"contains"`` and ``"never"`` look at so many tokens, and
+        what they leave undecided stays between the bounds. ``"token_prefix"`` is the event that
+        searches rank by: the first tokens of the output spell a member. ``"prefix"``,
+        ``"contains"`` and ``"never"`` are about its text, wherever tokens end: ``"cats"`` begins
+        with ``"cat"``.
     limits
         In place of the query's.
-    eps
-        The width that is enough; 0 goes on until nothing is undecided or a limit is reached.
+    tolerance
+        The probability that may stay undecided: the width of the interval that is enough. 0 goes on
+        until nothing is undecided or a limit is reached.
     batch_size
         Most prefixes a call of the model.
     progress
@@ -134,7 +149,7 @@ def mass(
     >>> from formalm import Regex, TableModel, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
-    >>> found = mass(model, Regex("a*"), event="complete", eps=1e-9)
+    >>> found = mass(model, Regex("a*"), event="complete", tolerance=1e-9)
     >>> 1 / 2 in found, found.status
     (True, 'reached')
     """
@@ -146,7 +161,7 @@ def mass(
             prompt=prompt,
             event=event,
             limits=limits,
-            eps=eps,
+            tolerance=tolerance,
             batch_size=batch_size,
             progress=progress,
         ):
@@ -166,7 +181,7 @@ def mass_bounds(
     prompt: Prompt = None,
     event: Event = UNSET,
     limits: Limits | None = None,
-    eps: float = 1e-3,
+    tolerance: float = 1e-3,
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Mass]:
@@ -180,13 +195,14 @@ def mass_bounds(
         batch_size=batch_size,
         progress=progress,
     )
-    return _closing(question, checked_eps(eps))
+    return _closing(question, checked_tolerance(tolerance))
 
 
-def _closing(question: Measured, eps: float) -> Iterator[Mass]:
+def _closing(question: Measured, tolerance: float) -> Iterator[Mass]:
     low, high = question.interval()
     yield question.mass(low, high, "running", None)
-    status, limit = "running", None
+    status: BoundStatus = "running"
+    limit: str | None = None
     steps = question.bounds.run()
     while status == "running":
         try:
@@ -198,7 +214,7 @@ def _closing(question: Measured, eps: float) -> Iterator[Mass]:
             status, limit = "truncated", str(reached)
         now = question.interval()
         low, high = max(low, now[0]), min(high, now[1])
-        if status != "exact" and high - low <= eps:
+        if status != "exact" and high - low <= tolerance:
             status, limit = "reached", None
         yield question.mass(low, high, status, limit)
 
@@ -209,7 +225,7 @@ class Measured:
 
     bounds: Bounds
     session: Session
-    negated: bool
+    event: Event
 
     def interval(self) -> tuple[float, float]:
         """The bounds now, outward."""
@@ -217,7 +233,7 @@ class Measured:
         decided = math.fsum([bounds.low(cell) for cell in list(bounds.cells)])
         low = max(0.0, math.nextafter(decided - bounds.error, -1.0))
         high = min(1.0, math.nextafter(decided + bounds.error + bounds.undecided, 2.0))
-        if not self.negated:
+        if self.event != "never":
             return low, high
         return max(0.0, math.nextafter(1 - high, -1)), min(1.0, math.nextafter(1 - low, 2))
 
@@ -227,10 +243,10 @@ class Measured:
             return None
         return "unseen" if self.bounds.hidden else "length"
 
-    def mass(self, low: float, high: float, status: str, limit: str | None) -> Mass:
+    def mass(self, low: float, high: float, status: BoundStatus, limit: str | None) -> Mass:
         """A record of where it stands."""
-        nodes, work = len(self.bounds.frontier.trie), self.bounds.task.work()
-        return Mass(low, high, status, limit, nodes, self.bounds.task.dropped, work)
+        nodes, cost = len(self.bounds.frontier.trie), self.bounds.task.cost()
+        return Mass(low, high, self.event, status, limit, nodes, self.bounds.task.dropped, cost)
 
 
 def measured(
@@ -248,26 +264,17 @@ def measured(
     positive("batch_size", batch_size, optional=False)
     session = Session(model)
     asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
-    if asked.event is None:
-        raise ArgumentError(
-            "a mass needs an event",
-            hint="event='complete': the output is a member; 'prefix': it begins with one;"
-            " 'contains' and 'never': anywhere",
-        )
+    chosen = required_event(asked, "a mass")
     if asked.prefix_cost != "conditional":
         hint = "prefix_weights say what beginnings weigh; without given the mass is joint"
         raise ArgumentError("a mass is conditional on given and has no prefix_cost", hint=hint)
-    if asked.keep is not None and asked.event != "complete":
-        raise ArgumentError(
-            f"keep is about members, and event={asked.event!r} is decided by an output",
-            hint="event='complete', or say it as a language, in without=",
-        )
+    refuse_keep(asked)
     refuse_listing_limits(asked.limits, "a mass")
     if asked.unique is not None:
         raise ArgumentError("unique is about listings, and this is a mass")
-    if asked.event == "complete":
+    if chosen == "complete":
         needs_an_end(session)
-    kind = "contains" if asked.event == "never" else str(asked.event)
+    kind = "contains" if chosen == "never" else chosen
     language = event_language(asked.asked, kind, asked.tokenization)
     constraint = constraint_of(query, asked, session.vocabulary, language)
     roots = roots_of(session, constraint, asked, prompt, shares=True)
@@ -280,15 +287,8 @@ def measured(
         batch_size,
         asked.max_tokens,
         asked.limits,
-        normalise=True,
+        normalize=True,
         progress=checked_progress(progress),
         keep=asked.keep,
     )
-    return Measured(Bounds(task, kind, classify), session, asked.event == "never")
-
-
-def checked_eps(eps: object) -> float:
-    """A width from 0 to 1."""
-    if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not 0 <= eps <= 1:
-        raise ArgumentError(f"eps must be a number from 0 to 1, not {eps!r}")
-    return float(eps)
+    return Measured(Bounds(task, kind, classify), session, chosen)

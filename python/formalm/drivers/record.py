@@ -8,12 +8,12 @@ from dataclasses import astuple, dataclass, field
 
 from formalm.automata.texts import shown_text
 from formalm.drivers.bounds import deciding_member
-from formalm.drivers.work import Work
+from formalm.drivers.cost import Cost
 from formalm.errors import LanguageError, LimitError, VocabularyError
 from formalm.languages import Edit, EditScript
 from formalm.languages.edits import Edited
 from formalm.query.decoding import Decoding
-from formalm.query.query import Query
+from formalm.query.query import Event, Query
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["Origin", "Record"]
@@ -42,6 +42,8 @@ class Record:
         A tokenizer's space in front of a text is spelled too, and no part of ``data``.
     logprob
         What the driver says of it, in nats: of a merged hit over all its tokenizations.
+    event
+        What ``logprob`` is of, as in :class:`~formalm.Query`.
     prefix_logprob
         What its beginning counts in that: its cost, or the log of its share.
     token_logprobs
@@ -60,10 +62,10 @@ class Record:
         member; None otherwise.
     groups
         Values of the pattern's named groups; with edits, in the member that was edited.
-    decoding, renormalise
+    decoding, renormalize
         How the model's distribution was changed.
     forwards, calls, tokens_computed, cache_hits, expansions, seconds
-        What was spent until it was there, as in :class:`~formalm.drivers.work.Work`; of a sample,
+        What was spent until it was there, as in :class:`~formalm.drivers.cost.Work`; of a sample,
         on all draws.
     """
 
@@ -76,6 +78,7 @@ class Record:
     given_token_ids: tuple[int, ...] = field(repr=False)
     token_ids: tuple[int, ...] = field(repr=False)
     logprob: float
+    event: Event | None = field(repr=False)
     prefix_logprob: float = field(repr=False)
     token_logprobs: tuple[float, ...] = field(repr=False)
     ended: bool = field(repr=False)
@@ -87,7 +90,7 @@ class Record:
     edited: str | None = field(repr=False)
     groups: Mapping[str, str | None] = field(repr=False)
     decoding: Decoding = field(repr=False)
-    renormalise: bool = field(repr=False)
+    renormalize: bool = field(repr=False)
     forwards: int = field(repr=False)
     calls: int = field(repr=False)
     tokens_computed: int = field(repr=False)
@@ -125,8 +128,8 @@ class Origin:
         What the beginning counted.
     token_logprobs, ended
         Of each token, and of the end if there is one.
-    work
-        What was spent.
+    cost
+        The cost until then.
     """
 
     kind: str
@@ -138,7 +141,7 @@ class Origin:
     prefix_logprob: float
     token_logprobs: tuple[float, ...]
     ended: bool
-    work: Work
+    cost: Cost
 
     def record(
         self,
@@ -163,6 +166,7 @@ class Origin:
             self.given_token_ids,
             token_ids,
             logprob,
+            self.query.event,
             self.prefix_logprob,
             self.token_logprobs,
             self.ended,
@@ -174,7 +178,7 @@ class Origin:
             None if script is None else script.member,
             self._groups(member, script),
             *self.query.behind,
-            *astuple(self.work),
+            *astuple(self.cost),
         )
 
     def _member(self, data: bytes) -> bytes | None:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from formalm.drivers.cost import Cost
 from formalm.drivers.estimate import Estimate, bounded_mean, checked_confidence, effective_size
 from formalm.drivers.record import Origin, Record
-from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
+from formalm.query.query import Event
 
-__all__ = ["Sample", "Samples"]
+__all__ = ["Sample", "SampleStatus", "Samples", "Target"]
+
+Target = Literal["local", "posterior", "without_replacement", "uniform"]
+SampleStatus = Literal["done", "exhausted", "truncated", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,8 @@ class Samples(Sequence[Sample]):
     ----------
     draws
         The samples in the order drawn.
+    event
+        The event.
     target
         How they were drawn.
     status
@@ -91,28 +98,29 @@ class Samples(Sequence[Sample]):
         Walks started; rejected ones among them.
     dropped
         Members that the query's function ``keep`` dropped, each counted once.
-    work
-        What was spent.
+    cost
+        The cost of all draws.
     """
 
     draws: tuple[Sample, ...]
-    target: str
-    status: str
+    event: Event
+    target: Target
+    status: SampleStatus
     truncated_by: str | None
     seed: int
     attempts: int
     dropped: int
-    work: Work = field(repr=False, compare=False)
+    cost: Cost = field(repr=False, compare=False)
 
     @property
     def forwards(self) -> int:
         """Prefixes that the model evaluated."""
-        return self.work.forwards
+        return self.cost.forwards
 
     @property
     def calls(self) -> int:
         """Batches of them."""
-        return self.work.calls
+        return self.cost.calls
 
     def __len__(self) -> int:
         return len(self.draws)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.intervals import Interval
+from formalm.drivers.intervals import BoundStatus, Interval
 from formalm.drivers.record import Origin, Record
 from formalm.drivers.task import Task
 from formalm.errors import ArgumentError
-from formalm.query.query import Query
+from formalm.query.query import Event, Query
 
 __all__ = ["Score", "Scored"]
 
@@ -43,7 +43,7 @@ class Score:
     truncated_by
         The limit that left the bounds apart, or None.
     status
-        ``"exact"``: the bounds differ by rounding. ``"reached"``: by no more than ``eps``.
+        ``"exact"``: the bounds differ by rounding. ``"reached"``: by no more than ``tolerance``.
         ``"truncated"``: a limit stopped it. ``"interrupted"``: the user did; what is not known then
         is NaN in ``logprobs``, and between the bounds of ``marginal``.
     rank
@@ -60,7 +60,7 @@ class Score:
     possible: bool | None
     witness: tuple[int, ...] | None = field(repr=False)
     truncated_by: str | None
-    status: str
+    status: BoundStatus
     rank: int = field(repr=False)
     origin: Origin = field(repr=False)
 
@@ -79,6 +79,11 @@ class Score:
             )
         data = self.text.encode()
         return self.origin.record(self.rank, data, self.token_ids, self.logprob)
+
+    @property
+    def event(self) -> Event | None:
+        """What the log-probabilities are of, see :func:`~formalm.score`."""
+        return self.origin.query.event
 
     @property
     def logprob(self) -> float:
@@ -102,7 +107,7 @@ class Scored:
 
     def score(
         self,
-        status: str,
+        status: BoundStatus,
         truncated_by: str | None = None,
         possible: bool | None = None,
         witness: tuple[int, ...] | None = None,
@@ -125,7 +130,7 @@ class Scored:
             0.0,
             tuple(self.logprobs),
             complete,
-            self.task.work(),
+            self.task.cost(),
         )
         return Score(
             self.text,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["CHOICES", "check_query"]
 
 CHOICES: dict[str, tuple[object, ...]] = {
-    "event": (None, "complete", "prefix", "contains", "never"),
+    "event": (None, "complete", "token_prefix", "prefix", "contains", "never"),
     "tokenization": ("all", "canonical", "canonical-given"),
     "decoded": ("suffix", "prefix", "both"),
     "prefix_cost": ("conditional", "joint", "zero"),
@@ -36,10 +36,10 @@ def check_query(query: Query) -> None:
     for name, choices in CHOICES.items():
         if getattr(query, name) not in choices:
             known = ", ".join(map(repr, choices))
-            raise ArgumentError(f"{name} is one of {known}, not {getattr(query, name)!r:.60}")
+            raise ArgumentError(f"{name} must be one of {known}, got {getattr(query, name)!r:.60}")
     for name, kind in (
         ("decoding", Decoding),
-        ("renormalise", bool),
+        ("renormalize", bool),
         ("limits", Limits),
         ("edits", (Edits, type(None))),
     ):
@@ -61,14 +61,14 @@ def check_query(query: Query) -> None:
 def _check_together(query: Query) -> None:
     """Refuse what cannot apply."""
     _check_given(query)
-    if query.decoding.is_plain and (query.renormalise or query.decoded != "suffix"):
-        name = "renormalise" if query.renormalise else "decoded"
+    if query.decoding.is_plain and (query.renormalize or query.decoded != "suffix"):
+        name = "renormalize" if query.renormalize else "decoded"
         raise ArgumentError(f"{name} is about decoding, and decoding changes nothing")
     cuts = (query.decoding.top_k, query.decoding.top_p, query.decoding.min_p) != (None, None, None)
-    if query.event == "never" and cuts and not query.renormalise:
+    if query.event == "never" and cuts and not query.renormalize:
         raise ArgumentError(
             "event='never' is the rest of 'contains', and what decoding cuts off is neither",
-            hint="add renormalise=True",
+            hint="add renormalize=True",
         )
     if query.prefix_cost == "zero" and query.unique != "tokens":
         raise ArgumentError(

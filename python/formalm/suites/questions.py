@@ -15,13 +15,13 @@ from formalm.suites.rows import Rows
 from formalm.suites.section import Section
 from formalm.suites.slots import Slot, Template
 
-__all__ = ["DRAWS", "EPS", "Parts", "columns_of", "read_question"]
+__all__ = ["DRAWS", "TOLERANCE", "Parts", "columns_of", "read_question"]
 
 FIELDS: dict[str, Any] = {
     "event": str,
     "tokenization": str,
     "decoded": str,
-    "renormalise": bool,
+    "renormalize": bool,
     "boundary": str,
     "unique": str,
     "max_tokens": int,
@@ -32,8 +32,12 @@ FIELDS: dict[str, Any] = {
     "without": dict,
 }
 """What a query of a suite says in the words of a query file."""
-EPS = 1e-6
+TOLERANCE = 1e-6
 BOUNDED = ("mass", "table")
+EVENTFUL = ("mass", "table", "score", "distortion")
+"""What sums over strings, or compares one string with all others: its event has to be said."""
+OF_TOKENS = ("search", "score", "distortion")
+"""What is about token sequences."""
 DRAWS = {"score": 1000, "free": 1000, "distortion": 2000}
 """What draws, and how many unless it says."""
 OF_SCORES = ("event", "bos", "limits")
@@ -70,11 +74,11 @@ def read_question(part: Section, name: str, parts: Parts) -> Question:
     begins = part.take("begins", str, None)
     if begins is not None and given is not None:
         part.refuse(f"{part.where} has given or begins, not both", "begins")
-    eps = part.take("eps", (int, float), EPS if ask in BOUNDED else None)
-    if ask not in BOUNDED and eps is not None:
-        part.refuse(f"{part.where}.eps is about masses, and this is a {ask}", "eps")
-    if eps is not None and not 0 <= eps <= 1:
-        part.refuse(f"{part.where}.eps is from 0 to 1", "eps")
+    tolerance = part.take("tolerance", (int, float), TOLERANCE if ask in BOUNDED else None)
+    if ask not in BOUNDED and tolerance is not None:
+        part.refuse(f"{part.where}.tolerance is about masses, and this is a {ask}", "tolerance")
+    if tolerance is not None and not 0 <= tolerance <= 1:
+        part.refuse(f"{part.where}.tolerance is from 0 to 1", "tolerance")
     more: dict[str, Any] = {"begins": begins}
     more |= _drawn(part, ask) | _judged(part, ask, chosen, parts)
     if ask == "score":
@@ -88,7 +92,7 @@ def read_question(part: Section, name: str, parts: Parts) -> Question:
         each,
         True if given is None else given,
         prompt,
-        eps,
+        tolerance,
         rows,
         fields=fields,
         **more,
@@ -191,8 +195,9 @@ def _wanted(part: Section, columns: tuple[str, ...]) -> dict[str, Any]:
 
 def _check_asked(part: Section, question: Question, parts: Parts) -> None:
     event = question.fields.get("event")
-    if question.ask == "mass" and event is None:
-        part.refuse(f"{part.where} lacks 'event': a mass needs one")
+    if question.ask in OF_TOKENS and event not in (None, "complete", "token_prefix"):
+        known = "'complete' or 'token_prefix'"
+        part.refuse(f"{part.where}.event must be {known} for a {question.ask}", "event")
     if question.ask == "table" and event == "never":
         part.refuse(f"{part.where}.event is 'never', which has no member to sort", "event")
     first = {name: (parts.slots[name].texts or ("",))[0] for name in question.each}
@@ -208,6 +213,8 @@ def _check_asked(part: Section, question: Question, parts: Parts) -> None:
         _check_limits(part, question, item)
         if question.ask in CHECKS:
             CHECKS[question.ask](part, question, item)
+    if question.ask in EVENTFUL and event is None:
+        part.refuse(f"{part.where} lacks 'event': a {question.ask} needs one")
 
 
 def _check_limits(part: Section, question: Question, item: Item) -> None:
@@ -227,8 +234,6 @@ def _only(part: Section, question: Question, known: tuple[str, ...]) -> None:
 
 def _check_score(part: Section, question: Question, item: Item) -> None:
     _only(part, question, OF_SCORES)
-    if question.fields.get("event", "complete") not in ("complete", "prefix"):
-        part.refuse(f"{part.where}.event is 'complete' or 'prefix' for scores", "event")
     if question.prompt is not None:
         part.refuse(f"{part.where}.prompt: write it into the template", "prompt")
     if item.query.limits.beam is not None:
@@ -242,7 +247,10 @@ def _check_score(part: Section, question: Question, item: Item) -> None:
     language = item.query.asked
     if not part.built(None, language.to_automaton).is_finite:
         part.refuse(f"{part.where}: ranks are among the texts of a finite slot", "templates")
-    if item.query.event == "prefix" and not (language & (language + Regex("(?s).+"))).is_empty():
+    if (
+        item.query.event == "token_prefix"
+        and not (language & (language + Regex("(?s).+"))).is_empty()
+    ):
         part.refuse(f"{part.where}: one text of the slot begins another; event = 'complete'")
 
 

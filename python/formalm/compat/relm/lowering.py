@@ -75,13 +75,13 @@ def lowered(query: SimpleSearchQuery, vocabulary: Vocabulary) -> Query:
     decoding = Decoding(temperature=temperature, top_k=query.top_k_sampling)
     fields: dict[str, Any] = {
         "given": given,
-        "event": "complete" if ends else "prefix",
+        "event": "complete" if ends else "token_prefix",
         # Without a prefix there is nothing whose tokens could be canonical.
         "tokenization": "all"
         if given is None and tokenization == "canonical-given"
         else tokenization,
         "decoding": decoding,
-        "renormalise": not decoding.is_plain,
+        "renormalize": not decoding.is_plain,
         "prefix_cost": "joint" if given is not None and not drawn else "conditional",
         "without": without,
         "max_tokens": _room(query, given, vocabulary, ends),
