@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from formalm.languages import Indentation as Indentation
     from formalm.languages import JsonSchema as JsonSchema
     from formalm.languages import Language as Language
-    from formalm.languages import Literal as Literal
     from formalm.languages import ParseFailure as ParseFailure
     from formalm.languages import Parser as Parser
     from formalm.languages import Piece as Piece
@@ -75,6 +74,7 @@ if TYPE_CHECKING:
     from formalm.languages import Regex as Regex
     from formalm.languages import Section as Section
     from formalm.languages import SpecialToken as SpecialToken
+    from formalm.languages import StringLiteral as StringLiteral
     from formalm.languages import Structure as Structure
     from formalm.languages import ToolCalls as ToolCalls
     from formalm.languages import TypeScript as TypeScript
@@ -101,9 +101,9 @@ _ROOMS = {
     "errors": "ArgumentError ConcurrencyError DeadlineError FormalmError LanguageError LimitError"
     " ModelError ParserError SuiteError TokenError VocabularyError",
     "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
-    "languages": "Call CallFormat Captures Choice Grammar Indentation JsonSchema Language Literal"
-    " ParseFailure Parser Piece PythonType Regex Section SpecialToken Structure ToolCalls"
-    " TypeScript",
+    "languages": "Call CallFormat Captures Choice Grammar Indentation JsonSchema Language"
+    " ParseFailure Parser Piece PythonType Regex Section SpecialToken StringLiteral Structure"
+    " ToolCalls TypeScript",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
     "query": "Decoding Edits Limits Plan Query plan",
     "vocabulary": "Vocabulary",

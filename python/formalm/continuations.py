@@ -135,9 +135,9 @@ def continuation(
 
     Examples
     --------
-    >>> from formalm import Constraint, Literal, Vocabulary
+    >>> from formalm import Constraint, StringLiteral, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b"])
-    >>> constraint = Constraint(Literal("b"), vocabulary)
+    >>> constraint = Constraint(StringLiteral("b"), vocabulary)
     >>> continuation(constraint, [0]).token_ids
     (0,)
     """

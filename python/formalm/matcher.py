@@ -164,8 +164,8 @@ class Matcher:
 
         Examples
         --------
-        >>> from formalm import Constraint, Literal, Vocabulary
-        >>> constraint = Constraint(Literal("yes"), Vocabulary.from_tokens([b"yes", b"no"]))
+        >>> from formalm import Constraint, StringLiteral, Vocabulary
+        >>> constraint = Constraint(StringLiteral("yes"), Vocabulary.from_tokens([b"yes", b"no"]))
         >>> matcher = constraint.matcher(timeout_seconds=0.25)
         >>> matcher.allowed_token_ids().tolist(), matcher.fork().timeout_seconds
         ([0], 0.25)
@@ -186,9 +186,9 @@ class Matcher:
 
         Examples
         --------
-        >>> from formalm import Constraint, Literal, Vocabulary
+        >>> from formalm import Constraint, StringLiteral, Vocabulary
         >>> vocabulary = Vocabulary.from_tokens([b"yes", b"yet"])
-        >>> print(Constraint(Literal("yes"), vocabulary).matcher().explain(1).text)
+        >>> print(Constraint(StringLiteral("yes"), vocabulary).matcher().explain(1).text)
         b'yet' is not allowed: b't' cannot follow b'ye', expected is b's'
 
         >>> from formalm import Grammar

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from formalm import Constraint, Grammar, JsonSchema, Literal, Regex, Vocabulary
+from formalm import Constraint, Grammar, JsonSchema, Regex, StringLiteral, Vocabulary
 from formalm.grammars import JSON
 from formalm.languages import Language, free_text, until
 from formalm.reference.naive_mask import naive_mask
@@ -23,8 +23,8 @@ PARTS: list[Language] = [
     until("<a>"),
     free_text("<a>"),
     Regex("[a1]*"),
-    Literal("<a>"),
-    Literal(""),
+    StringLiteral("<a>"),
+    StringLiteral(""),
 ]
 PIECES = ["{", "}", "[", "]", '"', "ab", "a", "1", ",", ":", " ", "<", ">", "<a>", "\\", "x", "é"]
 

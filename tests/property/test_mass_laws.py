@@ -11,9 +11,9 @@ from formalm import (
     Choice,
     Decoding,
     Limits,
-    Literal,
     Query,
     Regex,
+    StringLiteral,
     TableModel,
     Vocabulary,
     conditional_mass,
@@ -167,7 +167,7 @@ def test_tables_and_shares_are_enumeration(model: TableModel, forwards: int) -> 
     query = Query(language, max_tokens=3)
     masses: dict = {}
     for text in ("a", "b", "aa", "ab", "ba", "bb"):
-        one = Query(Literal(text), event="complete", max_tokens=3)
+        one = Query(StringLiteral(text), event="complete", max_tokens=3)
         masses[(text[0], text[1:] or None)] = truth(one, model)[0]
     table = mass_table(model, query, eps=0)
     assert table.status == "exact"

@@ -64,9 +64,9 @@ def test_behind_a_text() -> None:
     language = JsonSchema({"type": "array", "uniqueItems": True})
     texts = [b"[", b'"","",', b"1,1,", b'"",', b'""', b"1", b"]", b"x", b",1]"]
     vocabulary = Vocabulary.from_tokens([*texts, None], end_token_ids=[len(texts)])
-    from formalm import Literal
+    from formalm import StringLiteral
 
-    matcher = Constraint(Literal("x") + language, vocabulary).matcher()
+    matcher = Constraint(StringLiteral("x") + language, vocabulary).matcher()
     matcher.advance(7)
     assert [bool(one) for one in matcher.mask()[:-1]] == [matcher.allows(at) for at in range(9)]
     matcher.advance(0)

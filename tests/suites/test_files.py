@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from formalm import ArgumentError, LimitError, Literal, Query, Regex, SuiteError
+from formalm import ArgumentError, LimitError, Query, Regex, StringLiteral, SuiteError
 from formalm.suites import Suite
 from tests.suites.texts import TINY
 
@@ -37,14 +37,14 @@ def test_items_are_what_is_asked() -> None:
     first = items[0]
     assert first.where == {"template": "plain", "who": "m"}
     assert first.open == ("what", "end")
-    assert first.query.given == Literal("m")
+    assert first.query.given == StringLiteral("m")
     assert first.query.language.equivalent(Regex(r"m (a|b|ab)[.!]"))
     turned = next(item for item in items if item.template == "turned round")
     assert turned.query.given is None
     assert turned.query.max_tokens == 6
     mass = next(item for item in items if item.question.name == "mass")
     assert mass.query.decoding.temperature == 0.5
-    assert mass.query.given == Literal("m a")
+    assert mass.query.given == StringLiteral("m a")
     assert isinstance(mass.query, Query)
     with pytest.raises(LimitError, match="14 items, allowed are 13"):
         suite.items(item_limit=13)

@@ -12,8 +12,8 @@ from formalm import (
     ConcurrencyError,
     Constraint,
     LanguageError,
-    Literal,
     Regex,
+    StringLiteral,
     TokenError,
     Vocabulary,
     apply_bitmask,
@@ -66,7 +66,7 @@ def test_rollback_reset_fork() -> None:
 
 
 def test_forced() -> None:
-    matcher = Constraint(Literal("1.2"), VOCABULARY).matcher()
+    matcher = Constraint(StringLiteral("1.2"), VOCABULARY).matcher()
     assert matcher.forced_bytes() == b"1.2"
     matcher.advance_many([3, 2])
     assert matcher.is_finished
@@ -101,7 +101,7 @@ def test_a_wider_model() -> None:
 
 def test_bitmasks_of_a_batch() -> None:
     one = Constraint(NUMBER, VOCABULARY).matcher()
-    two = Constraint(Literal("a"), VOCABULARY).matcher()
+    two = Constraint(StringLiteral("a"), VOCABULARY).matcher()
     out = new_bitmask(3, len(VOCABULARY))
     out[1] = -1
     fill_bitmasks([one, two], out, rows=[2, 0])
@@ -266,5 +266,5 @@ def test_constraints_that_are_kept_merge_as_their_tokenizer() -> None:
         level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False}
         file = {"model": model, "pre_tokenizer": level}
         vocabulary = Vocabulary.from_tokenizer_json(file)
-        made = compiled(Literal("abc"), vocabulary, "canonical")
+        made = compiled(StringLiteral("abc"), vocabulary, "canonical")
         assert made.matcher().allowed_token_ids().tolist() == [tokens.index(first)]

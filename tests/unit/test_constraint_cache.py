@@ -27,10 +27,10 @@ from formalm import (
     JsonSchema,
     LanguageError,
     LimitError,
-    Literal,
     ParseFailure,
     Parser,
     Regex,
+    StringLiteral,
     Vocabulary,
     grammars,
 )
@@ -158,7 +158,7 @@ DIFFERENT: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any]]] = {
         JsonSchema({"$ref": "x:a"}, resources={"x:a": {"const": 2}}),
         {},
     ),
-    "kinds of one text": (Literal("a"), {}, Regex("a"), {}),
+    "kinds of one text": (StringLiteral("a"), {}, Regex("a"), {}),
     "how a list is cut": (["a", "bc"], {}, ["ab", "c"], {}),
     "options": (Regex("a"), {"width": 256}, Regex("a"), {"width": 257}),
     "parsers": (Slow(1e-6), {}, Slow(2e-6), {}),
@@ -183,7 +183,7 @@ ACCEPTED: dict[str, Callable[[], Any]] = {
     "a type": lambda: list[int],
     "a grammar": lambda: Grammar('start: "a"+'),
     "an intersection": lambda: Regex("a+") & Regex("[ab]{3}"),
-    "a mixed one": lambda: Literal("x") + JsonSchema(SCHEMA),
+    "a mixed one": lambda: StringLiteral("x") + JsonSchema(SCHEMA),
     "edits": lambda: Regex("abc").edits(1),
     "a library's": lambda: grammars.JSON,
 }
@@ -522,7 +522,7 @@ def test_long_descriptions_are_refused() -> None:
         JsonSchema({"const": "x" * 1000}),
         Regex("x" * 1001),
         Choice(["x" * 501, "y" * 501]),
-        Literal("x" * 600) | Literal("y" * 600),
+        StringLiteral("x" * 600) | StringLiteral("y" * 600),
     ]
     for language in long:
         with pytest.raises(LimitError, match="bytes of description, allowed are 1,000"):

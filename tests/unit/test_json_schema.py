@@ -15,7 +15,7 @@ from formalm import (
     JsonSchema,
     LanguageError,
     LimitError,
-    Literal,
+    StringLiteral,
     TokenError,
     Vocabulary,
 )
@@ -262,7 +262,7 @@ def test_what_is_not_exact_is_refused_or_reported(schema: dict[str, object], pla
         JsonSchema(schema).automaton()
     vocabulary = Vocabulary.from_tokens([b"[", b"]", b"{", b"}", b'"', b"<end>"], end_token_ids=[5])
     loose = JsonSchema(schema, approximate=True)
-    for language in (loose, Literal("[") + loose):
+    for language in (loose, StringLiteral("[") + loose):
         report = Constraint(language, vocabulary).report
         assert not report.exact
         assert [note.place for note in report.notes] == [place]

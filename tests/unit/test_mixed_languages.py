@@ -14,8 +14,8 @@ from formalm import (
     JsonSchema,
     LanguageError,
     LimitError,
-    Literal,
     Regex,
+    StringLiteral,
     Vocabulary,
 )
 from formalm.grammars import JSON
@@ -32,8 +32,8 @@ LEAVES: list[Language] = [
     Grammar('start: "ab" "b"*'),
     Regex("a+"),
     Regex("(ba)*"),
-    Literal("b"),
-    Literal(""),
+    StringLiteral("b"),
+    StringLiteral(""),
     Grammar('start: "a" start'),
     Choice(["ab", "bba"]),
 ]
@@ -80,7 +80,7 @@ def mixed(random: Random, depth: int) -> Language:
         return left + mixed(random, depth - 1)
     if kind == 4:
         return left.repeat(random.randrange(3), random.choice([None, 2, 3]))
-    regular = random.choice([Regex("[ab]{0,4}"), Regex("a.*"), Regex("(..)*"), Literal("ab")])
+    regular = random.choice([Regex("[ab]{0,4}"), Regex("a.*"), Regex("(..)*"), StringLiteral("ab")])
     return left & regular if random.random() < 0.5 else left - regular
 
 
@@ -156,8 +156,8 @@ def test_what_cannot_be_known_is_refused_with_the_pair() -> None:
     with pytest.raises(LimitError, match="languages in an expression"):
         (NESTED * 3000).automaton()
     with pytest.raises(LanguageError, match="empty"):
-        (NESTED & Literal("ba")).automaton()
-    assert (NESTED & Literal("ba")).is_empty()
+        (NESTED & StringLiteral("ba")).automaton()
+    assert (NESTED & StringLiteral("ba")).is_empty()
     assert [group.name for group in (NESTED + Regex("(?P<x>a)")).groups] == ["x"]
     assert not (NESTED + Regex("a")).is_regular
     assert (Regex("a") + Regex("b")).is_regular

@@ -18,10 +18,10 @@ from formalm import (
     JsonSchema,
     LanguageError,
     Limits,
-    Literal,
     Parser,
     Query,
     Regex,
+    StringLiteral,
     _core,
     generate,
     mass,
@@ -45,7 +45,7 @@ def test_a_dead_end_is_told() -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda one: one | Literal("a"),
+        lambda one: one | StringLiteral("a"),
         lambda one: one + Choice(["a"]),
         lambda one: one & Regex("a*"),
         lambda one: Regex("a*") - one,
@@ -91,10 +91,10 @@ def test_a_class_of_languages_is_no_language(kind: Any) -> None:
 
 
 def test_what_is_given_may_have_characters_of_several_bytes() -> None:
-    query = Query(Reading("a€", most=3), given=Literal("a€"))
-    assert query.given == Literal("a€")
+    query = Query(Reading("a€", most=3), given=StringLiteral("a€"))
+    assert query.given == StringLiteral("a€")
     with pytest.raises(LanguageError, match="given has 'a€b', which no member begins with: 4 of"):
-        Query(Reading("a€"), given=Literal("a€b"))
+        Query(Reading("a€"), given=StringLiteral("a€b"))
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from formalm import (
     JsonSchema,
     Language,
     LanguageError,
-    Literal,
     Parser,
     Regex,
+    StringLiteral,
     ToolCalls,
 )
 
@@ -33,7 +33,7 @@ LANGUAGES = [
     JsonSchema(PERSON),
     JsonSchema(PERSON, order="any", blanks=0),
     JsonSchema(True, escapes="any"),
-    Literal("<") + JsonSchema(PERSON) + Literal(">"),
+    StringLiteral("<") + JsonSchema(PERSON) + StringLiteral(">"),
     Grammar(NESTED) & Regex("[(x)]{2,9}"),
     ToolCalls({"find": JsonSchema(PERSON)}, CallFormat("{name}({arguments})", "<call>", "</call>")),
 ]
@@ -83,7 +83,7 @@ def test_every_short_member_is_drawn_sooner_or_later() -> None:
 
 
 def test_a_member_that_is_no_text_is_bytes() -> None:
-    assert Literal(b"\xff").sample(2, seed=0) == [b"\xff", b"\xff"]
+    assert StringLiteral(b"\xff").sample(2, seed=0) == [b"\xff", b"\xff"]
 
 
 class Anything(Parser):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from formalm import ArgumentError, Constraint, JsonSchema, LanguageError, Literal, Vocabulary
+from formalm import ArgumentError, Constraint, JsonSchema, LanguageError, StringLiteral, Vocabulary
 
 TEXT = '{"type": "string", "format": "date"}'
 
@@ -68,7 +68,7 @@ def test_mistakes_come_when_the_machine_is_built() -> None:
 
 
 def test_calls_of_a_matcher_are_bound_once() -> None:
-    matcher = Constraint(Literal("ab"), Vocabulary.from_tokens([b"a", b"b"])).matcher()
+    matcher = Constraint(StringLiteral("ab"), Vocabulary.from_tokens([b"a", b"b"])).matcher()
     for name in ("fill_bitmask", "advance", "allows", "rollback", "mask"):
         assert getattr(matcher, name) is getattr(matcher, name)
     matcher.advance(0)

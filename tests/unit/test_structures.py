@@ -15,10 +15,10 @@ from formalm import (
     JsonSchema,
     LanguageError,
     LimitError,
-    Literal,
     Piece,
     Regex,
     Section,
+    StringLiteral,
     Structure,
     TokenError,
     Vocabulary,
@@ -153,10 +153,10 @@ def test_a_self_overlapping_trigger_begins_where_it_first_occurs() -> None:
 
 def test_structures_are_parts_of_other_languages() -> None:
     structure = built(CASES[0], "grammar")
-    row = Literal("[") + structure + Literal("]")
+    row = StringLiteral("[") + structure + StringLiteral("]")
     assert row.matches("[cabac]")
     assert not row.matches("[ab]")
-    assert (structure | Literal("ab")).matches("ab")
+    assert (structure | StringLiteral("ab")).matches("ab")
     assert not (structure - Regex(".*c")).matches("abac")
 
 
@@ -201,8 +201,8 @@ def test_marks_with_special_tokens_in_them_are_refused() -> None:
         {"model": model, "pre_tokenizer": level, "decoder": level, "added_tokens": added}
     )
     assert vocabulary.special_tokens == {"<tool>": 4}
-    structure = Structure([Section("<tool>", Literal("a"), "\n")])
-    for language in (structure, Literal("a") + structure, structure.optional()):
+    structure = Structure([Section("<tool>", StringLiteral("a"), "\n")])
+    for language in (structure, StringLiteral("a") + structure, structure.optional()):
         with pytest.raises(LanguageError, match="special token"):
             Constraint(language, vocabulary)
     bytes_only = Vocabulary.from_tokens([b"<", b"tool>", b"a", b"<tool>", b"\n"])
@@ -212,17 +212,17 @@ def test_marks_with_special_tokens_in_them_are_refused() -> None:
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
-    part = Section("<a>", Literal("x"))
+    part = Section("<a>", StringLiteral("x"))
     with pytest.raises(LanguageError, match="occurs in the trigger"):
-        Structure([part, Section("<a>b", Literal("x"))])
+        Structure([part, Section("<a>b", StringLiteral("x"))])
     with pytest.raises(LanguageError, match="empty"):
-        Section("", Literal("x"))
+        Section("", StringLiteral("x"))
     with pytest.raises(LanguageError, match="empty"):
-        Section("<a>", Literal("x") & Literal("y"))
+        Section("<a>", StringLiteral("x") & StringLiteral("y"))
     with pytest.raises(LanguageError, match="occurs in the trigger"):
         Structure([part], reasoning=("<a><b>", "</b>"))
     with pytest.raises(LanguageError, match="surrogate"):
-        Section("\ud800", Literal("x"))
+        Section("\ud800", StringLiteral("x"))
     with pytest.raises(LanguageError, match="not a language"):
         Section("<a>", "x")  # type: ignore[arg-type]
     wrong: list[dict[str, Any]] = [
@@ -236,7 +236,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
     for options in wrong:
         with pytest.raises(ArgumentError):
             Structure([part], **options)
-    for sections in ([], [Literal("x")], "ab", 3):
+    for sections in ([], [StringLiteral("x")], "ab", 3):
         with pytest.raises(ArgumentError):
             Structure(sections)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError):

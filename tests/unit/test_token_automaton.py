@@ -17,8 +17,8 @@ from formalm import (
     Choice,
     Constraint,
     LimitError,
-    Literal,
     Regex,
+    StringLiteral,
     TokenAutomaton,
     Vocabulary,
 )
@@ -125,7 +125,7 @@ def test_many_tokens_are_named_by_a_few() -> None:
 @pytest.mark.skipif(not GPT2.exists(), reason="the shared tokenizer files are not here")
 def test_the_has_four_tokenizations_with_gpt2() -> None:
     vocabulary = Vocabulary.from_tokenizer_json(GPT2)
-    automaton = Constraint(Literal("The"), vocabulary).to_automaton()
+    automaton = Constraint(StringLiteral("The"), vocabulary).to_automaton()
     texts = [[vocabulary.token_bytes(i) for i in ids] for ids in automaton]
     assert automaton.count() == 4
     assert sorted(texts) == [[b"T", b"h", b"e"], [b"T", b"he"], [b"Th", b"e"], [b"The"]]

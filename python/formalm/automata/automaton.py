@@ -35,10 +35,10 @@ class Automaton(View):
     whether two *languages* are equal, however they were written. Immutable, picklable, shared
     freely between threads.
 
-    Members are handed out as ``str``; one that is not UTF-8 (only :class:`Literal` of bytes makes
-    such) as ``bytes``. Lengths count characters, and members come by length and then in order of
-    code points, which is that of their bytes. ``unit="bytes"`` counts bytes instead; it is the only
-    unit for languages with members that are not UTF-8, for which the other is a
+    Members are handed out as ``str``; one that is not UTF-8 (only :class:`StringLiteral` of bytes
+    makes such) as ``bytes``. Lengths count characters, and members come by length and then in order
+    of code points, which is that of their bytes. ``unit="bytes"`` counts bytes instead; it is the
+    only unit for languages with members that are not UTF-8, for which the other is a
     :class:`LanguageError`. Iterating goes through all members in this order, lazily; ``in`` asks
     for membership, and ``len`` is the number of *states*.
 

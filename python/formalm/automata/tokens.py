@@ -33,9 +33,9 @@ class TokenAutomaton(View):
 
     Examples
     --------
-    >>> from formalm import Constraint, Literal, Vocabulary
+    >>> from formalm import Constraint, StringLiteral, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([b"T", b"h", b"e", b"Th", b"he", b"The"])
-    >>> automaton = Constraint(Literal("The"), vocabulary).to_automaton()
+    >>> automaton = Constraint(StringLiteral("The"), vocabulary).to_automaton()
     >>> automaton.count(), list(automaton)
     (4, [[5], [0, 4], [3, 2], [0, 1, 2]])
     """

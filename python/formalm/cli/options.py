@@ -137,7 +137,7 @@ class LanguageOptions:
 
     def language(self) -> Language | None:
         """The union of what the options name, or None."""
-        from formalm.languages import Choice, Literal, Regex
+        from formalm.languages import Choice, Regex, StringLiteral
         from formalm.languages.regex import DIALECTS
 
         if self.dialect not in DIALECTS:
@@ -151,7 +151,7 @@ class LanguageOptions:
         ]
         if self.choice:
             parts.append(Choice(self.choice))
-        parts += [Literal(text) for text in self.literal or []]
+        parts += [StringLiteral(text) for text in self.literal or []]
         parts += [read_schema(file) for file in self.schema or []]
         parts += [read_grammar(file) for file in self.grammar or []]
         return reduce(or_, parts) if parts else None

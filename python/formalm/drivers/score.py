@@ -22,7 +22,7 @@ from formalm.drivers.scores import Score, Scored
 from formalm.drivers.search import search
 from formalm.drivers.task import Task, Truncated
 from formalm.errors import ArgumentError
-from formalm.languages import Literal
+from formalm.languages import StringLiteral
 from formalm.models import LanguageModel, Session
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
@@ -112,7 +112,7 @@ def score(
     fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalise": renormalise}
     fields |= {"event": event, "tokenization": tokenization}
     queries = [
-        asked_query(Literal(text), **fields, bos=bos, unique="tokens", limits=chosen)
+        asked_query(StringLiteral(text), **fields, bos=bos, unique="tokens", limits=chosen)
         for text in listed
     ]
     if not queries:

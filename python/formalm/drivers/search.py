@@ -24,8 +24,7 @@ from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
 from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
-from formalm.languages import Language
-from formalm.languages import Literal as LiteralText
+from formalm.languages import Language, StringLiteral
 from formalm.models import LanguageModel, Session
 from formalm.query.limits import Limits
 from formalm.query.query import Query
@@ -284,7 +283,7 @@ def search(
     ids = given_ids(given, session)
     fields = {"tokenization": tokenization, "bos": bos, "limits": limits or UNSET}
     start = None if ids is None else given_tokens(session.vocabulary.decode(ids), ids)
-    fields |= {"given": given if start is None else LiteralText(start.data)}
+    fields |= {"given": given if start is None else StringLiteral(start.data)}
     fields |= {"max_tokens": max_tokens}
     asked = asked_query(query, **fields, **renamed(duplicates, event, top_k))
     check_listing(asked)

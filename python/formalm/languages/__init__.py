@@ -3,7 +3,7 @@
 from formalm.languages.algebra import Combination, Repetition, as_language
 from formalm.languages.ambiguity import Ambiguity, Conflict
 from formalm.languages.captures import Captures, Group
-from formalm.languages.choice import Choice, Literal
+from formalm.languages.choice import Choice, StringLiteral
 from formalm.languages.data import from_data, to_data
 from formalm.languages.derivations import Expected
 from formalm.languages.edits import Edit, Edited, EditScript, Region
@@ -50,7 +50,6 @@ __all__ = [
     "JsonSchema",
     "Language",
     "Lexeme",
-    "Literal",
     "Note",
     "ParseFailure",
     "Parser",
@@ -65,6 +64,7 @@ __all__ = [
     "SchemaPath",
     "Section",
     "SpecialToken",
+    "StringLiteral",
     "Structure",
     "TokenGroup",
     "ToolCalls",

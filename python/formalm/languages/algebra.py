@@ -279,6 +279,6 @@ def as_language(value: object) -> Language:
         return PythonType(value)
     hint = "pass a Language, such as Regex(pattern), a list of strings, or a type"
     if isinstance(value, (str, bytes)):
-        hint = "write Literal(text) for exactly this text, or Regex(pattern) for a pattern"
+        hint = "write StringLiteral(text) for exactly this text, or Regex(pattern) for a pattern"
         raise LanguageError(f"a {type(value).__name__} is not a language", hint=hint)
     raise LanguageError(f"{type(value).__name__} is not a language", hint=hint)

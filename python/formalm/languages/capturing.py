@@ -76,8 +76,8 @@ class Capturing(Members, Combining):
 
         Examples
         --------
-        >>> from formalm import Literal, Regex
-        >>> price = Regex("(?P<whole>[0-9]+)") + Literal(".") + Regex("(?P<cents>[0-9]{2})")
+        >>> from formalm import StringLiteral, Regex
+        >>> price = Regex("(?P<whole>[0-9]+)") + StringLiteral(".") + Regex("(?P<cents>[0-9]{2})")
         >>> price.captures("12.50").groupdict()
         {'whole': '12', 'cents': '50'}
         """

@@ -8,7 +8,7 @@ from formalm import _core
 from formalm.errors import LanguageError
 from formalm.languages.language import Language, text_bytes
 
-__all__ = ["Choice", "Literal"]
+__all__ = ["Choice", "StringLiteral"]
 
 
 class Choice(Language):
@@ -30,7 +30,9 @@ class Choice(Language):
 
     def __init__(self, texts: Sequence[str | bytes]) -> None:
         if isinstance(texts, (str, bytes)):
-            raise LanguageError("a choice is a list of texts", hint="one text is Literal(text)")
+            raise LanguageError(
+                "a choice is a list of texts", hint="one text is StringLiteral(text)"
+            )
         if not isinstance(texts, Iterable):
             raise LanguageError(f"a choice is a list of texts, not {type(texts).__name__}")
         listed = list(texts)
@@ -55,14 +57,14 @@ class Choice(Language):
         return f"Choice({list(self.texts)!r})"
 
 
-class Literal(Language):
+class StringLiteral(Language):
     """Exactly one text.
 
-    ``Literal(bytes)`` is the only way to a member that is not valid UTF-8.
+    ``StringLiteral(bytes)`` is the only way to a member that is not valid UTF-8.
 
     Examples
     --------
-    >>> (Literal("1") + Literal("€")).matches("1€")
+    >>> (StringLiteral("1") + StringLiteral("€")).matches("1€")
     True
     """
 

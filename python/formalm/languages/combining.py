@@ -128,8 +128,8 @@ class Combining:
 
         Examples
         --------
-        >>> from formalm import Literal
-        >>> near = Literal("receive").edits(2)
+        >>> from formalm import StringLiteral
+        >>> near = StringLiteral("receive").edits(2)
         >>> near.matches("recieve"), near.matches("received it")
         (True, False)
         >>> near.script("recieve").count
@@ -158,8 +158,8 @@ class Combining:
 
         Examples
         --------
-        >>> from formalm import Literal
-        >>> text = Literal("a big dog")
+        >>> from formalm import StringLiteral
+        >>> text = StringLiteral("a big dog")
         >>> text.rewrite({"big": ["large", "huge"]}).matches("a huge dog")
         True
         >>> text.rewrite({"big": ["large", "huge"]}).matches("a big dog")

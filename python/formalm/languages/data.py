@@ -15,7 +15,7 @@ from typing import Any
 from formalm.errors import ArgumentError
 from formalm.languages import structured_data
 from formalm.languages.algebra import Combination, Repetition
-from formalm.languages.choice import Choice, Literal
+from formalm.languages.choice import Choice, StringLiteral
 from formalm.languages.edits import Edited, Region
 from formalm.languages.grammar import Grammar
 from formalm.languages.indentation import Indentation
@@ -50,11 +50,11 @@ def to_data(language: Language) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from formalm import Literal, Regex
-    >>> to_data(Regex("[a-z]+") - Literal("no"))["kind"]
+    >>> from formalm import StringLiteral, Regex
+    >>> to_data(Regex("[a-z]+") - StringLiteral("no"))["kind"]
     'difference'
-    >>> from_data(to_data(Regex("[a-z]+") - Literal("no")))
-    (Regex('[a-z]+') - Literal('no'))
+    >>> from_data(to_data(Regex("[a-z]+") - StringLiteral("no")))
+    (Regex('[a-z]+') - StringLiteral('no'))
     """
     writer = _WRITERS.get(type(language))
     if writer is None:
@@ -258,7 +258,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Regex: _regex_data,
     Choice: lambda language: {"kind": "choice", "texts": [*map(text_data, language.texts)]},
     SpecialToken: lambda language: {"kind": "special_token", "name": language.name},
-    Literal: lambda language: {"kind": "literal", "text": text_data(language._arguments[0])},
+    StringLiteral: lambda language: {"kind": "literal", "text": text_data(language._arguments[0])},
     Combination: _combination_data,
     Repetition: _repetition_data,
     Edited: _edited_data,
@@ -271,7 +271,7 @@ _READERS: dict[str, Callable[[Table, str], Language]] = {
     "regex": _regex,
     "choice": lambda table, _: Choice([_text(value, at) for at, value in table.items("texts")]),
     "special_token": lambda table, _: SpecialToken(table.take("name", str)),
-    "literal": lambda table, _: Literal(
+    "literal": lambda table, _: StringLiteral(
         _text(table.take("text", (str, dict)), f"{table.where}.text")
     ),
     **dict.fromkeys(OPERATORS, _combination),

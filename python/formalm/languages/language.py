@@ -47,8 +47,8 @@ class Language(Capturing, ABC):
 
     Examples
     --------
-    >>> from formalm import Literal, Regex
-    >>> word = Regex("[a-z]+") - Literal("no")
+    >>> from formalm import StringLiteral, Regex
+    >>> word = Regex("[a-z]+") - StringLiteral("no")
     >>> word.matches("yes"), word.matches("no"), word.is_viable("no")
     (True, False, True)
     """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.algebra import as_language
-from formalm.languages.choice import Literal
+from formalm.languages.choice import StringLiteral
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.special import special_tokens_of
 
@@ -101,4 +101,4 @@ def _source(source: object) -> str:
 def _target(target: object) -> Language:
     if isinstance(target, (list, tuple)) and len(target) == 1:
         (target,) = target
-    return Literal(target) if isinstance(target, str) else as_language(target)
+    return StringLiteral(target) if isinstance(target, str) else as_language(target)

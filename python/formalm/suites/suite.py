@@ -54,7 +54,7 @@ class Suite:
     ... event = "prefix"
     ... ''')
     >>> [item.query.given for item in suite.items()]
-    [Literal('The sky is')]
+    [StringLiteral('The sky is')]
     >>> Suite.from_toml(suite.to_toml()) == suite
     True
     """

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from formalm.automata.texts import SPECIAL
 from formalm.errors import LanguageError
 from formalm.languages.algebra import Combination
-from formalm.languages.choice import Literal
+from formalm.languages.choice import StringLiteral
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.special import SpecialToken
 from formalm.vocabulary import Vocabulary
@@ -45,10 +45,10 @@ def mark_bytes(mark: Mark) -> bytes:
 
 def mark_language(mark: Mark) -> Language:
     """The language of a mark alone."""
-    parts = [Literal(one) if isinstance(one, str) else one for one in pieces_of_mark(mark)]
+    parts = [StringLiteral(one) if isinstance(one, str) else one for one in pieces_of_mark(mark)]
     if len(parts) > 1:
         return Combination("+", *parts)
-    return parts[0] if parts else Literal("")
+    return parts[0] if parts else StringLiteral("")
 
 
 def joined(*marks: Mark) -> Mark:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from formalm.errors import ArgumentError
 from formalm.languages.algebra import MAX_REPETITION, Combination, Repetition
-from formalm.languages.choice import Literal
+from formalm.languages.choice import StringLiteral
 from formalm.languages.language import Language
 from formalm.languages.structure.free import free_text, until
 from formalm.languages.structure.marks import Mark, checked_mark, mark_language
@@ -183,7 +183,7 @@ class Structure(Combination):
 
         row.append(self._repeated(one_of_these))
         row += [] if skipped is None else [skipped]
-        return [*row, free_text(*self.triggers) if self.free else Literal("")]
+        return [*row, free_text(*self.triggers) if self.free else StringLiteral("")]
 
     def _repeated(self, one_of_these: Callable[[Iterable[Section]], Language]) -> Language:
         """As many sections as there may be."""
