@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os import PathLike
+from typing import Literal, TypedDict
 
 from formalm import _core
 from formalm.automata import TokenAutomaton
@@ -28,6 +30,19 @@ __all__ = [
     "fill_bitmasks",
     "new_bitmask",
 ]
+
+
+#: Which token sequences of a member are allowed.
+Tokenization = Literal["all", "canonical"]
+
+
+class ConstraintOptions(TypedDict, total=False):
+    """Options of a :class:`Constraint` that a cache passes on."""
+
+    tokenization: Tokenization
+    width: int | None
+    memory_limit_bytes: int | None
+    state_limit: int | None
 
 
 @dataclass(frozen=True)
@@ -145,23 +160,17 @@ class Constraint:
         language: Language | Sequence[str],
         vocabulary: Vocabulary,
         *,
-        tokenization: str = "all",
+        tokenization: Tokenization = "all",
         width: int | None = None,
         memory_limit_bytes: int | None = None,
         state_limit: int | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        if tokenization not in ("all", "canonical"):
-            hint = "a Query takes it, and knows what is given"
-            raise ArgumentError(
-                f"tokenization is 'all' or 'canonical', not {tokenization!r}",
-                hint=hint if tokenization == "canonical-given" else None,
-            )
-        if not isinstance(vocabulary, Vocabulary):
-            raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
+        _check_tokenization(tokenization)
+        check_vocabulary(vocabulary)
         for name, value in (("width", width), ("memory_limit_bytes", memory_limit_bytes)):
             if value is not None and (type(value) is not int or not 1 <= value < 1 << 63):
-                raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
+                raise ArgumentError(f"{name} must be a positive integer or None, got {value!r}")
         self.vocabulary = vocabulary
         self._key = (tokenization, width, memory_limit_bytes, state_limit)
         seconds = checked_seconds("timeout_seconds", timeout_seconds)
@@ -196,9 +205,9 @@ class Constraint:
         return self.language.automaton(state_limit=state_limit)
 
     @property
-    def tokenization(self) -> str:
+    def tokenization(self) -> Tokenization:
         """Which token sequences of a member are allowed."""
-        return str(self._key[0])
+        return self._key[0]
 
     @property
     def report(self) -> Report:
@@ -376,10 +385,37 @@ class Constraint:
         return f"Constraint({self.language!r}, {self.vocabulary!r}{canonical})"
 
 
+def _check_tokenization(tokenization: object) -> None:
+    if tokenization not in ("all", "canonical"):
+        hint = None
+        if tokenization == "canonical-given":
+            hint = "pass it to a Query, which knows what is given"
+        raise ArgumentError(
+            f"tokenization must be 'all' or 'canonical', got {tokenization!r}", hint=hint
+        )
+
+
+def check_vocabulary(vocabulary: object) -> None:
+    """Refuses what is not a Vocabulary, and says how to make one of it."""
+    if isinstance(vocabulary, Vocabulary):
+        return
+    kind = type(vocabulary)
+    hint = "Vocabulary.from_pretrained(folder) and Vocabulary.from_tokens(tokens) make one"
+    if isinstance(vocabulary, (list, tuple)):
+        hint = "pass Vocabulary.from_tokens(tokens, end_token_ids=...)"
+    elif isinstance(vocabulary, (str, PathLike)):
+        hint = "pass Vocabulary.from_pretrained(path)"
+    elif callable(getattr(kind, "get_vocab", None)):
+        hint = "pass Vocabulary.from_tokenizer(tokenizer)"
+    elif isinstance(getattr(vocabulary, "vocabulary", None), Vocabulary):
+        hint = "pass model.vocabulary"
+    raise ArgumentError(f"vocabulary must be a Vocabulary, got {kind.__name__}", hint=hint)
+
+
 def _rebuild(
     language: Language,
     vocabulary: Vocabulary,
-    tokenization: str,
+    tokenization: Tokenization,
     width: int | None,
     memory_limit_bytes: int | None,
     state_limit: int | None,

@@ -26,15 +26,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as WaitedTooLong
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet, WeakValueDictionary, ref
 
 from formalm.automata.texts import checked_integer, checked_seconds
-from formalm.constraint import Constraint
+from formalm.constraint import Constraint, ConstraintOptions
 from formalm.constraint_keys import Key, description_of
 from formalm.errors import ArgumentError, ConcurrencyError, DeadlineError, FormalmError, LimitError
 from formalm.languages import Language
 from formalm.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["CacheEvent", "CacheStats", "ConstraintCache"]
 
@@ -305,7 +308,11 @@ class ConstraintCache:
         return self._vocabulary
 
     def constraint(
-        self, language: object, *, timeout_seconds: float | None = None, **options: Any
+        self,
+        language: object,
+        *,
+        timeout_seconds: float | None = None,
+        **options: Unpack[ConstraintOptions],
     ) -> Constraint:
         """The constraint of a language: the one that is kept, or a new one.
 
@@ -356,7 +363,11 @@ class ConstraintCache:
                 return taken
 
     async def aconstraint(
-        self, language: object, *, timeout_seconds: float | None = None, **options: Any
+        self,
+        language: object,
+        *,
+        timeout_seconds: float | None = None,
+        **options: Unpack[ConstraintOptions],
     ) -> Constraint:
         """Coroutine of :meth:`constraint` for :mod:`asyncio`; the event loop goes on meanwhile.
 
@@ -663,7 +674,7 @@ class _Ask:
     """One ask: what for, and how long it may take."""
 
     def __init__(
-        self, cache: ConstraintCache, timeout_seconds: float | None, options: dict[str, Any]
+        self, cache: ConstraintCache, timeout_seconds: float | None, options: ConstraintOptions
     ) -> None:
         for name in options:
             if name not in OPTIONS:

@@ -13,9 +13,11 @@ OPEN = {"type": "object", "properties": {"ab": {"type": "integer"}}}
 CLOSED = {**OPEN, "required": ["ab"], "additionalProperties": False}
 PARTS: list[Language] = [
     JsonSchema(OPEN),
-    JsonSchema(CLOSED, blanks=0),
+    JsonSchema(CLOSED, max_whitespace=0),
     JsonSchema({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}),
-    JsonSchema({"type": "array", "items": {"maxLength": 2, "type": "string"}}, order="any"),
+    JsonSchema(
+        {"type": "array", "items": {"maxLength": 2, "type": "string"}}, property_order="any"
+    ),
     JsonSchema({"type": ["integer", "string"], "minimum": 5}),
     JSON,
     Grammar('start: "<" start ">" | "a"*', lexing="any"),

@@ -40,7 +40,7 @@ SCHEMAS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("schema", SCHEMAS, ids=str)
 @pytest.mark.parametrize("order", ["schema", "any"])
 def test_masks_are_what_may_be_read(schema: dict[str, Any], order: Any) -> None:
-    language = JsonSchema({"type": "array", "uniqueItems": True, **schema}, order=order)
+    language = JsonSchema({"type": "array", "uniqueItems": True, **schema}, property_order=order)
     for seed in range(12):
         texts = tokens(seed)
         vocabulary = Vocabulary.from_tokens([*texts, None], end_token_ids=[len(texts)])

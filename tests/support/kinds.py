@@ -200,7 +200,7 @@ KINDS = [
     ),
     Kind(
         "properties in any order",
-        lambda: JsonSchema({"type": "object", "required": list("abcd")}, order="any"),
+        lambda: JsonSchema({"type": "object", "required": list("abcd")}, property_order="any"),
         shuffled,
     ),
     Kind("a dictionary", lambda: TypeScript("{ [name: string]: number }"), record),

@@ -149,7 +149,7 @@ DIFFERENT: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any]]] = {
     "options of a schema": (
         JsonSchema(SCHEMA),
         {},
-        JsonSchema(SCHEMA, order="any"),
+        JsonSchema(SCHEMA, property_order="any"),
         {},
     ),
     "resources": (

@@ -16,8 +16,8 @@ TEXT = '{"type": "string", "format": "date"}'
 @pytest.mark.parametrize(
     ("good", "bad"),
     [
-        ({"blanks": 1}, {"blanks": True}),
-        ({"blanks": 0}, {"blanks": False}),
+        ({"max_whitespace": 1}, {"max_whitespace": True}),
+        ({"max_whitespace": 0}, {"max_whitespace": False}),
         ({"indent": 1}, {"indent": True}),
         ({"max_depth": 1}, {"max_depth": True}),
         ({"max_depth": 2}, {"max_depth": 2.0}),
@@ -25,7 +25,7 @@ TEXT = '{"type": "string", "format": "date"}'
         ({"additional_properties": False}, {"additional_properties": 0}),
         ({"formats": True}, {"formats": 1}),
         ({"formats": ["date"]}, {"formats": ["day"]}),
-        ({"order": "any"}, {"order": b"any"}),
+        ({"property_order": "any"}, {"property_order": b"any"}),
         ({"separators": (",", ":")}, {"separators": [",", 1]}),
     ],
 )

@@ -102,7 +102,7 @@ def test_alternatives_with_a_member_without_end_are_exact() -> None:
         }
 
     items = {"oneOf": [item(True), item(False)]}
-    language = JsonSchema({"type": "array", "uniqueItems": True, "items": items}, blanks=0)
+    language = JsonSchema({"type": "array", "uniqueItems": True, "items": items}, max_whitespace=0)
     first, second = '{"id":"a","flag":true}', '{"id":"a","flag":false}'
     assert language.is_viable(f'[{first},{{"id":"a"')
     assert not language.is_viable(f"[{first},{first[:-1]}")

@@ -26,10 +26,19 @@ POINT = {"type": "object", "properties": {"x": {"multipleOf": Decimal("0.10")}}}
 FORMAT = CallFormat("{name}({arguments})", "<call>", "</call>", separator=", ")
 LANGUAGES = [
     JsonSchema(POINT),
-    JsonSchema(True, order="any", blanks=0, escapes="ascii", formats=False, approximate=True),
+    JsonSchema(
+        True,
+        property_order="any",
+        max_whitespace=0,
+        escapes="ascii",
+        formats=False,
+        approximate=True,
+    ),
     JsonSchema({"$ref": "https://a.b/c"}, resources={"https://a.b/c": {"type": "null"}}),
-    TypeScript("interface A { a?: B }\ninterface B { b: A[] }", root="B", closed=False, blanks=2),
-    JsonSchema(True, indent=2, separators=(", ", ":"), numbers="any"),
+    TypeScript(
+        "interface A { a?: B }\ninterface B { b: A[] }", root="B", closed=False, max_whitespace=2
+    ),
+    JsonSchema(True, indent=2, separators=(", ", ":"), number_format="any"),
     JsonSchema(True, indent="\t"),
     JsonSchema(True, formats=["uuid", "date"], additional_properties=False, max_depth=3),
     TypeScript("'a' | 'b'"),
@@ -59,8 +68,8 @@ def test_data_goes_there_and_back(language: Language) -> None:
 
 
 def test_a_schema_may_be_a_table() -> None:
-    written = {"kind": "json_schema", "schema": {"enum": ["a", "b"]}, "blanks": 0}
-    assert from_data(written) == JsonSchema({"enum": ["a", "b"]}, blanks=0)
+    written = {"kind": "json_schema", "schema": {"enum": ["a", "b"]}, "max_whitespace": 0}
+    assert from_data(written) == JsonSchema({"enum": ["a", "b"]}, max_whitespace=0)
 
 
 @pytest.mark.parametrize(
@@ -69,9 +78,12 @@ def test_a_schema_may_be_a_table() -> None:
         ({"kind": "json_schema"}, "lacks 'schema'"),
         ({"kind": "json_schema", "schema": 1}, "language.schema"),
         ({"kind": "json_schema", "schema": {}, "blank": 1}, "'blank'"),
-        ({"kind": "json_schema", "schema": {}, "blanks": True}, "language.blanks"),
-        ({"kind": "json_schema", "schema": {}, "blanks": -1}, "blanks is an integer"),
-        ({"kind": "json_schema", "schema": {}, "order": "best"}, "no order"),
+        ({"kind": "json_schema", "schema": {}, "max_whitespace": True}, "language.max_whitespace"),
+        (
+            {"kind": "json_schema", "schema": {}, "max_whitespace": -1},
+            "max_whitespace must be an integer",
+        ),
+        ({"kind": "json_schema", "schema": {}, "property_order": "best"}, "property_order must be"),
         ({"kind": "json_schema", "schema": {}, "resources": [{"uri": "a"}]}, "resources"),
         ({"kind": "typescript", "text": "1", "closed": "no"}, "language.closed"),
         ({"kind": "typescript", "text": "1", "resources": []}, "'resources'"),

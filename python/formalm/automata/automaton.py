@@ -12,6 +12,8 @@ from formalm.automata.numbering import MEMORY_LIMIT_BYTES as LIMIT_BYTES
 from formalm.automata.numbering import Numbering
 from formalm.automata.people import byte_labels, edges_for_people
 from formalm.automata.texts import (
+    Relation,
+    Unit,
     as_text,
     checked_integer,
     counts_characters,
@@ -89,7 +91,7 @@ class Automaton(View):
         data = text_bytes(text)
         return data is not None and self.core.accepts(data)
 
-    def shortest(self, *, unit: str = "characters") -> str | bytes | None:
+    def shortest(self, *, unit: Unit = "characters") -> str | bytes | None:
         """The shortest, then smallest, member; None if there is none."""
         found = self.core.shortest(counts_characters(unit))
         return None if found is None else as_text(found)
@@ -99,7 +101,7 @@ class Automaton(View):
         length: int | None = None,
         *,
         max_length: int | None = None,
-        unit: str = "characters",
+        unit: Unit = "characters",
         memory_limit_bytes: int = LIMIT_BYTES,
     ) -> int:
         """How many members there are: of a length, of at most a length, or altogether.
@@ -116,13 +118,13 @@ class Automaton(View):
         return self._numbering(unit, memory_limit_bytes).count(length, max_length)
 
     def counts(
-        self, max_length: int, *, unit: str = "characters", memory_limit_bytes: int = LIMIT_BYTES
+        self, max_length: int, *, unit: Unit = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> list[int]:
         """How many members there are of each length, from 0 to ``max_length``."""
         return self._numbering(unit, memory_limit_bytes).counts(max_length)
 
     def nth(
-        self, index: int, *, unit: str = "characters", memory_limit_bytes: int = LIMIT_BYTES
+        self, index: int, *, unit: Unit = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> str | bytes:
         """The member with number ``index``, from 0, by length and then from the smallest.
 
@@ -134,7 +136,7 @@ class Automaton(View):
         return as_text(self._numbering(unit, memory_limit_bytes).nth(index))
 
     def rank(
-        self, text: str | bytes, *, unit: str = "characters", memory_limit_bytes: int = LIMIT_BYTES
+        self, text: str | bytes, *, unit: Unit = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> int:
         """The number of a member: ``nth(rank(text)) == text``.
 
@@ -156,7 +158,7 @@ class Automaton(View):
         *,
         length: int | None = None,
         max_length: int | None = None,
-        unit: str = "characters",
+        unit: Unit = "characters",
         memory_limit_bytes: int = LIMIT_BYTES,
     ) -> Iterator[str | bytes]:
         """Members by length and then from the smallest, lazily: all, or those of some lengths."""
@@ -170,7 +172,7 @@ class Automaton(View):
         seed: int | None = None,
         length: int | None = None,
         max_length: int | None = None,
-        unit: str = "characters",
+        unit: Unit = "characters",
         memory_limit_bytes: int = LIMIT_BYTES,
     ) -> list[str | bytes]:
         """``n`` members, independent and uniform: each member is exactly as likely as any other.
@@ -216,9 +218,9 @@ class Automaton(View):
     def witness(
         self,
         other: Automaton,
-        relation: str = "equivalence",
+        relation: Relation = "equivalence",
         *,
-        unit: str = "characters",
+        unit: Unit = "characters",
         state_limit: int = PAIR_LIMIT,
     ) -> str | bytes | None:
         """The shortest, then smallest, text that refutes a relation; None if it holds.
@@ -267,7 +269,7 @@ class Automaton(View):
     def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
         return edges_for_people(self.core.ranges(), byte_labels)
 
-    def _numbering(self, unit: str, memory_limit_bytes: int) -> Numbering:
+    def _numbering(self, unit: Unit, memory_limit_bytes: int) -> Numbering:
         names = ("length", "max_length")
         return Numbering(self.core, counts_characters(unit), names, memory_limit_bytes)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from operator import index
+from typing import Literal
 from unicodedata import category
 
 from formalm.errors import ArgumentError
 
 __all__ = [
     "SPECIAL",
+    "Relation",
+    "Unit",
     "as_text",
     "checked_integer",
     "counts_characters",
@@ -19,6 +22,12 @@ __all__ = [
     "shown_text",
     "text_bytes",
 ]
+
+#: What lengths count.
+Unit = Literal["characters", "bytes"]
+
+#: How two languages are compared.
+Relation = Literal["equivalence", "inclusion"]
 
 #: The byte on both sides of the name of a special token.
 SPECIAL = b"\xfe"

@@ -146,9 +146,8 @@ class LanguageOptions:
             )
         if self.dialect != "python" and not self.regex:
             raise ArgumentError("--dialect is about patterns, and there is no --regex")
-        parts: list[Language] = [
-            Regex(pattern, dialect=self.dialect) for pattern in self.regex or []
-        ]
+        dialect: Any = self.dialect
+        parts: list[Language] = [Regex(pattern, dialect=dialect) for pattern in self.regex or []]
         if self.choice:
             parts.append(Choice(self.choice))
         parts += [StringLiteral(text) for text in self.literal or []]

@@ -225,7 +225,8 @@ def _witness(
 
 
 def _task(session: Session, query: Query, prompt: Prompt, batch_size: int) -> Task:
-    constraint = Constraint(query.asked, session.vocabulary, tokenization=query.tokenization)
+    tokenization: Any = query.tokenization
+    constraint = Constraint(query.asked, session.vocabulary, tokenization=tokenization)
     return Task(
         session,
         constraint,

@@ -9,7 +9,7 @@ from formalm.errors import ArgumentError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from formalm.languages.edits import Edited, Region
+    from formalm.languages.edits import Edited, Operation, Region
     from formalm.languages.language import Language
     from formalm.languages.rewrites import Reversed, Rewritten
 
@@ -92,7 +92,7 @@ class Combining:
         count: int,
         *,
         alphabet: object = None,
-        operations: Iterable[str] = ("insert", "delete", "substitute"),
+        operations: Iterable[Operation] = ("insert", "delete", "substitute"),
         region: Region | str | None = None,
     ) -> Edited:
         """Texts within ``count`` edits of a member: Levenshtein's distance, over characters.

@@ -11,6 +11,7 @@ from formalm.errors import LanguageError
 from formalm.languages.algebra import as_language
 
 if TYPE_CHECKING:
+    from formalm.automata.texts import Relation, Unit
     from formalm.languages.language import Language
 
 __all__ = ["difference", "written_out"]
@@ -35,7 +36,7 @@ def written_out(language: Language, state_limit: int, max_bytes: int | None) -> 
 
 
 def difference(
-    left: Language, other: object, relation: str, unit: str | None, state_limit: int
+    left: Language, other: object, relation: Relation, unit: Unit | None, state_limit: int
 ) -> str | bytes | None:
     """The first text that refutes a relation; None if it holds. Without a unit, any text does."""
     right = as_language(other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError, LimitError
@@ -15,7 +15,8 @@ from formalm.languages.language import Language, text_bytes
 __all__ = ["Edit", "EditScript", "Edited", "Region"]
 
 MAX_EDITS = 100
-OPERATIONS = ("insert", "delete", "substitute")
+Operation = Literal["insert", "delete", "substitute"]
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Edited(Language):
         language: Language,
         count: int,
         alphabet: object = None,
-        operations: Iterable[str] = OPERATIONS,
+        operations: Iterable[Operation] = OPERATIONS,
         region: Region | str | None = None,
     ) -> None:
         if type(count) is not int or count < 0:

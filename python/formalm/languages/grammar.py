@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
@@ -12,11 +12,14 @@ from formalm.languages.derivations import Derivations
 from formalm.languages.given import Languages, inlined, is_terminal, named_languages
 from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
-from formalm.languages.lark import description
+from formalm.languages.lark import Lexing, description
 from formalm.languages.notes import Note
 from formalm.languages.trees import STEP_LIMIT
 
 __all__ = ["Grammar", "Note"]
+
+#: The notations of grammars.
+Syntax = Literal["lark", "gbnf", "ebnf"]
 
 
 class Grammar(Derivations):
@@ -89,8 +92,8 @@ class Grammar(Derivations):
     def __init__(
         self,
         text: str,
-        syntax: str = "lark",
-        lexing: str | None = None,
+        syntax: Syntax = "lark",
+        lexing: Lexing | None = None,
         start: str | None = None,
         languages: Languages = (),
         indentation: Indentation | None = None,
@@ -119,7 +122,7 @@ class Grammar(Derivations):
         self._unusable: list[tuple[str, tuple[int, int] | None]] | None = None
 
     @classmethod
-    def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
+    def from_lark(cls, parser: Any, *, lexing: Lexing | None = None) -> Grammar:
         """Return the grammar of a ``lark.Lark``.
 
         Parameters

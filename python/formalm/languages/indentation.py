@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from formalm import _core
 from formalm.errors import ArgumentError
@@ -76,7 +77,7 @@ class Indentation:
     dedent: str = "_DEDENT"
     opening: tuple[str, ...] = ("(", "[", "{")
     closing: tuple[str, ...] = (")", "]", "}")
-    rules: str = "python"
+    rules: Literal["python", "lark"] = "python"
     tab: int = 8
     widest: int = 200
     levels: int = 100

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from formalm.automata import Automaton
+    from formalm.automata.texts import Relation, Unit
     from formalm.languages.partial_json import PartialJson
 
 __all__ = ["Language", "text_bytes"]
@@ -187,9 +188,9 @@ class Language(Capturing, ABC):
     def witness(
         self,
         other: Language | Sequence[str | bytes],
-        relation: str = "equivalence",
+        relation: Relation = "equivalence",
         *,
-        unit: str = "characters",
+        unit: Unit = "characters",
         state_limit: int = 1_000_000,
     ) -> str | bytes | None:
         """The shortest, then smallest, text that refutes a relation; None if it holds.

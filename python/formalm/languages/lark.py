@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from formalm.errors import ArgumentError
 from formalm.languages.indentation import Indentation
 from formalm.languages.lark_resolved import refers_to_files, resolved_text
 
-__all__ = ["description"]
+__all__ = ["Lexing", "description"]
+
+#: How a text is cut into lexemes.
+Lexing = Literal["any", "longest", "first"]
 
 #: Readings that are those of Lark's lexers.
-READINGS = {"contextual": "first", "dynamic_complete": "any"}
+READINGS: dict[str, Lexing] = {"contextual": "first", "dynamic_complete": "any"}
 
 #: Options under which texts or terminals are not what the grammar's text says.
 REFUSED = {
@@ -21,7 +24,7 @@ REFUSED = {
 }
 
 
-def description(parser: Any, lexing: str | None) -> tuple[str, str, str, Indentation | None]:
+def description(parser: Any, lexing: Lexing | None) -> tuple[str, Lexing, str, Indentation | None]:
     """Return text, reading, start and indentation of a ``lark.Lark``.
 
     Raises

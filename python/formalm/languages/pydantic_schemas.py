@@ -26,7 +26,7 @@ from formalm.languages import python_numbers as numbers
 from formalm.languages import python_texts as texts
 from formalm.languages import python_times as times
 from formalm.languages.pydantic_objects import lookups, object_of
-from formalm.languages.schema_notes import SchemaNote
+from formalm.languages.schema_notes import Effect, SchemaNote
 from formalm.languages.whole_numbers import with_whole_numbers
 
 __all__ = ["described"]
@@ -105,7 +105,7 @@ def described(type_: Any) -> tuple[Any, Schema, tuple[SchemaNote, ...]]:
     remarks: dict[SchemaNote, None] = {}
 
     class Exact(ExactSchema):
-        def remark(self, message: str, effect: str = "more") -> None:
+        def remark(self, message: str, effect: Effect = "more") -> None:
             remarks[SchemaNote("#", message, effect)] = None
 
     is_function = inspect.isroutine(type_)
@@ -155,7 +155,7 @@ def _arguments(function: Any) -> Any:
 class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
     """Schemas all of whose instances are values, as far as a schema can say it."""
 
-    def remark(self, message: str, effect: str = "more") -> None:
+    def remark(self, message: str, effect: Effect = "more") -> None:
         """Keep where the schema is not exact, and in which direction."""
         raise NotImplementedError
 
@@ -529,13 +529,14 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         self._remark_code(schema, "fewer")
         return typing.cast(Schema, super().function_plain_schema(schema))
 
-    def _remark_code(self, schema: Any, *effects: str) -> None:
+    def _remark_code(self, schema: Any, *effects: Effect) -> None:
         function = schema["function"]["function"]
         function = getattr(function, "func", function)
         if _is_known(function):
             return
         name = getattr(function, "__qualname__", None) or repr(function)
-        for effect in ("more", *effects):
+        told: tuple[Effect, ...] = ("more", *effects)
+        for effect in told:
             self.remark(f"the validator {name} is code, which the schema does not have", effect)
 
 

@@ -6,11 +6,16 @@ import inspect
 import json
 import types
 import typing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formalm.errors import ArgumentError, LimitError, TokenError
 from formalm.languages.json_schema import JsonSchema
 from formalm.languages.schema_notes import SchemaNote
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from formalm.languages.schema_options import JsonOptions
 
 __all__ = ["PythonType", "is_type"]
 
@@ -34,7 +39,8 @@ class PythonType(JsonSchema):
     type_
         The type. Of a function, its arguments by name, each of which needs an annotation.
     **options
-        ``order``, ``blanks``, ``escapes`` and others of :class:`~formalm.JsonSchema`.
+        ``property_order``, ``max_whitespace``, ``escapes`` and other options of
+        :class:`~formalm.JsonSchema`.
 
     Raises
     ------
@@ -64,7 +70,7 @@ class PythonType(JsonSchema):
 
     __slots__ = ("_adapter", "_options", "_remarks", "_type")
 
-    def __init__(self, type_: object, **options: Any) -> None:
+    def __init__(self, type_: object, **options: Unpack[JsonOptions]) -> None:
         for name in ("resources", "formats"):
             if name in options:
                 raise ArgumentError(f"{name} is an option of JSON Schemas, not of Python types")
@@ -84,8 +90,10 @@ class PythonType(JsonSchema):
         check_levels(type_)
         self._adapter, schema, self._remarks = pydantic_schemas.described(type_)
         # Pydantic writes large and small numbers with exponents, whatever is asked of them.
-        numbers = "plain" if '"uniqueItems": true' in json.dumps(schema, default=str) else "any"
-        super().__init__(schema, **{"numbers": numbers, **options})
+        has_sets = '"uniqueItems": true' in json.dumps(schema, default=str)
+        written: JsonOptions = {"number_format": "plain" if has_sets else "any"}
+        written.update(options)
+        super().__init__(schema, **written)
         self._type = type_
         self._options = options
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Literal, get_args
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
@@ -12,7 +13,8 @@ from formalm.languages.language import Language
 __all__ = ["Regex"]
 
 #: What patterns may be written in.
-DIALECTS = ("python", "python-3.11", "python-3.14", "ecma", "rust")
+Dialect = Literal["python", "python-3.11", "python-3.14", "ecma", "rust"]
+DIALECTS = get_args(Dialect)
 
 #: Escapes that Python 3.14 changed: `\B` matches the empty text, and there is `\z`.
 CHANGED = re.compile(r"(?<!\\)(?:\\\\)*\\[Bz]")
@@ -61,7 +63,7 @@ class Regex(Language):
 
     __slots__ = ()
 
-    def __init__(self, pattern: str, flags: int = 0, dialect: str = "python") -> None:
+    def __init__(self, pattern: str, flags: int = 0, dialect: Dialect = "python") -> None:
         if not isinstance(pattern, str):
             raise LanguageError(f"a pattern is a str, not {type(pattern).__name__}")
         try:

@@ -18,7 +18,7 @@ __all__ = ["READERS", "WRITERS"]
 
 #: Types of options that may be of others than their default.
 KINDS: dict[str, type | tuple[type, ...]] = {
-    "blanks": int,
+    "max_whitespace": int,
     "indent": (int, str),
     "separators": list,
     "formats": (bool, list),

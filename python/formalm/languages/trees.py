@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from formalm import _core
+    from formalm.automata.texts import Unit
 
 __all__ = ["COUNT_STEPS", "STEP_LIMIT", "Lexeme", "Tree", "counted", "parsed"]
 
@@ -170,7 +171,7 @@ def _shown(one: Lexeme) -> str:
     return f"{one.terminal} {one.text!r}" if one.terminal[:1] not in "\"'" else one.terminal
 
 
-def counted(trees: _core.Trees, most: int, unit: str, step_limit: int) -> list[int | None]:
+def counted(trees: _core.Trees, most: int, unit: Unit, step_limit: int) -> list[int | None]:
     """Numbers of trees by the length of their texts."""
     length = checked_integer("most", most)
     if length > MOST_LENGTH:

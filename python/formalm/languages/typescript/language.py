@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.json_schema import JsonSchema
@@ -13,6 +13,11 @@ from formalm.languages.typescript.lowering import Lowering
 from formalm.languages.typescript.shapes import Reference
 from formalm.languages.typescript.words import refuse
 from formalm.languages.whole_numbers import with_whole_numbers
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from formalm.languages.schema_options import JsonOptions
 
 __all__ = ["TypeScript"]
 
@@ -35,7 +40,8 @@ class TypeScript(JsonSchema):
         Whether objects have no members but those declared. TypeScript itself does not forbid
         others.
     **options
-        ``order``, ``blanks``, ``escapes`` and others of :class:`~formalm.JsonSchema`.
+        ``property_order``, ``max_whitespace``, ``escapes`` and other options of
+        :class:`~formalm.JsonSchema`.
 
     Raises
     ------
@@ -69,7 +75,12 @@ class TypeScript(JsonSchema):
     __slots__ = ("_written",)
 
     def __init__(
-        self, text: str, *, root: str | None = None, closed: bool = True, **options: Any
+        self,
+        text: str,
+        *,
+        root: str | None = None,
+        closed: bool = True,
+        **options: Unpack[JsonOptions],
     ) -> None:
         if not isinstance(text, str):
             raise ArgumentError(f"a TypeScript type is a str, not {type(text).__name__}")
