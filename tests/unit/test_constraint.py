@@ -1,5 +1,6 @@
 """Constraints and matchers: masks, steps, explanations."""
 
+import inspect
 import pickle
 import threading
 
@@ -12,6 +13,7 @@ from formalm import (
     ConcurrencyError,
     Constraint,
     LanguageError,
+    Matcher,
     Regex,
     StringLiteral,
     TokenError,
@@ -268,3 +270,15 @@ def test_constraints_that_are_kept_merge_as_their_tokenizer() -> None:
         vocabulary = Vocabulary.from_tokenizer_json(file)
         made = compiled(StringLiteral("abc"), vocabulary, "canonical")
         assert made.matcher().allowed_token_ids().tolist() == [tokens.index(first)]
+
+
+def test_every_public_name_of_a_matcher_is_documented() -> None:
+    assert Matcher.__doc__ is not None
+    for name in (name for name in dir(Matcher) if not name.startswith("_")):
+        value = inspect.getattr_static(Matcher, name)
+        assert value.__doc__ or Matcher.__slots__.get(name), name
+        if inspect.isfunction(value):
+            hints = [*inspect.signature(value).parameters.values()][1:]
+            assert all(hint.annotation is not hint.empty for hint in hints), name
+            assert inspect.signature(value).return_annotation is not inspect.Signature.empty, name
+    assert {"advance", "fill_bitmask", "rollback", "allows"} <= {*vars(Matcher)}
