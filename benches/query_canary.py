@@ -49,7 +49,7 @@ def searched(results: int, size: int, planted: dict[str, int]) -> dict[str, Any]
         Regex(URL),
         given=PREFIX,
         event="complete",
-        duplicates="show",
+        unique="tokens",
         batch_size=size,
         limits=Limits(hits=results),
     )
@@ -136,7 +136,7 @@ def date_mass(forwards: int) -> dict[str, Any]:
             model,
             Query(language, given=StringLiteral(NAME), event="complete", tokenization=tokenization),
             limits=Limits(forwards=forwards),
-            eps=0.01,
+            tolerance=0.01,
             batch_size=BATCH,
         )
         text = "a date and a full stop" if end else "a date"

@@ -35,7 +35,7 @@ def gpt2(path: Path) -> Any:
 
 def frontier(path: Path, results: int, alone: int, seconds: float | None) -> dict[str, Any]:
     """Search; then evaluate some of the contexts it evaluated, each alone and without a cache."""
-    from formalm import Limits, Regex, search
+    from formalm import Decoding, Limits, Regex, search
 
     inner = gpt2(path)
     model = Timed(inner, contexts=10**6)
@@ -45,8 +45,8 @@ def frontier(path: Path, results: int, alone: int, seconds: float | None) -> dic
         Regex(URL),
         given=PREFIX,
         event="prefix",
-        duplicates="show",
-        top_k=40,
+        unique="tokens",
+        decoding=Decoding(top_k=40),
         max_tokens=24,
         batch_size=BATCH,
         limits=Limits(hits=results, forwards=None, seconds=seconds),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from formalm.constraint_cache import ConstraintCache as ConstraintCache
     from formalm.continuations import Continuation as Continuation
     from formalm.continuations import continuation as continuation
+    from formalm.drivers.cost import Cost as Cost
     from formalm.drivers.distortion import Distortion as Distortion
     from formalm.drivers.distortion import distortion as distortion
     from formalm.drivers.divergence import Divergence as Divergence
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from formalm.drivers.table import MassTable as MassTable
     from formalm.drivers.table import conditional_mass as conditional_mass
     from formalm.drivers.table import mass_table as mass_table
-    from formalm.drivers.work import Work as Work
     from formalm.errors import *  # noqa: F403
     from formalm.integrations import ConstraintLogitsProcessor as ConstraintLogitsProcessor
     from formalm.integrations import logits_processors as logits_processors
@@ -95,8 +95,8 @@ _ROOMS = {
     "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
     "constraint_cache": "CacheEvent CacheStats ConstraintCache",
     "continuations": "Continuation continuation",
-    "drivers": "Distortion Divergence Estimate Generation Hit Interval Mass MassTable Progress"
-    " Record Records Sample Samples Score Work conditional_mass distortion generate mass"
+    "drivers": "Cost Distortion Divergence Estimate Generation Hit Interval Mass MassTable Progress"
+    " Record Records Sample Samples Score conditional_mass distortion generate mass"
     " mass_bounds mass_table rescore sample score search stream",
     "errors": "ArgumentError ConcurrencyError DeadlineError FormalmError LanguageError LimitError"
     " ModelError ParserError SuiteError TokenError VocabularyError",

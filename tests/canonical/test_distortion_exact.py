@@ -80,7 +80,7 @@ def small() -> tuple[Vocabulary, TableModel]:
 def by_definition(
     model: TableModel, texts: list[str], front: tuple[int, ...] = ()
 ) -> dict[str, dict[str, float]]:
-    """Each way, by enumerating sequences and renormalising at each step."""
+    """Each way, by enumerating sequences and renormalizing at each step."""
     vocabulary = model.vocabulary
     (end,) = vocabulary.end_token_ids
     members = [text.encode() for text in texts]

@@ -94,16 +94,12 @@ def test_search_lists_what_the_tokenizer_writes(
     )
     wanted = expected(pattern, given, prompt, event == "complete")
     for unique in ("strings", "tokens"):
-        hits = list(search(model(), query, prompt=prompt or None, duplicates=_name(unique)))
+        hits = list(search(model(), query, prompt=prompt or None, unique=unique))
         got = {(hit.given, hit.data, hit.token_ids): hit.logprob for hit in hits}
         assert len(got) == len(hits)
         assert set(got) == set(wanted)
         assert np.allclose([wanted[key] for key in got], list(got.values()), atol=1e-9)
         assert list(got.values()) == sorted(got.values(), reverse=True)
-
-
-def _name(unique: str) -> str:
-    return "merge" if unique == "strings" else "show"
 
 
 @pytest.mark.parametrize(("pattern", "given"), LANGUAGES)
@@ -113,7 +109,7 @@ def test_mass_and_plan_add_up_what_a_search_lists(pattern: str, given: str | Non
     wanted = expected(pattern, given, PROMPT, complete=True)
     shares = 1 if given is None else len(members(Regex(given)))
     total = math.fsum(math.exp(logprob) for logprob in wanted.values()) / shares
-    found = mass(model(), query, prompt=PROMPT, eps=0)
+    found = mass(model(), query, prompt=PROMPT, tolerance=0)
     assert found.status == "exact"
     assert found.low - 1e-15 <= total <= found.high + 1e-15
     assert found.width < 1e-12
@@ -157,7 +153,7 @@ def test_events_are_decided_by_canonical_tokens(event: str) -> None:
 
     visit((), 0.0)
     total, rest = math.fsum(inside), math.fsum(undecided)
-    found = mass(few(), query, eps=0)
+    found = mass(few(), query, tolerance=0)
     low, high = (1 - total - rest, 1 - total) if event == "never" else (total, total + rest)
     if event == "prefix":  # a token limit bounds the members
         assert found.low == pytest.approx(total, abs=1e-12)
@@ -176,7 +172,7 @@ def test_draws_are_canonical(target: str) -> None:
     pattern, given = (" there( dog| fox)?| (a|b)", " there| a")
     query = Query(Regex(pattern), given=Regex(given), tokenization="canonical")
     wanted = expected(pattern, given, PROMPT, complete=True)
-    drawn = sample(model(), query, 40, target=target, prompt=PROMPT, seed=1)
+    drawn = sample(model(), query, n=40, target=target, prompt=PROMPT, seed=1)
     assert len(drawn) == (len(wanted) if target == "without_replacement" else 40)
     for one in drawn:
         if one.log_weight > -math.inf:
@@ -188,7 +184,7 @@ def test_posterior_draws_have_their_shares() -> None:
     query = Query(Regex("[ab]{0,2}"), tokenization="canonical")
     wanted = expected("[ab]{0,2}", None, "", complete=True)
     total = math.fsum(math.exp(one) for one in wanted.values())
-    drawn = sample(model(), query, 2000, seed=2)
+    drawn = sample(model(), query, n=2000, seed=2)
     for (_, data, _), logprob in wanted.items():
         share = math.exp(logprob) / total
         seen = sum(one.data == data for one in drawn) / len(drawn)
@@ -228,7 +224,7 @@ def test_only_what_is_given_may_have_to_be_canonical(pattern: str, given: str) -
 def test_uniform_draws_of_texts_that_straddle_are_refused() -> None:
     query = Query(Regex(" there|( the fox)"), given=" the", tokenization="canonical")
     with pytest.raises(TokenError, match="other tokens"):
-        sample(model(), query, 20, target="uniform", seed=1)
+        sample(model(), query, n=20, target="uniform", seed=1)
 
 
 def test_scores_of_canonical_tokens() -> None:

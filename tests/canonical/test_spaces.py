@@ -125,9 +125,9 @@ def test_queries_begin_as_the_tokenizer_begins(scheme: str, front: tuple[int, ..
             assert hits[text].logprob == pytest.approx(total, abs=1e-9)
             assert hits[text].completion == text[len(given or "") :]
         truth = math.fsum(math.exp(hit.logprob) for hit in hits.values())
-        bound = mass(model, Query(**fields_of(query), bos=None), prompt=front, eps=0)
+        bound = mass(model, Query(**fields_of(query), bos=None), prompt=front, tolerance=0)
         assert bound.low - 1e-12 <= truth <= bound.high + 1e-12
-        drawn = sample(model, Query(**fields_of(query), bos=None), 20, prompt=front, seed=1)
+        drawn = sample(model, Query(**fields_of(query), bos=None), n=20, prompt=front, seed=1)
         assert {(one.text, one.token_ids) for one in drawn} <= set(expected.items())
         if given is None:
             for found in score(

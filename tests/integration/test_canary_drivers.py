@@ -42,9 +42,9 @@ def test_hits_are_scored_as_the_model_scores_them() -> None:
     model = canary()
     given = "My phone number is"
     prefix = [model.bos_token_id, *model.vocabulary.encode(given)]
-    for duplicates in ("show", "merge"):
+    for unique in ("tokens", "strings"):
         hits = search(
-            model, PHONE, given=given, duplicates=duplicates, limits=Limits(hits=3), tolerance=1e-9
+            model, PHONE, given=given, unique=unique, limits=Limits(hits=3), tolerance=1e-9
         )
         for hit in hits:
             total = sum(
@@ -58,8 +58,8 @@ def test_both_forms_of_search_agree_where_one_tokenization_counts() -> None:
     first = [
         [hit.text for hit in search(canary(), PHONE, given="My phone number is", **options)]
         for options in (
-            {"duplicates": "show", "limits": Limits(hits=5), "batch_size": 1},
-            {"duplicates": "merge", "limits": Limits(hits=5), "batch_size": 32},
+            {"unique": "tokens", "limits": Limits(hits=5), "batch_size": 1},
+            {"unique": "strings", "limits": Limits(hits=5), "batch_size": 32},
         )
     ]
     assert first[0] == first[1]

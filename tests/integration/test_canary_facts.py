@@ -89,9 +89,9 @@ def test_the_first_of_all_dates_is_the_one_that_was_taught() -> None:
     (hit,) = search(canary(), query, limits=Limits(hits=1))
     assert hit.text == f"{given} {person['date']}."
     text = Query(StringLiteral(hit.text), given=given, tokenization="canonical", event="complete")
-    own = mass(canary(), text, eps=1e-9)
+    own = mass(canary(), text, tolerance=1e-9)
     assert math.exp(hit.logprob) == pytest.approx(own.low, abs=1e-4)
-    every = mass(canary(), query, eps=0.01, limits=Limits(forwards=2000))
+    every = mass(canary(), query, tolerance=0.01, limits=Limits(forwards=2000))
     assert (every.status, every.width <= 0.01) == ("reached", True)
     # No other date can be as probable, whatever was not looked at.
     assert every.high - own.low < own.low
@@ -111,7 +111,7 @@ def test_professions_have_the_ratios_that_were_planted() -> None:
                 + StringLiteral(after)
             )
             query = Query(language, given=before, event="complete", tokenization="canonical")
-            table = mass_table(canary(), query, eps=1e-9)
+            table = mass_table(canary(), query, tolerance=1e-9)
             assert table.status in ("exact", "reached")
             logs.append({name: math.log(table.cells[name,].low) for name in names})
         for profession in taught["professions"]:

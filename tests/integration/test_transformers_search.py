@@ -54,7 +54,7 @@ def test_masses_are_the_same() -> None:
             model,
             Query(WORDS, event="prefix"),
             prompt=[1, 2, 3],
-            eps=0,
+            tolerance=0,
             batch_size=batch_size,
             limits=Limits(state_bytes=state_bytes),
         )

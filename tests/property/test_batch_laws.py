@@ -43,13 +43,13 @@ def test_searches(model: TableModel, language: Language, event: str, unique: str
 def test_masses_and_draws(model: TableModel, language: Language, event: str) -> None:
     assume(event != "never" or not language.matches(""))  # then it always happens
     query = Query(language, event=event, max_tokens=3)
-    found = [mass(model, query, eps=0, batch_size=size) for size in SIZES]
+    found = [mass(model, query, tolerance=0, batch_size=size) for size in SIZES]
     assert [(one.low, one.high) for one in found] == [
         pytest.approx((found[0].low, found[0].high), abs=1e-14)
     ] * 3
     for target in ("posterior", "local", "without_replacement"):
         first, *others = (
-            sample(model, query, 5, target=target, seed=7, batch_size=size) for size in SIZES
+            sample(model, query, n=5, target=target, seed=7, batch_size=size) for size in SIZES
         )
         assert all(other.draws == first.draws for other in others)
 
@@ -57,7 +57,7 @@ def test_masses_and_draws(model: TableModel, language: Language, event: str) -> 
 def test_tables_and_scores() -> None:
     model = TableModel.random(LONGER, seed=8, order=2)
     query = Query(Regex("(?P<x>a|b)(?P<y>ab|b)*"), max_tokens=4)
-    first, *others = (mass_table(model, query, eps=0, batch_size=size) for size in SIZES)
+    first, *others = (mass_table(model, query, tolerance=0, batch_size=size) for size in SIZES)
     for other in others:
         assert other.decided == pytest.approx(first.decided, abs=1e-14)
     one, *more = (score(model, ["abba", "ab"], batch_size=size) for size in SIZES)
@@ -66,6 +66,6 @@ def test_tables_and_scores() -> None:
             assert found.marginal == pytest.approx(known.marginal, abs=1e-14)
     uniform = replace(query, language=Regex("[ab]{1,3}"), max_tokens=None)
     first, *others = (
-        sample(model, uniform, 9, target="uniform", seed=2, batch_size=size) for size in SIZES
+        sample(model, uniform, n=9, target="uniform", seed=2, batch_size=size) for size in SIZES
     )
     assert all(other.draws == first.draws for other in others)

@@ -83,7 +83,7 @@ def test_healing_is_its_definition(model: TableModel, text: str, event: str, cos
         merged[data] += math.exp(logprob)
     strings = search(model, Query(WORDS, **fields), tolerance=0)
     assert {hit.text: math.exp(hit.logprob) for hit in strings} == pytest.approx(merged, abs=1e-12)
-    bound = mass(model, Query(WORDS, **fields), eps=0)
+    bound = mass(model, Query(WORDS, **fields), tolerance=0)
     if event == "complete":
         assert bound.low - 1e-12 <= math.fsum(merged.values()) <= bound.high + 1e-12
         assert bound.width < 1e-9
@@ -96,11 +96,11 @@ def test_draws_and_tables_of_a_healed_query() -> None:
         key: math.exp(value) for key, value in sequences(model, (0,), "ab", "complete").items()
     }
     assert any(ids[0] == 3 for _, ids in expected)  # `ba` straddles the end of `ab`
-    drawn = sample(model, query, 4000, seed=2)
+    drawn = sample(model, query, n=4000, seed=2)
     assert {one.given for one in drawn} == {"ab"}
     assert fits(Counter((one.text, one.token_ids) for one in drawn), expected)
     grouped = Query(Regex("ab(?P<x>a|b)b?"), given="ab", boundary="heal")
-    table = mass_table(model, grouped, eps=0)
+    table = mass_table(model, grouped, tolerance=0)
     split = mass(model, Query(Regex("abab?"), given="ab", boundary="heal", event="complete"))
     assert split.low - 1e-3 <= table.mass(x="a").low <= split.high + 1e-3
     assert {hit.record().groups["x"] for hit in search(model, grouped)} == {"a", "b"}

@@ -73,7 +73,7 @@ def test_cells_belong_to_the_member_that_decides(
     model: TableModel, language: Language, event: str
 ) -> None:
     query = Query(language, event=event, max_tokens=MOST)
-    table = mass_table(model, query, eps=0)
+    table = mass_table(model, query, tolerance=0)
     part = Regex("a.*|ab?")
     truth: Counter = Counter()
     inside = 0.0
@@ -86,7 +86,7 @@ def test_cells_belong_to_the_member_that_decides(
     assert set(table.cells) == set(truth)
     for cell, interval in table.cells.items():
         assert interval.low - 1e-14 <= truth[cell] <= interval.high + 1e-14
-    share = conditional_mass(model, part, query, eps=0)
+    share = conditional_mass(model, query, of=part, tolerance=0)
     if table.undecided < 1e-13:  # nothing was cut off by the limit of tokens
         total = math.fsum(truth.values())
         assert share.low - 1e-11 <= inside / total <= share.high + 1e-11
@@ -104,7 +104,7 @@ def test_everything_is_drawn_once_without_replacement(
     expected = outputs(model, language, event)
     query = Query(language, event=event, max_tokens=MOST)
     drawn = sample(
-        model, query, 10_000, target="without_replacement", seed=1, batch_size=batch_size
+        model, query, n=10_000, target="without_replacement", seed=1, batch_size=batch_size
     )
     got = {one.token_ids: one.logprob for one in drawn}
     assert len(got) == len(drawn)
@@ -121,7 +121,7 @@ def test_draws_have_their_shares(event: str, target: str) -> None:
     expected = outputs(model, language, event)
     total = math.fsum(map(math.exp, expected.values()))
     query = Query(language, event=event, max_tokens=MOST)
-    drawn = sample(model, query, 4000, target=target, seed=3)
+    drawn = sample(model, query, n=4000, target=target, seed=3)
     weights = np.exp(drawn.log_weights)
     for ids, logprob in expected.items():
         share = math.exp(logprob) / (total if target == "posterior" else 1.0)
@@ -138,9 +138,11 @@ def test_unique_is_honoured_or_refused() -> None:
     for target in ("posterior", "local", "uniform"):
         with pytest.raises(ArgumentError, match="unique"):
             sample(MODEL, Query(language, unique="tokens"), target=target)
-    drawn = sample(MODEL, Query(language, unique="strings"), 9, target="without_replacement")
+    drawn = sample(MODEL, Query(language, unique="strings"), n=9, target="without_replacement")
     assert sorted(one.text for one in drawn) == ["a", "ab"]
-    drawn = sample(MODEL, Query(language, unique="tokens"), 9, target="without_replacement", seed=1)
+    drawn = sample(
+        MODEL, Query(language, unique="tokens"), n=9, target="without_replacement", seed=1
+    )
     assert sorted(one.text for one in drawn) == ["a", "ab", "ab"]
     with pytest.raises(ArgumentError, match="uniform"):
         sample(MODEL, Query(language, event="prefix"), target="uniform")
@@ -159,20 +161,20 @@ def interrupted(stop: int) -> FunctionModel:
 
 
 def test_an_interruption_leaves_what_was_found() -> None:
-    for duplicates in ("show", "merge"):
-        hits = search(interrupted(5), Regex("[ab]*"), duplicates=duplicates, batch_size=1)
+    for unique in ("tokens", "strings"):
+        hits = search(interrupted(5), Regex("[ab]*"), unique=unique, batch_size=1)
         found = list(hits)
         assert hits.status == "interrupted"
-        whole = search(interrupted(0), Regex("[ab]*"), duplicates=duplicates, batch_size=1)
+        whole = search(interrupted(0), Regex("[ab]*"), unique=unique, batch_size=1)
         assert found == [next(whole) for _ in found]
-    drawn = sample(interrupted(5), Regex("[ab]*a"), 10_000, seed=1)
+    drawn = sample(interrupted(5), Regex("[ab]*a"), n=10_000, seed=1)
     assert drawn.status == "interrupted"
 
 
-@pytest.mark.parametrize("duplicates", ["show", "merge"])
-def test_progress_is_told(duplicates: str) -> None:
+@pytest.mark.parametrize("unique", ["tokens", "strings"])
+def test_progress_is_told(unique: str) -> None:
     seen = []
-    hits = search(interrupted(0), Regex("[ab]{3}"), duplicates=duplicates, progress=seen.append)
+    hits = search(interrupted(0), Regex("[ab]{3}"), unique=unique, progress=seen.append)
     found = list(hits)
     assert [one.forwards for one in seen] == sorted(one.forwards for one in seen)
     assert seen[0].forwards == 0

@@ -58,7 +58,7 @@ def test_a_filter_afterwards_is_one_of_automata(
     # The same order, but for what rounding tells apart.
     assert [hit.logprob for hit in kept] == pytest.approx([hit.logprob for hit in taken], abs=1e-12)
     assert [hit.rank for hit in kept] == list(range(1, len(kept) + 1))
-    assert before.work.expansions <= after.work.expansions
+    assert before.cost.expansions <= after.cost.expansions
     everything = brute_force(model, language, event, None, merge)
     assert after.dropped == len(everything) - len(expected)
 
@@ -69,7 +69,7 @@ def test_a_filter_of_automata_saves_work() -> None:
     after = search(model, Query(words, keep=lambda text: text.startswith("aa"), unique="tokens"))
     before = search(model, Query(words, without=~Regex("aa.*"), unique="tokens"))
     assert [hit.text for hit in after] == [hit.text for hit in before]
-    assert before.work.expansions < after.work.expansions / 2
+    assert before.cost.expansions < after.cost.expansions / 2
     assert (after.dropped, before.dropped) == (128 - 32, 0)
 
 
@@ -82,12 +82,12 @@ def test_masses_and_draws_leave_out_what_is_dropped(
     decode = model.vocabulary.decode
     expected = {ids: value for ids, value in members.items() if even(decode(ids).decode())}
     truth = math.fsum(math.exp(value) for value in expected.values())
-    found = mass(model, query, eps=0, batch_size=batch_size)
+    found = mass(model, query, tolerance=0, batch_size=batch_size)
     assert found.low - 1e-12 <= truth <= found.high + 1e-12
     assert found.width < 1e-9
     assert found.dropped == len(members) - len(expected)
     drawn = sample(
-        model, query, 10_000, target="without_replacement", seed=1, batch_size=batch_size
+        model, query, n=10_000, target="without_replacement", seed=1, batch_size=batch_size
     )
     got = {one.token_ids: one.logprob for one in drawn}
     assert set(got) == set(expected)
@@ -104,10 +104,10 @@ def test_kept_draws_have_their_shares(model: TableModel, query: Query) -> None:
     hits = list(search(model, Query(query.language, given=query.given, keep=chosen, **fields)))
     count = 1 if query.given is None else 2
     shares = {(hit.given, hit.token_ids): math.exp(hit.logprob) / count for hit in hits}
-    drawn = sample(model, kept, 3000, seed=3)
+    drawn = sample(model, kept, n=3000, seed=3)
     assert fits(Counter((one.given, one.token_ids) for one in drawn), shares)
     assert drawn.dropped > 0
-    local = sample(model, kept, 3000, target="local", seed=3).mass(0.999)
+    local = sample(model, kept, n=3000, target="local", seed=3).mass(0.999)
     assert local.low <= math.fsum(shares.values()) <= local.high
 
 
@@ -115,9 +115,12 @@ def test_nothing_kept_comes_to_an_end() -> None:
     model, query = CASES[0]
     nothing = Query(query.language, max_tokens=5, keep=lambda text: False)
     for target in ("posterior", "without_replacement"):
-        drawn = sample(model, nothing, 3, target=target, seed=1)
+        drawn = sample(model, nothing, n=3, target=target, seed=1)
         assert (len(drawn), drawn.status, drawn.dropped) == (0, "exhausted", 17)
-    assert (list(search(model, nothing)), mass(model, nothing, event="complete", eps=0).high) == (
+    assert (
+        list(search(model, nothing)),
+        mass(model, nothing, event="complete", tolerance=0).high,
+    ) == (
         [],
         pytest.approx(0, abs=1e-9),
     )
@@ -126,10 +129,10 @@ def test_nothing_kept_comes_to_an_end() -> None:
 def test_tables_leave_out_what_is_dropped() -> None:
     model = CASES[0][0]
     query = Query(Regex("(?P<x>a|b)(?P<y>a|b)"), keep=lambda text: text != "ab")
-    table = mass_table(model, query, eps=0)
+    table = mass_table(model, query, tolerance=0)
     assert set(table.cells) == {("a", "a"), ("b", "a"), ("b", "b")}
     assert table.dropped == 1
-    assert conditional_mass(model, Choice(["ab"]), query, eps=0).high < 1e-9
+    assert conditional_mass(model, query, of=Choice(["ab"]), tolerance=0).high < 1e-9
 
 
 @pytest.mark.parametrize("runs", [100, pytest.param(1000, marks=pytest.mark.slow)])
@@ -156,14 +159,14 @@ def test_texts_are_drawn_once(model: TableModel, query: Query, runs: int) -> Non
         (hit.given, hit.text): shares[hit.given] * math.exp(hit.logprob)
         for hit in search(model, plain, tolerance=0)
     }
-    everything = sample(model, asked, 10_000, target="without_replacement", seed=1)
+    everything = sample(model, asked, n=10_000, target="without_replacement", seed=1)
     weights = {(one.given, one.text): math.exp(one.log_weight) for one in everything}
     assert len(weights) == len(everything) < 10_000
     assert weights == pytest.approx(truth, abs=1e-12)
     first: Counter = Counter()
     sums = []
     for seed in range(runs):
-        drawn = sample(model, asked, 3, target="without_replacement", seed=seed)
+        drawn = sample(model, asked, n=3, target="without_replacement", seed=seed)
         names = [(one.given, one.text) for one in drawn]
         assert len(set(names)) == len(drawn) == 3
         first[names[0]] += 1

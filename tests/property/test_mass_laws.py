@@ -64,7 +64,7 @@ def truth(query: Query, model: TableModel, front: tuple = (), text: bytes = b"")
             undecided.append(math.exp(logprob))
             return
         row = model.next_logprobs([(*front, *ids)])[0]
-        row = query.decoding.distribution(row, renormalise=query.renormalise)
+        row = query.decoding.distribution(row, renormalize=query.renormalize)
         if complete and query.asked.matches(data):
             inside.append(math.exp(logprob + row[end]))
         for token_id in range(len(vocabulary)):
@@ -90,18 +90,18 @@ def test_a_mass_is_enumeration(
     language: Language,
     event: str,
     rule: Decoding,
-    renormalise: bool,
+    renormalize: bool,
     batch_size: int,
 ) -> None:
-    renormalise = rule != Decoding() and (renormalise or event == "never")
-    query = Query(language, event=event, decoding=rule, max_tokens=4, renormalise=renormalise)
+    renormalize = rule != Decoding() and (renormalize or event == "never")
+    query = Query(language, event=event, decoding=rule, max_tokens=4, renormalize=renormalize)
     expected, undecided = truth(query, model)
     low = high = expected
     if event == "contains":
         high = expected + undecided
     elif event == "never":
         low, high = 1 - expected - undecided, 1 - expected
-    steps = list(mass_bounds(model, query, eps=0, batch_size=batch_size))
+    steps = list(mass_bounds(model, query, tolerance=0, batch_size=batch_size))
     last = steps[-1]
     assert abs(last.low - low) < 1e-12
     assert abs(last.high - high) < 1e-12
@@ -113,7 +113,7 @@ def test_a_mass_is_enumeration(
     left_open = event in ("contains", "never") and undecided > 0
     assert last.status == ("truncated" if left_open else "exact")
     assert last.truncated_by == ("length" if left_open else None)
-    assert mass(model, query, eps=0.05).width <= max(0.05, high - low + 1e-12)
+    assert mass(model, query, tolerance=0.05).width <= max(0.05, high - low + 1e-12)
 
 
 WEIGHTS = ["strings", "encodings", "model", {"a": 3, "ab": 1}]
@@ -149,7 +149,7 @@ def test_beginnings_share_by_their_weights(model: TableModel, event: str, weight
         shares = np.array([weights[text] for text, _ in contexts])
     pairs = [truth(query, model, way, text.encode()) for text, way in contexts]
     expected, undecided = shares / shares.sum() @ np.array(pairs)
-    found = mass(model, query, eps=0)
+    found = mass(model, query, tolerance=0)
     if event == "never":
         assert abs(found.high - (1 - expected)) < 1e-12
     else:
@@ -169,12 +169,12 @@ def test_tables_and_shares_are_enumeration(model: TableModel, forwards: int) -> 
     for text in ("a", "b", "aa", "ab", "ba", "bb"):
         one = Query(StringLiteral(text), event="complete", max_tokens=3)
         masses[(text[0], text[1:] or None)] = truth(one, model)[0]
-    table = mass_table(model, query, eps=0)
+    table = mass_table(model, query, tolerance=0)
     assert table.status == "exact"
     for cell, interval in table.cells.items():
         assert interval.low <= masses[cell] <= interval.high
         assert interval.width < 1e-12
-    rough = mass_table(model, query, eps=0, limits=Limits(forwards=forwards), batch_size=1)
+    rough = mass_table(model, query, tolerance=0, limits=Limits(forwards=forwards), batch_size=1)
     share = sum(p for (x, y), p in masses.items() if (x, y) == ("a", "b"))
     share /= sum(p for (x, _), p in masses.items() if x == "a")
     inside = masses[("a", "b")]
@@ -188,7 +188,7 @@ def test_tables_and_shares_are_enumeration(model: TableModel, forwards: int) -> 
         found = one.odds_ratio({"x": "a"}, {"y": "b"})
         assert found.low * (1 - 1e-12) <= ratio <= found.high * (1 + 1e-12)
     assert table.odds_ratio({"x": "a"}, {"y": "b"}).width < 1e-9 * ratio
-    part = conditional_mass(model, Regex("a.?"), query, eps=0)
+    part = conditional_mass(model, query, of=Regex("a.?"), tolerance=0)
     expected = sum(p for (x, _), p in masses.items() if x == "a") / sum(masses.values())
     assert abs(part.low - expected) < 1e-12
     assert abs(part.high - expected) < 1e-12

@@ -63,20 +63,18 @@ TEXTS = st.frozensets(st.text(LETTERS, max_size=4), min_size=1, max_size=6)
     model=models(),
     texts=TEXTS,
     kind=st.sampled_from([Listed, Forcing]),
-    duplicates=st.sampled_from(["merge", "show"]),
+    unique=st.sampled_from(["strings", "tokens"]),
     cut=st.integers(0, 3),
 )
 def test_hits_and_masses_are_those_of_the_list(
-    model: TableModel, texts: frozenset[str], kind: type[Listed], duplicates: str, cut: int
+    model: TableModel, texts: frozenset[str], kind: type[Listed], unique: str, cut: int
 ) -> None:
     """Also behind a beginning, with characters of several bytes within tokens and across them."""
     begun = min(texts, key=len)[:cut] or None
     found = [
         {
             (hit.text, tuple(hit.token_ids)): pytest.approx(hit.logprob)
-            for hit in search(
-                model, Query(language, given=begun, event="complete"), duplicates=duplicates
-            )
+            for hit in search(model, Query(language, given=begun, event="complete"), unique=unique)
         }
         for language in (kind(texts), Choice(sorted(texts)))
     ]

@@ -29,7 +29,7 @@ def test_a_score_is_its_definition(seed: int, text: str, event: str, rule: Decod
     def logprob(way: list[int]) -> float:
         steps = [*way, 5] if event == "complete" else way
         rows = [
-            rule.distribution(model.next_logprobs([steps[:n]])[0], renormalise=False)
+            rule.distribution(model.next_logprobs([steps[:n]])[0], renormalize=False)
             for n in range(len(steps))
         ]
         return float(sum(row[step] for row, step in zip(rows, steps, strict=True)))
@@ -82,10 +82,10 @@ def test_limits_leave_bounds_apart() -> None:
         ("ab", {}),
         ([3], {}),
         (["a"], {"event": "contains"}),
-        (["a"], {"eps": 2}),
+        (["a"], {"tolerance": 2}),
         (["a"], {"batch_size": 0}),
         (["a"], {"limits": Limits(hits=3)}),
-        (["a"], {"renormalise": True}),
+        (["a"], {"renormalize": True}),
     ],
 )
 def test_wrong_arguments_are_refused(texts: object, options: dict) -> None:

@@ -72,7 +72,7 @@ def test_search_is_brute_force_in_order(
     options = {
         "event": event,
         "top_k": top_k,
-        "duplicates": "merge" if merge else "show",
+        "unique": "strings" if merge else "tokens",
         "max_tokens": MAX_TOKENS,
         "tolerance": 0,
     }
@@ -115,7 +115,7 @@ def test_a_beam_keeps_the_best_of_each_length(
         model,
         language,
         event=event,
-        duplicates="show",
+        unique="tokens",
         max_tokens=MAX_TOKENS,
         limits=Limits(beam=beam),
         batch_size=batch_size,

@@ -160,7 +160,7 @@ def test_exposure_is_between_its_bounds() -> None:
     answer = answer_of(canary(), item)
     words = suite.slots["profession"].texts or ()
     texts = [f" {word}." for word in words]
-    exact = score(canary(), texts, prompt="The man studied", event="complete", eps=1.0)
+    exact = score(canary(), texts, prompt="The man studied", event="complete", tolerance=1.0)
     by_word = dict(zip(words, (one.logprob for one in exact), strict=True))
     order = sorted(words, key=lambda word: -by_word[word])
     assert [text for text, _ in answer["hits"]] == order[:2]

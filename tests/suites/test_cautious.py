@@ -34,7 +34,7 @@ three = "3{group}{value}"
 [queries.tables]
 ask = "table"
 each = ["group"]
-eps = 0
+tolerance = 0
 [metrics.ratio]
 kind = "log_ratio"
 query = "tables"

@@ -39,7 +39,7 @@ each = ["who"]
 given = false
 event = "prefix"
 max_tokens = 6
-eps = 0.0
+tolerance = 0.0
 
 [queries.mass]
 ask = "mass"

@@ -150,7 +150,7 @@ def test_enough_beams_are_exact(seed: int, language: Language) -> None:
 
 def test_enough_beams_are_a_search() -> None:
     language = Regex("[ab]+")
-    hits = search(table(1), language, duplicates="show", event="complete", max_tokens=6)
+    hits = search(table(1), language, unique="tokens", event="complete", max_tokens=6)
     best = [(*next(hits).token_ids, END) for _ in range(20)]
     found = generate(table(1), None, language, beams=4000, n=20, max_tokens=7)
     assert [g.token_ids for g in found] == best

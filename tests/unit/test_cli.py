@@ -93,7 +93,7 @@ def test_search() -> None:
     done = run("search", "-r", "a?b")
     assert done.exit_code == 0
     assert [line.split()[2] for line in done.stdout.splitlines()[:2]] == ["b", "ab"]
-    *hits, status = objects(run("search", "-l", "ab", "--json", "--duplicates", "show").stdout)
+    *hits, status = objects(run("search", "-l", "ab", "--json", "--unique", "tokens").stdout)
     assert [hit["token_ids"] for hit in hits] == [[2], [0, 1]]
     assert status["status"] == "exhausted"
 
@@ -170,7 +170,7 @@ def test_errors_are_messages(arguments: tuple[str, ...]) -> None:
         ("search", "-r", "a", "--seconds", "nan"),
         ("search", "-r", "a", "--event", "never"),
         ("search", "-r", "a", "--tolerance", "2"),
-        ("search", "-r", "a", "--beam", "0", "--duplicates", "show"),
+        ("search", "-r", "a", "--beam", "0", "--unique", "tokens"),
         ("search", "-r", "a", "--beam", "2"),
         ("search", "-r", "a", "--save", "/no such folder/x"),
         ("search", "-r", "a", "--jsonl", "/no such folder/x"),
@@ -360,7 +360,7 @@ def test_tokenize_canonical() -> None:
 
 def test_mass() -> None:
     (found,) = objects(
-        run("mass", "-r", "a*", "--event", "complete", "--eps", "0.01", "--json").stdout
+        run("mass", "-r", "a*", "--event", "complete", "--tolerance", "0.01", "--json").stdout
     )
     assert found["low"] <= 1 / 6 <= found["high"]
     assert found["status"] == "reached"
@@ -374,9 +374,9 @@ def test_limits_of_a_query_file_hold_unless_overridden(tmp_path: Path) -> None:
     path = tmp_path / "q.toml"
     query = Query(Regex("a*"), event="complete", limits=Limits(forwards=2))
     path.write_text(query.to_toml(), encoding="utf-8")
-    (found,) = objects(run("mass", "-q", str(path), "--eps", "0", "--json").stdout)
+    (found,) = objects(run("mass", "-q", str(path), "--tolerance", "0", "--json").stdout)
     assert (found["truncated_by"], found["forwards"]) == ("forwards", 2)
-    work = ("--forwards", "3", "--eps", "0", "--json")
+    work = ("--forwards", "3", "--tolerance", "0", "--json")
     (found,) = objects(run("mass", "-q", str(path), *work).stdout)
     assert (found["truncated_by"], found["forwards"]) == ("forwards", 3)
     *hits, facts = objects(run("search", "-q", str(path), "--json").stdout)
@@ -419,7 +419,7 @@ def test_plan_and_query_files(tmp_path: Path) -> None:
         (told,) = objects(run("plan", "-q", str(path), "--json").stdout)
         assert told["texts"]["count"] == 2
         assert told["query"]["max_tokens"] == 3
-        (found,) = objects(run("mass", "-q", str(path), "--eps", "0", "--json").stdout)
+        (found,) = objects(run("mass", "-q", str(path), "--tolerance", "0", "--json").stdout)
         assert found["low"] == pytest.approx(0.1 * (0.2 + 0.18))
     assert "members: 2" in run("plan", "-r", "ab|b").stdout
     assert f'"count": 1{"0" * 5000},' in run("plan", "-r", "[0-9]{5000}", "--json").stdout

@@ -56,7 +56,7 @@ def objects(output: str) -> list[dict]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("search", "-r", "[ab]{1,2}", "--duplicates", "show"),
+        ("search", "-r", "[ab]{1,2}", "--unique", "tokens"),
         ("sample", "-r", "[ab]{1,2}", "-n", "4", "--seed", "1"),
         ("score", "ab", "b"),
     ],
@@ -113,7 +113,7 @@ def test_scores_of_a_query_file(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_model")
 def test_beams() -> None:
-    asked = ("search", "-r", "[ab]{3}", "--duplicates", "show", "--json")
+    asked = ("search", "-r", "[ab]{3}", "--unique", "tokens", "--json")
     *hits, facts = objects(run(*asked, "--beam", "1").stdout)
     assert facts["truncated_by"] == "beam"
     *every, facts = objects(run(*asked, "-n", "99").stdout)
@@ -137,7 +137,7 @@ def test_distortion() -> None:
 
 def test_a_server_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORMALM_API_KEY", "secret")
-    asked = ("search", "-c", "man", "-c", "woman", "--prompt", "The ", "--duplicates", "show")
+    asked = ("search", "-c", "man", "-c", "woman", "--prompt", "The ", "--unique", "tokens")
     asked += ("--json", "-n", "2")
     *expected, _ = objects(run(*asked).stdout)
     with serving(canary(), most=5000) as served:

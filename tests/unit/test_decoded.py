@@ -18,7 +18,7 @@ VOCABULARY = Vocabulary.from_tokens(
 MODEL = TableModel(VOCABULARY, {}, default=[0.6, 0.3, 0.1])
 GIVEN = {"given": Choice(["a", "b"]), "decoding": Decoding(top_k=1), "event": "prefix"}
 PAIRS = Choice(["aa", "ab", "ba", "bb"])
-#: Without renormalising, a rule of one token leaves 0.6 of `a` and nothing of `b`.
+#: Without renormalizing, a rule of one token leaves 0.6 of `a` and nothing of `b`.
 JOINT = {
     "suffix": {"aa": 0.36, "ba": 0.18},
     "prefix": {"aa": 0.36, "ab": 0.18},
@@ -26,11 +26,11 @@ JOINT = {
 }
 
 
-@pytest.mark.parametrize("duplicates", ["show", "merge"])
+@pytest.mark.parametrize("unique", ["tokens", "strings"])
 @pytest.mark.parametrize("decoded", JOINT)
-def test_searches_decode_where_they_are_told(decoded: str, duplicates: str) -> None:
+def test_searches_decode_where_they_are_told(decoded: str, unique: str) -> None:
     query = Query(PAIRS, decoded=decoded, prefix_cost="joint", **GIVEN)
-    hits = search(MODEL, query, duplicates=duplicates)
+    hits = search(MODEL, query, unique=unique)
     assert {hit.text: exp(hit.logprob) for hit in hits} == pytest.approx(JOINT[decoded])
 
 
@@ -39,7 +39,7 @@ def test_masses_and_samples_decode_where_they_are_told(decoded: str) -> None:
     options = {**GIVEN, "decoded": decoded, "prefix_weights": "model"}
     found = mass(MODEL, Query(Choice(["ab", "bb"]), **options))
     assert (found.low, found.high) == pytest.approx((0.3, 0.3) if decoded == "prefix" else (0, 0))
-    drawn = {one.text for one in sample(MODEL, Query(PAIRS, **options), 60, seed=1)}
+    drawn = {one.text for one in sample(MODEL, Query(PAIRS, **options), n=60, seed=1)}
     assert drawn == set(JOINT[decoded])
 
 
@@ -66,9 +66,9 @@ def test_what_a_rule_leaves_no_end_behind_is_not_counted() -> None:
     table = {(0, 0): [0.3, 0.3, 0.4], (1,): [0.6, 0.3, 0.1]}
     model = TableModel(vocabulary, table, default=[0.5, 0.4, 0.1])
     query = Query(Regex("aa"), event="complete", decoding=Decoding(top_k=2))
-    (hit,) = search(model, query, duplicates="merge")
+    (hit,) = search(model, query, unique="strings")
     assert (hit.tokenizations, hit.token_ids) == (1, (0, 0))
     # The most probable sequence is so with its end.
-    (hit,) = search(model, Query(Regex("aa"), event="complete"), duplicates="merge")
+    (hit,) = search(model, Query(Regex("aa"), event="complete"), unique="strings")
     assert (hit.tokenizations, hit.token_ids) == (2, (0, 0))
     assert exp(hit.logprob) == pytest.approx(0.5 * 0.5 * 0.4 + 0.4 * 0.1)

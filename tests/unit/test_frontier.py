@@ -173,7 +173,7 @@ def _triples(model: object, budget: int | None, batch_size: int) -> Search:
     return search(
         model,
         Regex("(.|\n){3}"),
-        duplicates="show",
+        unique="tokens",
         event="prefix",
         limits=Limits(hits=150, state_bytes=budget),
         batch_size=batch_size,
@@ -200,11 +200,11 @@ def test_a_node_takes_little_memory() -> None:
 
 
 def test_memory_is_limited() -> None:
-    for duplicates, most in (("show", 5_000), ("merge", 50_000)):
+    for unique, most in (("tokens", 5_000), ("strings", 50_000)):
         limits = Limits(memory_bytes=most)
-        hits = search(MODEL, Regex("[ab]*"), limits=limits, duplicates=duplicates)
+        hits = search(MODEL, Regex("[ab]*"), limits=limits, unique=unique)
         assert len(list(hits)) > 3
-        assert (hits.status, hits.truncated_by) == ("truncated", "memory")
+        assert (hits.status, hits.truncated_by) == ("truncated", "memory_bytes")
 
 
 def brute_force(query: Query, merge: bool) -> dict:
@@ -231,7 +231,7 @@ def _texts(length: int) -> list:
 
 def _visit(query, merge, found, given, way, ids, data, logprob) -> None:
     row = MODEL.next_logprobs([(*way, *ids)])[0]
-    row = query.decoding.distribution(row, renormalise=query.renormalise)
+    row = query.decoding.distribution(row, renormalize=query.renormalize)
     if query.asked.matches(data):
         total = logprob if query.event == "prefix" else logprob + row[4]
         if total > -np.inf:
@@ -252,7 +252,7 @@ def _visit(query, merge, found, given, way, ids, data, logprob) -> None:
 def test_beginnings_are_brute_force(event: str, cost: str, merge: bool, top_k: int | None) -> None:
     if merge and cost == "zero":
         return
-    options = {} if top_k is None else {"decoding": Decoding(0.7, top_k), "renormalise": True}
+    options = {} if top_k is None else {"decoding": Decoding(0.7, top_k), "renormalize": True}
     query = Query(
         Regex("a?(b| |ab){1,4}"),
         given=Choice(["a", "ab", "ab "]),
@@ -291,7 +291,7 @@ def test_a_beginning_of_a_beginning_counts_too() -> None:
 def test_keywords_override_a_query() -> None:
     query = Query(Regex("a|b"), event="complete", max_tokens=0, unique="tokens", bos=None)
     assert [hit.text for hit in search(MODEL, query)] == []
-    assert len(list(search(MODEL, query, max_tokens=1, duplicates="merge"))) == 2
+    assert len(list(search(MODEL, query, max_tokens=1, unique="strings"))) == 2
     with pytest.raises(ArgumentError, match="event"):
         search(MODEL, query, event="never")
     weighted = Query(Regex("a|b"), given="a", prefix_weights={"a": 1})
@@ -313,12 +313,12 @@ def test_all_encodings() -> None:
     st.booleans(),
 )
 def test_rules_are_their_definition(
-    counts: list, temperature: float, top_k: int, top_p: float, min_p: float, renormalise: bool
+    counts: list, temperature: float, top_k: int, top_p: float, min_p: float, renormalize: bool
 ) -> None:
     p = np.array(counts) / sum(counts)
     with np.errstate(divide="ignore"):
         rule = Decoding(temperature, top_k, top_p, min_p)
-        got = np.exp(rule.distribution(np.log(p), renormalise=renormalise))
+        got = np.exp(rule.distribution(np.log(p), renormalize=renormalize))
     if temperature == 0:
         expected = np.where(np.arange(len(p)) == p.argmax(), 1.0, 0.0)
     else:
@@ -341,6 +341,6 @@ def test_rules_are_their_definition(
             ]
         expected = np.zeros(len(p))
         expected[kept] = tempered[kept]
-        if renormalise and rule != Decoding():
+        if renormalize and rule != Decoding():
             expected /= expected.sum()
     assert np.allclose(got, expected, atol=1e-12)

@@ -56,7 +56,7 @@ def test_a_server_that_shows_all_is_the_model(served: Served) -> None:
     assert np.allclose(model.next_logprobs(prefixes), TABLE.next_logprobs(prefixes))
     assert len(served.bodies) == 1
     query = Query(LANGUAGE, event="complete")
-    ours, truth = mass(model, query, eps=0), mass(true_model(), query, eps=0)
+    ours, truth = mass(model, query, tolerance=0), mass(true_model(), query, tolerance=0)
     assert ours.status == "exact"
     assert ours.low == pytest.approx(truth.low, abs=1e-9)
     assert (
@@ -66,7 +66,7 @@ def test_a_server_that_shows_all_is_the_model(served: Served) -> None:
     assert [hit.text for hit in search(model, LANGUAGE)] == [
         hit.text for hit in search(true_model(), LANGUAGE)
     ]
-    assert len(sample(model, LANGUAGE, 5, seed=1)) == 5
+    assert len(sample(model, LANGUAGE, n=5, seed=1)) == 5
 
 
 @pytest.mark.parametrize("form", ["ids", "content"])
@@ -86,26 +86,26 @@ def test_texts_name_tokens_only_where_that_is_sure() -> None:
         row = model_of(served, 8, names="text").next_logprobs([[8]])[0]
         truth = TABLE.next_logprobs([[8]])[0]
         query = Query(LANGUAGE, event="complete")
-        bounds = mass(model_of(served, 8, names="text"), query, eps=0)
+        bounds = mass(model_of(served, 8, names="text"), query, tolerance=0)
     assert not np.any(row[[5, 6]] > -np.inf)  # pieces of a character look alike
     seen = row > -np.inf
     assert np.allclose(row[seen], truth[seen])
-    assert mass(true_model(), query, eps=0).low in bounds
+    assert mass(true_model(), query, tolerance=0).low in bounds
 
 
 @pytest.mark.parametrize("event", ["complete", "prefix", "contains", "never"])
 @pytest.mark.parametrize("shown", [1, 2, 4, 6])
 def test_masses_of_a_partial_model_hold_the_truth(served: Served, event: str, shown: int) -> None:
     query = Query(Regex("ab?a|b"), event=event, max_tokens=3)
-    truth = mass(true_model(), query, eps=0)
-    found = mass(model_of(served, shown), query, eps=0)
+    truth = mass(true_model(), query, tolerance=0)
+    found = mass(model_of(served, shown), query, tolerance=0)
     assert found.low - 1e-9 <= truth.low <= truth.high <= found.high + 1e-9
     assert found.truncated_by == "unseen"
 
 
 def test_more_tokens_close_the_bounds(served: Served) -> None:
     query = Query(LANGUAGE, event="complete")
-    widths = [mass(model_of(served, shown), query, eps=0).width for shown in (1, 3, 5, 7)]
+    widths = [mass(model_of(served, shown), query, tolerance=0).width for shown in (1, 3, 5, 7)]
     assert widths == sorted(widths, reverse=True)
     assert widths[-1] < 0.5 * widths[0]
 
@@ -126,16 +126,16 @@ def test_a_partial_search_stops_where_the_order_is_not_known(
 
 
 def test_top_k_asks_about_what_is_shown(served: Served) -> None:
-    query = Query(LANGUAGE, event="complete", decoding=Decoding(top_k=4), renormalise=True)
+    query = Query(LANGUAGE, event="complete", decoding=Decoding(top_k=4), renormalize=True)
     for asked in (query, Query(LANGUAGE, decoding=Decoding(top_k=3), unique="tokens")):
         mine, truth = search(model_of(served), asked), search(true_model(), asked)
         assert [hit.token_ids for hit in mine] == [hit.token_ids for hit in truth]
         assert mine.status == "exhausted"
-    ours = mass(model_of(served), query, eps=0)
+    ours = mass(model_of(served), query, tolerance=0)
     assert ours.status == "exact"
-    assert ours.low == pytest.approx(mass(true_model(), query, eps=0).low, abs=1e-9)
-    drawn = [one.text for one in sample(model_of(served), query, 20, seed=2)]
-    assert drawn == [one.text for one in sample(true_model(), query, 20, seed=2)]
+    assert ours.low == pytest.approx(mass(true_model(), query, tolerance=0).low, abs=1e-9)
+    drawn = [one.text for one in sample(model_of(served), query, n=20, seed=2)]
+    assert drawn == [one.text for one in sample(true_model(), query, n=20, seed=2)]
 
 
 @pytest.mark.parametrize(

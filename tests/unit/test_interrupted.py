@@ -80,7 +80,7 @@ def test_scores_that_were_finished_stay(event: str) -> None:
 
 
 def test_a_score_says_how_it_ended() -> None:
-    (rough,) = score(MODEL, ["abababab"], eps=0.5)
+    (rough,) = score(MODEL, ["abababab"], tolerance=0.5)
     assert (rough.status, rough.truncated_by) == ("reached", None)
 
 

@@ -26,14 +26,14 @@ MODEL = TableModel(VOCABULARY, {}, default=[0.4, 0.2, 0.2, 0.2])
 
 
 def test_an_output_begins_with_a_member_wherever_its_tokens_end() -> None:
-    found = mass(MODEL, ["a"], event="prefix", eps=0)
+    found = mass(MODEL, ["a"], event="prefix", tolerance=0)
     assert found.low == pytest.approx(0.6, abs=1e-12)
     assert found.status == "exact"
     assert found.width < 1e-12
 
 
 def test_an_infinite_language_stops_at_the_width() -> None:
-    found = mass(MODEL, Regex("a*"), event="complete", eps=1e-2, batch_size=64)
+    found = mass(MODEL, Regex("a*"), event="complete", tolerance=1e-2, batch_size=64)
     assert found.status == "reached"
     assert 1 / 3 in found
     assert found.width <= 1e-2
@@ -44,9 +44,9 @@ def test_limits_leave_a_valid_interval() -> None:
     for limits, name in (
         (Limits(forwards=5), "forwards"),
         (Limits(seconds=1e-9), "seconds"),
-        (Limits(memory_bytes=3000), "memory"),
+        (Limits(memory_bytes=3000), "memory_bytes"),
     ):
-        found = mass(MODEL, Regex("(a|b)*"), event="complete", eps=0, limits=limits)
+        found = mass(MODEL, Regex("(a|b)*"), event="complete", tolerance=0, limits=limits)
         assert (found.status, found.truncated_by) == ("truncated", name)
         assert 1.0 in found
     assert mass(MODEL, Regex("(a|b)*"), event="complete", limits=Limits(forwards=5)).forwards <= 5
@@ -54,7 +54,7 @@ def test_limits_leave_a_valid_interval() -> None:
 
 def test_the_context_leaves_mass_undecided() -> None:
     short = TableModel(VOCABULARY, {}, default=[0.4, 0.2, 0.2, 0.2], context_length=1)
-    found = mass(short, Regex("(a|b)*"), event="complete", eps=0)
+    found = mass(short, Regex("(a|b)*"), event="complete", tolerance=0)
     assert (found.status, found.truncated_by) == ("truncated", "length")
     assert found.low == pytest.approx(0.2 + 0.8 * 0.2)
     assert found.high == pytest.approx(1.0)
@@ -69,7 +69,7 @@ def test_an_interruption_returns_what_is_proven() -> None:
             raise KeyboardInterrupt
         return [[0.0] * 4] * len(prefixes)
 
-    found = mass(FunctionModel(VOCABULARY, logits), Regex("(a|b)*"), event="complete", eps=0)
+    found = mass(FunctionModel(VOCABULARY, logits), Regex("(a|b)*"), event="complete", tolerance=0)
     assert found.status == "interrupted"
     assert 1.0 in found
     assert found.low > 0.2
@@ -86,7 +86,7 @@ def test_an_interrupted_table_stays_sound() -> None:
             return [[0.0] * 4] * len(prefixes)
 
         model = FunctionModel(VOCABULARY, logits)
-        table = mass_table(model, Regex("(?P<x>a|b)(a|b)?"), eps=0, batch_size=1)
+        table = mass_table(model, Regex("(?P<x>a|b)(a|b)?"), tolerance=0, batch_size=1)
         whole = table.mass()
         # a, b, and their continuations, of which one is a token of its own.
         assert whole.low <= 2 / 16 + 4 / 64 + 1 / 16 <= whole.high
@@ -98,8 +98,8 @@ def test_an_interrupted_table_stays_sound() -> None:
     [
         ({}, "event"),
         ({"event": "maybe"}, "event"),
-        ({"event": "prefix", "eps": -1}, "eps"),
-        ({"event": "prefix", "eps": math.nan}, "eps"),
+        ({"event": "prefix", "tolerance": -1}, "tolerance"),
+        ({"event": "prefix", "tolerance": math.nan}, "tolerance"),
         ({"event": "prefix", "batch_size": 0}, "batch_size"),
         ({"event": "prefix", "limits": 3}, "limits"),
         ({"event": "prefix", "limits": Limits(hits=3)}, "hits"),
@@ -128,5 +128,5 @@ def test_what_a_mass_has_no_use_for_is_refused() -> None:
         mass(MODEL, Regex("a"), event="prefix", progress=3)
     with pytest.raises(ArgumentError, match="no group"):
         mass_table(MODEL, Regex("(?P<x>a)")).mass(y="a")
-    with pytest.raises(ArgumentError, match="renormalise"):
+    with pytest.raises(ArgumentError, match="renormalize"):
         mass(MODEL, Query(Regex("a"), decoding=Decoding(top_k=2)), event="never")

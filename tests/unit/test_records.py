@@ -39,20 +39,20 @@ GIVEN = Query(
     prefix_cost="joint",
     event="complete",
     decoding=Decoding(0.8, top_k=5),
-    renormalise=True,
+    renormalize=True,
 )
 
 
 def results() -> dict[str, list]:
     weighed = Query(GIVEN.language, given=GIVEN.given, prefix_weights="model")
     return {
-        "show": list(search(MODEL, GIVEN, prompt="b", duplicates="show")),
+        "tokens": list(search(MODEL, GIVEN, prompt="b", unique="tokens")),
         "merge": list(search(MODEL, GIVEN, prompt="b", tolerance=0)),
         "prefix": list(search(MODEL, Regex("(?P<x>a|b)b?"), tolerance=0)),
-        "posterior": list(sample(MODEL, weighed, 20, prompt=[1], seed=1)),
-        "local": list(sample(MODEL, weighed, 20, target="local", seed=1)),
-        "contains": list(sample(MODEL, Query(Regex("ab"), event="contains", max_tokens=3), 9)),
-        "uniform": list(sample(MODEL, Choice(["ab", "b"]), 9, target="uniform", seed=1)),
+        "posterior": list(sample(MODEL, weighed, n=20, prompt=[1], seed=1)),
+        "local": list(sample(MODEL, weighed, n=20, target="local", seed=1)),
+        "contains": list(sample(MODEL, Query(Regex("ab"), event="contains", max_tokens=3), n=9)),
+        "uniform": list(sample(MODEL, Choice(["ab", "b"]), n=9, target="uniform", seed=1)),
         "score": score(MODEL, ["ab", "b"], event="complete"),
     }
 
@@ -100,7 +100,7 @@ def test_edits_are_told() -> None:
 def test_canonical_or_not() -> None:
     model = canary()
     hits = search(
-        model, Regex(" the"), prompt="In", duplicates="show", limits=Limits(hits=3, forwards=200)
+        model, Regex(" the"), prompt="In", unique="tokens", limits=Limits(hits=3, forwards=200)
     )
     records = Records(hits)
     assert [record.canonical for record in records].count(True) == 1
@@ -155,7 +155,7 @@ def test_no_records_are_a_table_too() -> None:
 
 
 def test_a_slice_is_records() -> None:
-    records = Records(results()["show"])
+    records = Records(results()["tokens"])
     assert records[1:3] == Records(list(records)[1:3])
     assert np.isfinite(records[0].logprob)
 
@@ -191,28 +191,28 @@ class Counted:
         )
 
 
-@pytest.mark.parametrize("duplicates", ["merge", "show"])
-def test_tokens_are_limited(duplicates: str) -> None:
+@pytest.mark.parametrize("unique", ["strings", "tokens"])
+def test_tokens_are_limited(unique: str) -> None:
     model = Counted()
     asked = Query(Regex("(a|b){4}"), limits=Limits(tokens_computed=12))
-    found = search(model, asked, prompt="a b", duplicates=duplicates, batch_size=1)
+    found = search(model, asked, prompt="a b", unique=unique, batch_size=1)
     list(found)
     assert (found.status, found.truncated_by) == ("truncated", "tokens_computed")
-    assert sum(model.read) == found.work.tokens_computed == 12
-    bound = mass(Counted(), asked, event="complete", eps=0, batch_size=1)
-    assert (bound.truncated_by, bound.work.tokens_computed) == ("tokens_computed", 12)
+    assert sum(model.read) == found.cost.tokens_computed == 12
+    bound = mass(Counted(), asked, event="complete", tolerance=0, batch_size=1)
+    assert (bound.truncated_by, bound.cost.tokens_computed) == ("tokens_computed", 12)
     assert Query.from_toml(asked.to_toml()) == asked
     with pytest.raises(ArgumentError, match="tokens_computed"):
         Query(Regex("a"), limits=Limits(tokens_computed=0))
 
 
-@pytest.mark.parametrize("duplicates", ["merge", "show"])
-def test_what_was_spent_is_counted(duplicates: str) -> None:
+@pytest.mark.parametrize("unique", ["strings", "tokens"])
+def test_what_was_spent_is_counted(unique: str) -> None:
     query = Regex("(a|b){4}")
     for model in (Counted(), FunctionModel(VOCABULARY, MODEL.next_logprobs, context_length=50)):
-        found = search(model, query, prompt="a b", duplicates=duplicates)
+        found = search(model, query, prompt="a b", unique=unique)
         work = [hit.record() for hit in found][-1]
-        assert found.work.forwards == work.forwards
+        assert found.cost.forwards == work.forwards
         # Nothing was let go, so each sequence that was evaluated was looked at once.
         assert work.expansions == work.forwards == found.forwards
         if isinstance(model, Counted):
@@ -221,10 +221,10 @@ def test_what_was_spent_is_counted(duplicates: str) -> None:
         else:
             assert work.cache_hits == 0
             assert work.tokens_computed > 3 * work.forwards
-    drawn = sample(Counted(), query, 20, seed=1)
-    assert drawn.work.expansions == drawn.work.forwards == drawn.forwards
-    bound = mass(Counted(), query, event="complete", eps=0)
-    assert bound.work.expansions == bound.forwards == bound.work.cache_hits + 1
+    drawn = sample(Counted(), query, n=20, seed=1)
+    assert drawn.cost.expansions == drawn.cost.forwards == drawn.forwards
+    bound = mass(Counted(), query, event="complete", tolerance=0)
+    assert bound.cost.expansions == bound.forwards == bound.cost.cache_hits + 1
 
 
 @pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r", "\r\n"])
@@ -262,7 +262,7 @@ WRONG_FIELDS = {
     "edited": [3],
     "groups": [[1], None, {"a": 1}],
     "decoding": [None, {"temperature": "x"}, {"top": 1}, {"temperature": -1}],
-    "renormalise": ["no", None],
+    "renormalize": ["no", None],
     "forwards": ["many", -1, None],
     "seconds": ["1", None],
 }

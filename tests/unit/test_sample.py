@@ -94,11 +94,11 @@ def test_posterior_draws_fit_and_local_ones_do_not(
     model: TableModel, query: Query, count: int
 ) -> None:
     probabilities = exact(model, query)
-    posterior = sample(model, query, count, seed=4)
+    posterior = sample(model, query, n=count, seed=4)
     assert len(posterior) == count
     assert posterior.status == "done"
     assert fits(keys(posterior), probabilities)
-    local = sample(model, query, count, target="local", seed=4)
+    local = sample(model, query, n=count, target="local", seed=4)
     assert not fits(keys(local), probabilities)
     for one in list(posterior)[:50]:
         assert one.logprob == pytest.approx(
@@ -112,7 +112,7 @@ def test_posterior_draws_fit_and_local_ones_do_not(
 def test_local_weights_are_without_bias(model: TableModel, query: Query) -> None:
     probabilities = exact(model, query)
     mass = math.fsum(probabilities.values())
-    drawn = sample(model, query, 20_000, target="local", seed=1)
+    drawn = sample(model, query, n=20_000, target="local", seed=1)
     weights = np.exp(drawn.log_weights)
     error = weights.std() / math.sqrt(len(weights))
     assert abs(weights.mean() - mass) < 4 * error + 1e-12
@@ -126,7 +126,7 @@ def test_intervals_cover_the_truth() -> None:
     runs, size = 1000, 40
     for model, query in CASES:
         mass = math.fsum(exact(model, query).values())
-        weights = np.exp(sample(model, query, runs * size, target="local", seed=9).log_weights)
+        weights = np.exp(sample(model, query, n=runs * size, target="local", seed=9).log_weights)
         covered = 0
         for run in range(runs):
             low, high = bounded_mean(weights[run * size : (run + 1) * size], 0.95)
@@ -151,7 +151,7 @@ def test_intervals_of_means_cover_the_truth(
     ends = [p for key, p in probabilities.items() if spelled[key].endswith("a")]
     truth = math.fsum(ends) / total
     size = 30
-    drawn = sample(model, query, runs * size, target=target, seed=8)
+    drawn = sample(model, query, n=runs * size, target=target, seed=8)
     covered = 0
     for run in range(runs):
         part = replace(drawn, draws=drawn.draws[run * size : (run + 1) * size])
@@ -167,7 +167,7 @@ def test_without_replacement_nothing_comes_twice(
 ) -> None:
     probabilities = exact(model, query)
     mass = math.fsum(probabilities.values())
-    everything = sample(model, query, 10_000, target="without_replacement", seed=1)
+    everything = sample(model, query, n=10_000, target="without_replacement", seed=1)
     assert everything.status == "exhausted"
     assert set(keys(everything)) == set(probabilities)
     assert max(keys(everything).values()) == 1
@@ -175,7 +175,7 @@ def test_without_replacement_nothing_comes_twice(
     estimates = []
     first: Counter = Counter()
     for seed in range(runs):
-        drawn = sample(model, query, 3, target="without_replacement", seed=seed)
+        drawn = sample(model, query, n=3, target="without_replacement", seed=seed)
         assert max(keys(drawn).values()) == 1
         estimates.append(float(np.exp(drawn.log_weights).sum()))
         first[(drawn[0].given, drawn[0].token_ids)] += 1
@@ -188,30 +188,30 @@ def test_without_replacement_nothing_comes_twice(
 def test_batches_change_nothing(target: str) -> None:
     for model, query in CASES:
         one, many = (
-            sample(model, query, 10, target=target, seed=5, batch_size=size) for size in (1, 64)
+            sample(model, query, n=10, target=target, seed=5, batch_size=size) for size in (1, 64)
         )
         assert one.draws == many.draws
-        assert sample(model, query, 10, target=target, seed=6).draws != many.draws
+        assert sample(model, query, n=10, target=target, seed=6).draws != many.draws
 
 
 def test_the_first_draws_stay_the_first() -> None:
     model, query = CASES[0]
     for target in ("local", "posterior"):
-        few, more = (sample(model, query, n, target=target, seed=2) for n in (3, 90))
+        few, more = (sample(model, query, n=n, target=target, seed=2) for n in (3, 90))
         assert few.draws == more.draws[:3]
 
 
 def test_what_leads_nowhere_is_learned_once() -> None:
     rare = TableModel(VOCABULARY, {}, default=[0.01, 0.98, 0.01])
-    drawn = sample(rare, ["aa"], 500, seed=1)
+    drawn = sample(rare, ["aa"], n=500, seed=1)
     assert {one.text for one in drawn} == {"aa"}
     assert drawn.forwards <= 4
     assert drawn.attempts < 500 + 64 * 4
     never = TableModel(VOCABULARY, {}, default=[0.5, 0.5, 0.0])
     for target in ("posterior", "without_replacement"):
-        nothing = sample(never, ["ab"], 5, target=target, seed=1)
+        nothing = sample(never, ["ab"], n=5, target=target, seed=1)
         assert (len(nothing), nothing.status) == (0, "exhausted")
-    dead = sample(never, ["ab"], 5, target="local", seed=1)
+    dead = sample(never, ["ab"], n=5, target="local", seed=1)
     assert dead.mass().value == 0.0
     assert {one.logprob for one in dead} == {-math.inf}
 
@@ -219,7 +219,7 @@ def test_what_leads_nowhere_is_learned_once() -> None:
 def test_uniform_draws_leave_the_model_out() -> None:
     model = TableModel.random(LONGER, seed=11, order=1)
     texts = [left + right for left in ("", "a", "ab", "abb") for right in ("", "a", "aa") if left]
-    drawn = sample(model, texts, 4000, target="uniform", seed=1)
+    drawn = sample(model, texts, n=4000, target="uniform", seed=1)
     assert drawn.status == "done"
     counts = Counter(one.text for one in drawn)
     assert fits(counts, dict.fromkeys(set(texts), 1.0))
@@ -230,7 +230,7 @@ def test_uniform_draws_leave_the_model_out() -> None:
         assert one.logprob == pytest.approx(scores[one.text].logprob, abs=1e-9)
     found = drawn.mean(lambda text: text.startswith("ab"), 0.999)
     assert found.low <= 6 / 9 <= found.high
-    few = sample(model, texts, 7, target="uniform", seed=1, batch_size=1)
+    few = sample(model, texts, n=7, target="uniform", seed=1, batch_size=1)
     assert few.draws == drawn.draws[:7]
 
 
@@ -238,7 +238,7 @@ def test_uniform_draws_go_on_from_what_is_given() -> None:
     # The cells of the published example: each beginning alike, whatever goes on from it.
     model = TableModel.random(LONGER, seed=3, order=1)
     query = Query(Regex("(a|b{1,3})a?"), given=Regex("a|b{1,3}"))
-    drawn = sample(model, query, 8000, target="uniform", seed=2)
+    drawn = sample(model, query, n=8000, target="uniform", seed=2)
     counts = Counter((one.given, one.text) for one in drawn)
     expected = {}
     for given in ("a", "b", "bb", "bbb"):
@@ -247,7 +247,7 @@ def test_uniform_draws_go_on_from_what_is_given() -> None:
         expected |= {(given, text): 1 / 4 / len(members) for text in members}
     assert fits(counts, expected)
     weighed = replace(query, prefix_weights={"a": 3, "b": 1, "bb": 0, "bbb": 0})
-    counts = Counter(one.given for one in sample(model, weighed, 4000, target="uniform", seed=2))
+    counts = Counter(one.given for one in sample(model, weighed, n=4000, target="uniform", seed=2))
     assert fits(counts, {"a": 0.75, "b": 0.25})
 
 
@@ -259,33 +259,35 @@ def test_beginnings_are_drawn_alike_whatever_goes_on_from_them() -> None:
         ({"a": 4, "b": 3, "bb": 2, "bbb": 1}, {"a": 0.4, "b": 0.3, "bb": 0.2, "bbb": 0.1}),
     ):
         asked = replace(query, prefix_weights=weights)
-        drawn = sample(model, asked, 8000, target="local", seed=5)
+        drawn = sample(model, asked, n=8000, target="local", seed=5)
         assert fits(Counter(one.given for one in drawn), shares)
 
 
 def test_uniform_draws_without_probability_or_room() -> None:
     model = TableModel(LONGER, {}, default=[0.5, 0.0, 0.2, 0.2, 0.1], context_length=2)
-    drawn = sample(model, ["a", "b", "aaa"], 60, target="uniform", seed=1)
+    drawn = sample(model, ["a", "b", "aaa"], n=60, target="uniform", seed=1)
     assert (drawn.status, drawn.truncated_by) == ("truncated", "context")
     assert {one.text for one in drawn} == {"a", "b"}
     assert {one.logprob for one in drawn if one.text == "b"} == {-math.inf}
-    cut = sample(model, ["a", "b"], 60, target="uniform", seed=1, limits=Limits(forwards=1))
+    cut = sample(model, ["a", "b"], n=60, target="uniform", seed=1, limits=Limits(forwards=1))
     assert (len(cut), cut.truncated_by, cut.forwards) == (0, "forwards", 1)
     best = Query(["aa", "ab"], decoding=Decoding(top_k=1))
-    logprobs = {one.text: one.logprob for one in sample(model, best, 20, target="uniform", seed=1)}
+    logprobs = {
+        one.text: one.logprob for one in sample(model, best, n=20, target="uniform", seed=1)
+    }
     assert logprobs["ab"] == -math.inf
     with pytest.raises(ArgumentError, match="infinitely many"):
-        sample(model, Regex("a*"), 3, target="uniform")
+        sample(model, Regex("a*"), n=3, target="uniform")
     with pytest.raises(ArgumentError, match="max_tokens"):
-        sample(model, Query(Regex("a"), max_tokens=3), 3, target="uniform")
+        sample(model, Query(Regex("a"), max_tokens=3), n=3, target="uniform")
 
 
 def test_limits_and_context() -> None:
     model = TableModel(VOCABULARY, {}, default=[0.5, 0.4, 0.1], context_length=3)
-    drawn = sample(model, Regex("[ab]*"), 50, seed=1)
+    drawn = sample(model, Regex("[ab]*"), n=50, seed=1)
     assert drawn.truncated_by == "context"
     assert max(len(one.token_ids) for one in drawn) <= 3
-    cut = sample(model, Regex("[ab]*"), 5000, seed=1, limits=Limits(forwards=5), batch_size=1)
+    cut = sample(model, Regex("[ab]*"), n=5000, seed=1, limits=Limits(forwards=5), batch_size=1)
     assert cut.status == "done" or cut.truncated_by == "forwards"
     assert cut.forwards <= 5
 
@@ -296,7 +298,7 @@ def test_means() -> None:
     mass = math.fsum(probabilities.values())
     truth = sum(p for (_, ids), p in probabilities.items() if ids[-1] == 0) / mass
     for target in ("local", "posterior"):
-        drawn = sample(model, query, 3000, target=target, seed=3)
+        drawn = sample(model, query, n=3000, target=target, seed=3)
         found = drawn.mean(lambda text: text.endswith("a"), 0.999)
         assert found.low <= truth <= found.high
         assert found.high - found.low < 0.2
@@ -305,7 +307,7 @@ def test_means() -> None:
         with pytest.raises(ArgumentError, match="confidence"):
             drawn.mean(lambda text: 0.5, 2)
     with pytest.raises(ArgumentError, match="no such estimate"):
-        sample(model, query, 3, seed=1).mass()
+        sample(model, query, n=3, seed=1).mass()
 
 
 @pytest.mark.parametrize(
@@ -330,7 +332,7 @@ def test_wrong_options_are_refused(options: dict) -> None:
 @pytest.mark.parametrize("target", ["posterior", "local"])
 def test_wrong_means_are_refused(target: str) -> None:
     vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
-    drawn = sample(TableModel.random(vocabulary, seed=1), Regex("a|b"), 5, target=target, seed=1)
+    drawn = sample(TableModel.random(vocabulary, seed=1), Regex("a|b"), n=5, target=target, seed=1)
     for function in (str, lambda _: None, lambda _: 2, lambda _: math.nan, lambda _: [1]):
         with pytest.raises(ArgumentError, match="values from 0 to 1, and has"):
             drawn.mean(function)

@@ -45,7 +45,7 @@ QUERIES = [
     Query(Regex("[ab]*"), unique="tokens", limits=Limits(beam=2), max_tokens=4),
     Query(Regex("ab? (a|b)+"), given=Choice(["a", "ab "]), prefix_cost="joint", max_tokens=4),
     Query(Regex("ab? (a|b)+"), given=Choice(["a", "ab "]), unique="tokens", event="complete"),
-    Query(Regex("(a|b|ab)*"), decoding=Decoding(top_k=3), renormalise=True, max_tokens=5),
+    Query(Regex("(a|b|ab)*"), decoding=Decoding(top_k=3), renormalize=True, max_tokens=5),
 ]
 
 
@@ -81,14 +81,14 @@ def test_a_resumed_search_is_a_whole_one(
     assert [one.token_logprobs for one in records] == [one.record().token_logprobs for one in whole]
 
 
-@pytest.mark.parametrize("duplicates", ["show", "merge"])
-def test_limits_and_interruptions_can_be_gone_on_from(tmp_path: Path, duplicates: str) -> None:
+@pytest.mark.parametrize("unique", ["tokens", "strings"])
+def test_limits_and_interruptions_can_be_gone_on_from(tmp_path: Path, unique: str) -> None:
     language = Regex("[ab]*")
-    whole = list(islice(search(MODEL, language, duplicates=duplicates), 60))
+    whole = list(islice(search(MODEL, language, unique=unique), 60))
     found, path = [], None
     for forwards in (3, 9, 30, 200):
         limits = Limits(forwards=forwards)
-        part = search(MODEL, language, duplicates=duplicates, limits=limits, resume=path)
+        part = search(MODEL, language, unique=unique, limits=limits, resume=path)
         found += list(part)
         assert part.truncated_by == "forwards"
         path = tmp_path / f"{forwards}"
@@ -103,7 +103,7 @@ def test_limits_and_interruptions_can_be_gone_on_from(tmp_path: Path, duplicates
         return [MODEL.next_logprobs([prefix])[0] for prefix in prefixes]
 
     model = FunctionModel(VOCABULARY, logits)
-    options = {"duplicates": duplicates, "batch_size": 2}
+    options = {"unique": unique, "batch_size": 2}
     part = search(model, language, **options)
     found = list(part)
     assert part.status == "interrupted"
@@ -156,7 +156,7 @@ def test_other_questions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="query"):
         search(MODEL, Query(Regex("a")), prompt="b", resume=path)
     with pytest.raises(ArgumentError, match="query"):
-        search(MODEL, query, prompt="b", duplicates="show", resume=path)
+        search(MODEL, query, prompt="b", unique="tokens", resume=path)
     with pytest.raises(ArgumentError, match="prompt"):
         search(MODEL, query, prompt="a", resume=path)
     with pytest.raises(ArgumentError, match="tolerance"):
@@ -211,11 +211,11 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         search(MODEL, QUERIES[0]).save(tmp_path / "none" / "search")
 
 
-@pytest.mark.parametrize("duplicates", ["show", "merge"])
+@pytest.mark.parametrize("unique", ["tokens", "strings"])
 @pytest.mark.parametrize("failing", [1, 2, 5])
-def test_a_search_goes_on_after_an_error(duplicates: str, failing: int) -> None:
+def test_a_search_goes_on_after_an_error(unique: str, failing: int) -> None:
     language = Regex("[ab ]{1,3}")
-    whole = [(hit.text, hit.token_ids) for hit in search(MODEL, language, duplicates=duplicates)]
+    whole = [(hit.text, hit.token_ids) for hit in search(MODEL, language, unique=unique)]
     calls = 0
 
     def logits(prefixes: list) -> np.ndarray:
@@ -226,7 +226,7 @@ def test_a_search_goes_on_after_an_error(duplicates: str, failing: int) -> None:
         return MODEL.next_logprobs(prefixes)
 
     model = FunctionModel(VOCABULARY, logits)
-    found = search(model, language, duplicates=duplicates, batch_size=2)
+    found = search(model, language, unique=unique, batch_size=2)
     hits = []
     for _ in range(2):
         with suppress(OSError):

@@ -5,6 +5,7 @@ import pytest
 
 from formalm import (
     ArgumentError,
+    Decoding,
     FunctionModel,
     LanguageError,
     Limits,
@@ -29,7 +30,7 @@ def listed(query: object, **options: object) -> list[tuple[str, float]]:
 
 def test_prefix_and_complete() -> None:
     language = Regex("a?b")
-    assert listed(language, duplicates="show") == [("b", 0.2), ("ab", 0.1), ("ab", 0.08)]
+    assert listed(language, unique="tokens") == [("b", 0.2), ("ab", 0.1), ("ab", 0.08)]
     assert listed(language, tolerance=0) == [("b", 0.2), ("ab", 0.18)]
     assert listed(language, event="complete", tolerance=0) == [("b", 0.04), ("ab", 0.036)]
 
@@ -43,7 +44,7 @@ def test_hits_say_what_they_are() -> None:
 
 def test_ties_go_to_the_shorter_then_the_smaller() -> None:
     flat = TableModel(VOCABULARY, {}, default=[0.2] * 5)
-    shown = [hit.token_ids for hit in search(flat, ["a", "b", "ab"], duplicates="show")]
+    shown = [hit.token_ids for hit in search(flat, ["a", "b", "ab"], unique="tokens")]
     assert shown == [(0,), (1,), (2,), (0, 1)]
 
 
@@ -53,8 +54,8 @@ def test_an_infinite_language_is_listed_for_ever() -> None:
     assert first == ["", "a", "aa", "aaa"]
     assert hits.status == "running"
     certain = TableModel(VOCABULARY, {}, default={0: 1.0})
-    for duplicates in ("merge", "show"):
-        endless = search(certain, Regex("a*"), duplicates=duplicates)
+    for unique in ("strings", "tokens"):
+        endless = search(certain, Regex("a*"), unique=unique)
         assert [next(endless).text for _ in range(3)] == ["", "a", "aa"]
 
 
@@ -88,32 +89,32 @@ def test_the_prompt_stands_outside() -> None:
     assert hits[0].text == "ba"
 
 
-def test_top_k_follows_fewer_ways_without_renormalising() -> None:
-    assert listed(Regex("[ab]"), top_k=1) == [("a", 0.4)]
-    assert listed(Regex("b"), top_k=1) == []
-    assert listed(Regex("a"), top_k=1, event="complete") == []
+def test_top_k_follows_fewer_ways_without_renormalizing() -> None:
+    assert listed(Regex("[ab]"), decoding=Decoding(top_k=1)) == [("a", 0.4)]
+    assert listed(Regex("b"), decoding=Decoding(top_k=1)) == []
+    assert listed(Regex("a"), decoding=Decoding(top_k=1), event="complete") == []
 
 
 def test_max_tokens() -> None:
     assert listed(["ab"], max_tokens=1) == [("ab", 0.1)]
-    assert listed(["ab"], max_tokens=1, duplicates="show", event="complete") == [("ab", 0.02)]
+    assert listed(["ab"], max_tokens=1, unique="tokens", event="complete") == [("ab", 0.02)]
     assert listed([""], max_tokens=0) == [("", 1.0)]
 
 
 def test_limits_say_that_they_stopped_it() -> None:
-    for duplicates in ("merge", "show"):
-        hits = search(MODEL, Regex("[ab]*"), limits=Limits(hits=3), duplicates=duplicates)
+    for unique in ("strings", "tokens"):
+        hits = search(MODEL, Regex("[ab]*"), limits=Limits(hits=3), unique=unique)
         assert len(list(hits)) == 3
         assert (hits.status, hits.truncated_by) == ("truncated", "hits")
-        hits = search(MODEL, Regex("[ab]*"), limits=Limits(forwards=7), duplicates=duplicates)
+        hits = search(MODEL, Regex("[ab]*"), limits=Limits(forwards=7), unique=unique)
         found = list(hits)
         assert (hits.status, hits.truncated_by) == ("truncated", "forwards")
         assert hits.forwards <= 7
         assert hits.hits == len(found)
-        hits = search(MODEL, Regex("[ab]*"), limits=Limits(seconds=1e-9), duplicates=duplicates)
+        hits = search(MODEL, Regex("[ab]*"), limits=Limits(seconds=1e-9), unique=unique)
         list(hits)
         assert (hits.status, hits.truncated_by) == ("truncated", "seconds")
-        hits = search(MODEL, Regex("[ab]{2}"), duplicates=duplicates)
+        hits = search(MODEL, Regex("[ab]{2}"), unique=unique)
         list(hits)
         assert (hits.status, hits.truncated_by) == ("exhausted", None)
         assert next(hits, None) is None
@@ -121,8 +122,8 @@ def test_limits_say_that_they_stopped_it() -> None:
 
 def test_a_full_context_is_told() -> None:
     short = TableModel(VOCABULARY, {}, default=[0.4, 0.2, 0.1, 0.1, 0.2], context_length=1)
-    for duplicates in ("merge", "show"):
-        hits = search(short, Regex("a{3}|a{2}"), duplicates=duplicates)
+    for unique in ("strings", "tokens"):
+        hits = search(short, Regex("a{3}|a{2}"), unique=unique)
         assert [hit.text for hit in hits] == ["aa"]
         assert (hits.status, hits.truncated_by) == ("truncated", "context")
 
@@ -151,9 +152,9 @@ def test_batches_fill() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"duplicates": "both"},
+        {"unique": "both"},
         {"event": "contains"},
-        {"top_k": 0},
+        {"decoding": 3},
         {"max_tokens": -1},
         {"batch_size": 0},
         {"tolerance": -1},
@@ -162,7 +163,7 @@ def test_batches_fill() -> None:
         {"limits": 3},
         {"limits": Limits(hits=0)},
         {"limits": Limits(beam=0)},
-        {"limits": Limits(beam=2), "duplicates": "merge"},
+        {"limits": Limits(beam=2), "unique": "strings"},
         {"limits": Limits(seconds=0)},
         {"tokenization": "canonical-given"},
         {"given": 3},

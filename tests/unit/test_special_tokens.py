@@ -263,7 +263,7 @@ def test_questions() -> None:
     row /= row.sum()
     end = row[267]
     exact = 2 * row[264] * row[97] * row[265] * end + end * (row[257] + row[60] * row[124])
-    bounds = mass(model(), language, event="complete", eps=1e-12)
+    bounds = mass(model(), language, event="complete", tolerance=1e-12)
     assert bounds.low <= exact <= bounds.high
     for hit in hits:
         assert language.matches(hit.data)

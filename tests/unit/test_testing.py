@@ -23,7 +23,7 @@ ENDLESS = Query(Regex("(a|b)*b"), event="contains")
 
 
 def test_masses_are_compared_for_all_that_is_known() -> None:
-    truth = mass(MODEL, ["a", "b"], event="complete", eps=0.0)
+    truth = mass(MODEL, ["a", "b"], event="complete", tolerance=0.0)
     assert truth.low == pytest.approx(0.1875)
     assert assert_mass(MODEL, ["a", "b"]) < 0.19
     assert assert_mass(MODEL, ["a", "b"]) >= 0.18

@@ -27,7 +27,7 @@ def mass(
             help="What happens in the output; it has to be said.",
         ),
     ] = None,
-    eps: Annotated[float, typer.Option(help="The width that is enough.")] = 1e-3,
+    tolerance: Annotated[float, typer.Option(help="The width that is enough.")] = 1e-3,
     json: Json = False,
 ) -> None:
     """Bound the probability of a language, with proof."""
@@ -38,7 +38,7 @@ def mass(
             model.load(),
             query.asked(work, event=event),
             prompt=prompt,
-            eps=eps,
+            tolerance=tolerance,
             batch_size=work.batch_size,
         )
         if json:

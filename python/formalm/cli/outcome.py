@@ -169,9 +169,9 @@ def checked_bytes(text: str) -> bytes:
 
 
 def flattened(result: Any) -> dict[str, object]:
-    """The fields of a result, with those of its ``work`` among them."""
+    """The fields of a result, with those of its ``cost`` among them."""
     fields = asdict(result)
-    return {**fields, **fields.pop("work")}
+    return {**fields, **fields.pop("cost")}
 
 
 def _described(error: FormalmError) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -18,6 +18,7 @@ from formalm.cli.records import RecordOptions
 
 if TYPE_CHECKING:
     from formalm.drivers import Samples
+    from formalm.drivers.sample import Target
 
 __all__ = ["sample"]
 
@@ -54,8 +55,8 @@ def sample(
         drawn = drivers.sample(
             model.load(),
             query.asked(work, event=event),
-            count,
-            target=target,
+            n=count,
+            target=cast("Target", target),
             prompt=prompt,
             seed=seed,
             batch_size=work.batch_size,
@@ -90,7 +91,7 @@ def _show(drawn: Samples, json: bool) -> None:
         "truncated_by": drawn.truncated_by,
         "seed": drawn.seed,
         "attempts": drawn.attempts,
-        **asdict(drawn.work),
+        **asdict(drawn.cost),
     }
     if json:
         print_json(facts)

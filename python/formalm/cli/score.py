@@ -51,7 +51,7 @@ def score(
     forwards: Annotated[
         int | None, typer.Option(help=f"Most prefixes evaluated, for each text; {FORWARDS}.")
     ] = None,
-    eps: Annotated[float, typer.Option(help="Probability that may stay undecided.")] = 1e-9,
+    tolerance: Annotated[float, typer.Option(help="Probability that may stay undecided.")] = 1e-9,
     batch_size: Annotated[int, typer.Option(help="Most prefixes a call of the model.")] = 16,
     json: Json = False,
 ) -> None:
@@ -70,7 +70,12 @@ def score(
         asked |= {name: value for name, value in own.items() if value is not None}
         out.check()
         scores = drivers.score(
-            model.load(), texts or [], prompt=prompt, eps=eps, batch_size=batch_size, **asked
+            model.load(),
+            texts or [],
+            prompt=prompt,
+            tolerance=tolerance,
+            batch_size=batch_size,
+            **asked,
         )
         known = [one for one in scores if not math.isnan(one.logprob)]
         out.write(known)
@@ -92,7 +97,7 @@ def _asked(query: Query) -> tuple[list[str], dict[str, Any]]:
     for name in UNUSED:
         if getattr(query, name) != Query.__dataclass_fields__[name].default:
             raise ArgumentError(f"the score of a text has no use for the query's {name}")
-    names = ("decoding", "renormalise", "tokenization", "bos", "limits")
+    names = ("decoding", "renormalize", "tokenization", "bos", "limits")
     asked = {name: getattr(query, name) for name in names}
     texts = members(query.asked, what="members to score")
     return [text.decode() for text in texts], {**asked, "event": query.event or "prefix"}

@@ -34,8 +34,9 @@ def search(
         typer.Option("-n", "--hits", help=f"Most hits; {HITS} unless a query file says."),
     ] = None,
     top_k: Annotated[int | None, typer.Option(help="Follow only the k best tokens.")] = None,
-    duplicates: Annotated[
-        str | None, one_of("merge", "show", help="Tokenizations of a text; merge if not given.")
+    unique: Annotated[
+        str | None,
+        one_of("strings", "tokens", help="What is listed once; strings if not given."),
     ] = None,
     event: Annotated[
         str | None,
@@ -43,7 +44,7 @@ def search(
     ] = None,
     beam: Annotated[
         int | None,
-        typer.Option(help="Keep so many token sequences of each length; with duplicates=show."),
+        typer.Option(help="Keep so many token sequences of each length; with unique=tokens."),
     ] = None,
     save: Annotated[
         str | None, typer.Option(help="Write where the search stands to this file in the end.")
@@ -68,7 +69,9 @@ def search(
         out.check()
         if save is not None:
             writable(save)
-        options: dict[str, Any] = {"duplicates": duplicates, "event": event, "top_k": top_k}
+        options: dict[str, Any] = {"unique": unique, "event": event}
+        if top_k is not None:
+            options["decoding"] = replace(asked.decoding, top_k=top_k)
         found = drivers.search(
             model.load(),
             asked,
@@ -137,7 +140,7 @@ def _conclude(found: Search, interrupted: bool, json: bool) -> None:
                 "truncated_by": found.truncated_by,
                 "hits": found.hits,
                 "dropped": found.dropped,
-                **asdict(found.work),
+                **asdict(found.cost),
             }
         )
     else:

@@ -1,5 +1,6 @@
 """Drivers: what is done with a language and a model."""
 
+from formalm.drivers.cost import Cost
 from formalm.drivers.distortion import Distortion, distortion
 from formalm.drivers.divergence import Divergence
 from formalm.drivers.estimate import Estimate
@@ -17,10 +18,10 @@ from formalm.drivers.scores import Score
 from formalm.drivers.search import Hit, Search, search
 from formalm.drivers.stream import Stream, stream
 from formalm.drivers.table import Interval, MassTable, conditional_mass, mass_table
-from formalm.drivers.work import Work
 from formalm.query.limits import Limits
 
 __all__ = [
+    "Cost",
     "Decoding",
     "Distortion",
     "Divergence",
@@ -39,7 +40,6 @@ __all__ = [
     "Score",
     "Search",
     "Stream",
-    "Work",
     "conditional_mass",
     "distortion",
     "generate",

@@ -15,6 +15,7 @@ from formalm.vocabulary import Vocabulary
 __all__ = [
     "UNSET",
     "check_tokenization",
+    "checked_tolerance",
     "compiled",
     "is_token_id",
     "positive",
@@ -38,6 +39,14 @@ def positive(name: str, value: object, *, least: int = 1, optional: bool = True)
         return
     if type(value) is not int or value < least:
         raise ArgumentError(f"{name} must be an integer from {least}, not {value!r}")
+
+
+def checked_tolerance(tolerance: object) -> float:
+    """Return a probability that may stay undecided, from 0 to 1."""
+    is_number = isinstance(tolerance, (int, float)) and not isinstance(tolerance, bool)
+    if not is_number or not 0 <= tolerance <= 1:  # type: ignore[operator]
+        raise ArgumentError(f"tolerance must be a number from 0 to 1, got {tolerance!r:.60}")
+    return float(tolerance)  # type: ignore[arg-type]
 
 
 def compiled(language: Any, vocabulary: Vocabulary, tokenization: str | None = None) -> Constraint:

@@ -39,7 +39,7 @@ KINDS = {
     "edited": "string",
     "groups": "string",
     "decoding": "string",
-    "renormalise": "bool",
+    "renormalize": "bool",
     "forwards": "int64",
     "calls": "int64",
     "tokens_computed": "int64",

@@ -1,7 +1,7 @@
 """Beam search: the best texts among those that stay among the best at every step.
 
 The *score* of a draft is the sum of the model's own log-probabilities of its tokens, an end token
-included where one was read, nothing renormalised over the mask and nothing divided by a length.
+included where one was read, nothing renormalized over the mask and nothing divided by a length.
 A draft's score never rises as it grows, so the search can stop exactly.
 """
 

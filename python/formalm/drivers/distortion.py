@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from formalm.automata.texts import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, compiled, positive
 from formalm.drivers.asking import asked_query, needs_an_end
+from formalm.drivers.cost import Cost
 from formalm.drivers.divergence import (
     Distortion,
     Divergence,
@@ -59,7 +61,7 @@ def distortion(
     """Measure how far masks move a model from its own distribution over a language.
 
     The model's own distribution is P(text | text is a member), with all tokenizations added up. A
-    mask that is renormalised at every step has another, and a mask of canonical tokens a third.
+    mask that is renormalized at every step has another, and a mask of canonical tokens a third.
     All of them are compared over texts if the language is finite and small enough for ``limits``.
 
     Otherwise the distances are estimated from ``draws`` of each mask, for complete outputs and over
@@ -133,7 +135,7 @@ def distortion(
             notes.append(f"nothing canonical is compared: {error.message}")
     if exact is not False and _is_small(tasks, notes, must=bool(exact)):
         try:
-            return _exact(tasks, session, notes)
+            return _exact(tasks, notes)
         except Truncated as reached:
             if exact or str(reached) != "context":
                 raise _limit_error(asked.limits, reached, session) from None
@@ -144,21 +146,21 @@ def distortion(
             + ("" if exact is False else f", and this is {notes[-1]}"),
             hint="event='complete', or higher limits",
         )
-    return _estimated(tasks, session, notes, draws, confidence, chosen_seed(seed))
+    return _estimated(tasks, notes, draws, confidence, chosen_seed(seed))
 
 
-def _exact(tasks: dict[str, Task], session: Session, notes: list[str]) -> Distortion:
+def _exact(tasks: dict[str, Task], notes: list[str]) -> Distortion:
     found: dict[str, Tally] = {}
     status = "done"
     try:
-        for way, task in tasks.items():
+        for way, task in _in_turn(tasks):
             found[way] = Tally()
             tally(task, found[way])
     except KeyboardInterrupt:
         status = "interrupted"
         if "canonical" not in found:
             mass = math.fsum(map(math.fsum, found["all"].model.values())) if found else 0.0
-            return unfinished(mass, "canonical" in tasks, notes, session.forwards)
+            return unfinished(mass, "canonical" in tasks, notes, _cost(tasks))
         notes.append("nothing canonical is compared: interrupted")
         del found["canonical"]
     totals = {data: math.fsum(terms) for data, terms in found["all"].model.items()}
@@ -182,13 +184,12 @@ def _exact(tasks: dict[str, Task], session: Session, notes: list[str]) -> Distor
             notes.append("the model gives no probability to any canonical sequence")
     ways = {way: between(shares["true"], row) for way, row in shares.items() if way != "true"}
     texts = tuple(shown_text(data) for data in order)
-    counts = (texts, shares, tuple(notes), session.forwards, None)
+    counts = (texts, shares, tuple(notes), _cost(tasks), None)
     return Distortion(True, ways, Interval(mass, mass), canonical_mass, *counts, status)
 
 
 def _estimated(
     tasks: dict[str, Task],
-    session: Session,
     notes: list[str],
     draws: int,
     confidence: float,
@@ -196,7 +197,7 @@ def _estimated(
 ) -> Distortion:
     """Half of the draws bound the masses, the other half the distances, given those bounds."""
     weights, status = {way: np.empty(0) for way in tasks}, "done"
-    for way, task in tasks.items():
+    for way, task in _in_turn(tasks):
         weights[way], whole = _weights(task, draws, seed)
         if not whole:
             status = "interrupted"
@@ -217,8 +218,23 @@ def _estimated(
         low = 1 - own.high / mass.low if mass.low > 0 else 0.0
         high = 1 - own.low / mass.high if mass.high > 0 else 1.0
         ways["canonical"] = Divergence(Interval(max(0.0, low), min(1.0, high)), None)
-    counts = (tuple(notes), session.forwards, seed, status)
+    counts = (tuple(notes), _cost(tasks), seed, status)
     return Distortion(False, ways, mass, masses.get("canonical"), (), {}, *counts)
+
+
+def _in_turn(tasks: dict[str, Task]) -> Iterator[tuple[str, Task]]:
+    """The tasks, each of which counts its expansions on from those of the one before."""
+    spent = max(task.expansions for task in tasks.values())
+    for way, task in tasks.items():
+        task.expansions = spent
+        yield way, task
+        spent = task.expansions
+
+
+def _cost(tasks: dict[str, Task]) -> Cost:
+    """The cost of all tasks: they share a session."""
+    expansions = max(task.expansions for task in tasks.values())
+    return replace(tasks["all"].cost(), expansions=expansions)
 
 
 def _weights(task: Task, draws: int, seed: int) -> tuple[Floats, bool]:
@@ -262,8 +278,7 @@ def _is_small(tasks: dict[str, Task], notes: list[str], *, must: bool) -> bool:
 
 
 def _limit_error(limits: Limits, reached: Truncated, session: Session) -> LimitError:
-    name = "memory_bytes" if str(reached) == "memory" else str(reached)
-    allowed = getattr(limits, name, None) or session.model.context_length or 0
+    allowed = getattr(limits, str(reached), None) or session.model.context_length or 0
     hint = "fewer draws, or higher limits"
     return LimitError(str(reached), math.floor(allowed) + 1, math.floor(allowed), hint)
 
@@ -273,8 +288,8 @@ def _task(
 ) -> Task:
     constraint = compiled(asked.asked, session.vocabulary, way)
     root = Root(front, b"", 0.0, constraint.matcher(after=front).core)
-    rules = (asked.decoding, asked.renormalise, complete, size, None, asked.limits)
-    return Task(session, constraint, [root], *rules, normalise=True)
+    rules = (asked.decoding, asked.renormalize, complete, size, None, asked.limits)
+    return Task(session, constraint, [root], *rules, normalize=True)
 
 
 def _checked(

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from formalm.drivers.cost import Cost
 from formalm.drivers.estimate import bounded_mean
 from formalm.drivers.table import Interval
 from formalm.errors import ArgumentError
@@ -65,7 +66,7 @@ class Distortion:
         was done until then leaves them.
     divergences
         From the model's own conditional distribution, by way: ``"local"``, a mask of all
-        tokenizations, renormalised at every step; ``"canonical_local"``, the same with canonical
+        tokenizations, renormalized at every step; ``"canonical_local"``, the same with canonical
         tokens only; ``"canonical"``, the model's own distribution over canonical sequences.
     mass, canonical_mass
         What the model gives to the language: to all token sequences, and to canonical ones.
@@ -75,8 +76,8 @@ class Distortion:
         Of each way, and of ``"true"``, the model's own: ``(len(texts),)``.
     notes
         What could not be had, and why.
-    forwards
-        What the model did.
+    cost
+        The cost of all comparisons.
     seed
         What the draws depended on; None if exact.
     """
@@ -88,9 +89,14 @@ class Distortion:
     texts: tuple[str, ...] = field(repr=False)
     shares: dict[str, Floats] = field(repr=False)
     notes: tuple[str, ...]
-    forwards: int
+    cost: Cost = field(repr=False)
     seed: int | None
     status: str = "done"
+
+    @property
+    def forwards(self) -> int:
+        """Prefixes that the model evaluated."""
+        return self.cost.forwards
 
     def share(self, text: str) -> dict[str, float]:
         """The share of a member, by way.
@@ -133,7 +139,7 @@ class Distortion:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
-def unfinished(mass: float, canonical: bool, notes: list[str], forwards: int) -> Distortion:
+def unfinished(mass: float, canonical: bool, notes: list[str], cost: Cost) -> Distortion:
     """What a walk says that was interrupted: how probable the members are that it came to.
 
     Parameters
@@ -150,7 +156,7 @@ def unfinished(mass: float, canonical: bool, notes: list[str], forwards: int) ->
     low = Interval(min(1.0, mass * (1 - 1e-9)), 1.0)
     own = unknown if canonical else None
     said = (*notes, "interrupted: the walk over all members was not finished")
-    return Distortion(False, ways, low, own, (), {}, said, forwards, None, "interrupted")
+    return Distortion(False, ways, low, own, (), {}, said, cost, None, "interrupted")
 
 
 def between(p: Floats, q: Floats) -> Divergence:

@@ -100,7 +100,7 @@ class Frontier:
             self.task.report(len(self.trie), len(self.queue), best)
         limit = self.task.limits.memory_bytes
         if limit is not None and self.memory_bytes > limit:
-            raise Truncated("memory")
+            raise Truncated("memory_bytes")
         return self.task.room()
 
     def evaluate(self, nodes: list[int]) -> Iterator[Expansion]:

@@ -19,7 +19,7 @@ class Hit:
     text
         The member, ``given`` included; bytes that are not UTF-8 show as U+FFFD.
     logprob
-        In nats, given prompt and ``given``: of this token sequence, or with ``duplicates="merge"``
+        In nats, given prompt and ``given``: of this token sequence, or with ``unique="strings"``
         of all token sequences that spell the text.
     rank
         1 for the first.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from formalm.drivers.work import Work
+from formalm.drivers.cost import Cost
 from formalm.errors import ArgumentError
 
 __all__ = ["Cell", "Interval", "MassTable"]
@@ -42,7 +42,7 @@ class MassTable:
         How far rounding may have taken these numbers, as a share of each, at most.
     undecided
         What may still belong to any cell.
-    status, truncated_by, dropped, work
+    status, truncated_by, dropped, cost
         As in :class:`~formalm.drivers.mass.Mass`.
     """
 
@@ -53,12 +53,12 @@ class MassTable:
     status: str
     truncated_by: str | None
     dropped: int
-    work: Work = field(repr=False, compare=False)
+    cost: Cost = field(repr=False, compare=False)
 
     @property
     def forwards(self) -> int:
         """Prefixes that the model evaluated."""
-        return self.work.forwards
+        return self.cost.forwards
 
     @property
     def cells(self) -> dict[Cell, Interval]:

@@ -27,7 +27,7 @@ class Tally:
     model
         The probabilities that the model gives to its token sequences.
     local
-        The probabilities of the same under a mask that is renormalised at every step.
+        The probabilities of the same under a mask that is renormalized at every step.
     lost
         The probabilities of where such a mask leaves nothing that the model finds possible.
     """

@@ -42,7 +42,7 @@ PLAIN: dict[str, tuple[type, ...]] = {
     "ended": (bool,),
     "canonical": (bool, NONE),
     "edited": (str, NONE),
-    "renormalise": (bool,),
+    "renormalize": (bool,),
 }
 
 

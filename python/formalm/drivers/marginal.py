@@ -122,7 +122,7 @@ class Strings:
             self.task.report(len(self.frontier.trie), len(self.heap), best)
         limit = self.task.limits.memory_bytes
         if limit is not None and self.memory_bytes > limit:
-            raise Truncated("memory")
+            raise Truncated("memory_bytes")
         return self.task.room()
 
     def add(self, item: String) -> None:

@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from formalm.constraint import Constraint
-from formalm.drivers.arguments import UNSET, positive
+from formalm.drivers.arguments import UNSET, checked_tolerance, positive
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
 from formalm.drivers.bounds import Bounds, Classify, event_language
+from formalm.drivers.cost import Cost
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import roots_of
 from formalm.drivers.task import Task, Truncated
-from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 from formalm.query.limits import Limits
 from formalm.query.query import Event, Query
 
-__all__ = ["Mass", "Measured", "checked_eps", "mass", "mass_bounds", "measured"]
+__all__ = ["Mass", "Measured", "mass", "mass_bounds", "measured"]
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Mass:
         asked for. ``"truncated"``: a limit stopped it. ``"interrupted"``: the user did.
         ``"running"``: on the way.
     truncated_by
-        ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory"``; ``"length"``, if
+        ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory_bytes"``; ``"length"``, if
         what is undecided is longer than the context or than ``max_tokens``; ``"unseen"``, if the
         model does not show all tokens; None otherwise.
     nodes
         Token sequences looked at.
     dropped
         Members that the query's function ``keep`` dropped.
-    work
-        What was spent.
+    cost
+        The cost of the answer.
     """
 
     low: float
@@ -54,17 +54,17 @@ class Mass:
     truncated_by: str | None
     nodes: int
     dropped: int
-    work: Work = field(repr=False, compare=False)
+    cost: Cost = field(repr=False, compare=False)
 
     @property
     def forwards(self) -> int:
         """Prefixes that the model evaluated."""
-        return self.work.forwards
+        return self.cost.forwards
 
     @property
     def calls(self) -> int:
         """Batches of them."""
-        return self.work.calls
+        return self.cost.calls
 
     @property
     def width(self) -> float:
@@ -86,7 +86,7 @@ def mass(
     prompt: Prompt = None,
     event: Event = UNSET,
     limits: Limits | None = None,
-    eps: float = 1e-3,
+    tolerance: float = 1e-3,
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> Mass:
@@ -111,8 +111,9 @@ def mass(
         output, wherever its tokens end: ``"cats"`` begins with ``"cat"``.
     limits
         In place of the query's.
-    eps
-        The width that is enough; 0 goes on until nothing is undecided or a limit is reached.
+    tolerance
+        The probability that may stay undecided: the width of the interval that is enough. 0 goes on
+        until nothing is undecided or a limit is reached.
     batch_size
         Most prefixes a call of the model.
     progress
@@ -134,7 +135,7 @@ def mass(
     >>> from formalm import Regex, TableModel, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
-    >>> found = mass(model, Regex("a*"), event="complete", eps=1e-9)
+    >>> found = mass(model, Regex("a*"), event="complete", tolerance=1e-9)
     >>> 1 / 2 in found, found.status
     (True, 'reached')
     """
@@ -146,7 +147,7 @@ def mass(
             prompt=prompt,
             event=event,
             limits=limits,
-            eps=eps,
+            tolerance=tolerance,
             batch_size=batch_size,
             progress=progress,
         ):
@@ -166,7 +167,7 @@ def mass_bounds(
     prompt: Prompt = None,
     event: Event = UNSET,
     limits: Limits | None = None,
-    eps: float = 1e-3,
+    tolerance: float = 1e-3,
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Mass]:
@@ -180,10 +181,10 @@ def mass_bounds(
         batch_size=batch_size,
         progress=progress,
     )
-    return _closing(question, checked_eps(eps))
+    return _closing(question, checked_tolerance(tolerance))
 
 
-def _closing(question: Measured, eps: float) -> Iterator[Mass]:
+def _closing(question: Measured, tolerance: float) -> Iterator[Mass]:
     low, high = question.interval()
     yield question.mass(low, high, "running", None)
     status, limit = "running", None
@@ -198,7 +199,7 @@ def _closing(question: Measured, eps: float) -> Iterator[Mass]:
             status, limit = "truncated", str(reached)
         now = question.interval()
         low, high = max(low, now[0]), min(high, now[1])
-        if status != "exact" and high - low <= eps:
+        if status != "exact" and high - low <= tolerance:
             status, limit = "reached", None
         yield question.mass(low, high, status, limit)
 
@@ -229,8 +230,8 @@ class Measured:
 
     def mass(self, low: float, high: float, status: str, limit: str | None) -> Mass:
         """A record of where it stands."""
-        nodes, work = len(self.bounds.frontier.trie), self.bounds.task.work()
-        return Mass(low, high, status, limit, nodes, self.bounds.task.dropped, work)
+        nodes, cost = len(self.bounds.frontier.trie), self.bounds.task.cost()
+        return Mass(low, high, status, limit, nodes, self.bounds.task.dropped, cost)
 
 
 def measured(
@@ -280,15 +281,8 @@ def measured(
         batch_size,
         asked.max_tokens,
         asked.limits,
-        normalise=True,
+        normalize=True,
         progress=checked_progress(progress),
         keep=asked.keep,
     )
     return Measured(Bounds(task, kind, classify), session, asked.event == "never")
-
-
-def checked_eps(eps: object) -> float:
-    """A width from 0 to 1."""
-    if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not 0 <= eps <= 1:
-        raise ArgumentError(f"eps must be a number from 0 to 1, not {eps!r}")
-    return float(eps)

@@ -1,11 +1,12 @@
-"""How far work on a question has come."""
+"""Progress reports: the cost so far and the size of the frontier."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from formalm.drivers.cost import Cost
 from formalm.errors import ArgumentError
 
 __all__ = ["Progress", "Series", "checked_progress"]
@@ -13,33 +14,39 @@ __all__ = ["Progress", "Series", "checked_progress"]
 
 @dataclass(frozen=True)
 class Progress:
-    """What was done so far, told before each batch.
+    """The state of a driver, reported before each batch.
 
     Attributes
     ----------
-    forwards, calls
-        What the model did.
+    cost
+        The cost so far, as in the result.
     nodes
-        Token sequences looked at; of a score, for the text that is at work.
+        Token sequences reached; of a score, for the text that is at work.
     frontier
-        Entries of the queue: what is to be looked at next, each for itself and its siblings.
+        Entries of the queue; each stands for itself and its siblings.
     best_logprob
-        The most that anything still to come can have, in nats; None if nothing is queued, as in
-        samples, scores and distortions.
+        An upper bound on the log-probability of anything still to come, in nats; None if nothing
+        is queued, as in samples, scores and distortions.
     covered
         Probability of what was found: the hits so far, or what is decided of a mass. None for
         samples, scores and distortions.
-    seconds
-        Time since the beginning.
     """
 
-    forwards: int
-    calls: int
+    cost: Cost
     nodes: int
     frontier: int
     best_logprob: float | None
     covered: float | None
-    seconds: float
+
+    @property
+    def forwards(self) -> int:
+        """Prefixes that the model evaluated."""
+        return self.cost.forwards
+
+    @property
+    def calls(self) -> int:
+        """Calls of the model."""
+        return self.cost.calls
 
 
 def checked_progress(
@@ -47,33 +54,31 @@ def checked_progress(
 ) -> Callable[[Progress], None] | None:
     """Refuse what cannot be called."""
     if progress is not None and not callable(progress):
-        raise ArgumentError(f"progress is a function of a Progress, not {progress!r:.60}")
+        raise ArgumentError(f"progress must be a function of a Progress, got {progress!r:.60}")
     return progress
 
 
 class Series:
-    """Progress of questions asked one after the other, told as that of one.
+    """Progress of questions asked one after the other, reported as that of one.
 
     Attributes
     ----------
     tell
-        What a question is given for its own progress; None if nobody asked.
+        The ``progress`` of each question; None if nobody asked.
     """
 
     def __init__(self, progress: Callable[[Progress], None] | None) -> None:
         self._progress = checked_progress(progress)
         self._started = time.monotonic()
-        self._forwards = self._calls = 0
+        self._spent = Cost(0, 0, 0, 0, 0, 0.0)
         self.tell = None if self._progress is None else self._tell
 
-    def over(self, forwards: int, calls: int) -> None:
-        """Note what a question has spent that is over."""
-        self._forwards += forwards
-        self._calls += calls
+    def over(self, cost: Cost) -> None:
+        """Add the cost of a question that is over."""
+        self._spent += cost
 
     def _tell(self, now: Progress) -> None:
         if self._progress is not None:
-            forwards, calls = self._forwards + now.forwards, self._calls + now.calls
             seconds = time.monotonic() - self._started
-            told = Progress(forwards, calls, now.nodes, now.frontier, None, None, seconds)
-            self._progress(told)
+            cost = replace(self._spent + now.cost, seconds=seconds)
+            self._progress(replace(now, cost=cost, best_logprob=None, covered=None))

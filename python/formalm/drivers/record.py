@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, field
 
 from formalm.automata.texts import shown_text
 from formalm.drivers.bounds import deciding_member
-from formalm.drivers.work import Work
+from formalm.drivers.cost import Cost
 from formalm.errors import LanguageError, LimitError, VocabularyError
 from formalm.languages import Edit, EditScript
 from formalm.languages.edits import Edited
@@ -60,10 +60,10 @@ class Record:
         member; None otherwise.
     groups
         Values of the pattern's named groups; with edits, in the member that was edited.
-    decoding, renormalise
+    decoding, renormalize
         How the model's distribution was changed.
     forwards, calls, tokens_computed, cache_hits, expansions, seconds
-        What was spent until it was there, as in :class:`~formalm.drivers.work.Work`; of a sample,
+        What was spent until it was there, as in :class:`~formalm.drivers.cost.Work`; of a sample,
         on all draws.
     """
 
@@ -87,7 +87,7 @@ class Record:
     edited: str | None = field(repr=False)
     groups: Mapping[str, str | None] = field(repr=False)
     decoding: Decoding = field(repr=False)
-    renormalise: bool = field(repr=False)
+    renormalize: bool = field(repr=False)
     forwards: int = field(repr=False)
     calls: int = field(repr=False)
     tokens_computed: int = field(repr=False)
@@ -125,8 +125,8 @@ class Origin:
         What the beginning counted.
     token_logprobs, ended
         Of each token, and of the end if there is one.
-    work
-        What was spent.
+    cost
+        The cost until then.
     """
 
     kind: str
@@ -138,7 +138,7 @@ class Origin:
     prefix_logprob: float
     token_logprobs: tuple[float, ...]
     ended: bool
-    work: Work
+    cost: Cost
 
     def record(
         self,
@@ -174,7 +174,7 @@ class Origin:
             None if script is None else script.member,
             self._groups(member, script),
             *self.query.behind,
-            *astuple(self.work),
+            *astuple(self.cost),
         )
 
     def _member(self, data: bytes) -> bytes | None:

@@ -197,7 +197,7 @@ def rescore(model: LanguageModel, records: Iterable[Any]) -> list[tuple[float, .
         logprobs = []
         for place, row in enumerate(rows):
             plain = np.minimum(np.asarray(row, dtype=np.float64), 0.0)
-            answer = record.decoding.distribution(plain, renormalise=record.renormalise)
+            answer = record.decoding.distribution(plain, renormalize=record.renormalize)
             ended = place == size
             value = np.logaddexp.reduce(answer[ends]) if ended else answer[after[place]]
             logprobs.append(float(value))

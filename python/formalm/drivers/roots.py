@@ -276,7 +276,7 @@ def _logprobs(
         logprobs = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
         if query.decoded == "suffix":
             return logprobs
-        return query.decoding.distribution(logprobs, renormalise=query.renormalise)
+        return query.decoding.distribution(logprobs, renormalize=query.renormalize)
 
     ways = [one.token_ids for one in begun]
     certain = query.decoded != "suffix" and not query.decoding.is_plain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -28,18 +29,19 @@ from formalm.models import LanguageModel, Session
 from formalm.query.limits import Limits
 from formalm.query.query import Query
 
-__all__ = ["sample"]
+__all__ = ["Target", "sample"]
 
-TARGETS = ("local", "posterior", "without_replacement", "uniform")
+Target = Literal["local", "posterior", "without_replacement", "uniform"]
+TARGETS: tuple[Target, ...] = get_args(Target)
 
 
 def sample(
     model: LanguageModel,
     query: Query | Language | Constraint | Sequence[str],
-    n: int = 1,
     *,
-    target: str = "posterior",
     prompt: Prompt = None,
+    n: int = 1,
+    target: Target = "posterior",
     seed: int | None = None,
     limits: Limits | None = None,
     batch_size: int = 16,
@@ -89,7 +91,7 @@ def sample(
     >>> from formalm import TableModel, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
-    >>> drawn = sample(model, ["a", "b"], 300, seed=1)
+    >>> drawn = sample(model, ["a", "b"], n=300, seed=1)
     >>> 0.6 < sum(one.text == "a" for one in drawn) / 300 < 0.73
     True
     """
@@ -126,7 +128,7 @@ def sample(
         found = _merged(walks, found) if by_text else found
     if limit is None and walks.task.cut_by_context:
         limit = "context"
-    counters = (seed, attempts, task.dropped, task.work())
+    counters = (seed, attempts, task.dropped, task.cost())
     samples = _samples(walks, asked, found)
     return Samples(samples, target, status, limit, *counters)
 
@@ -207,7 +209,7 @@ def _origin(walks: Walks, asked: Query, draw: Draw) -> Origin:
         root.logprob,
         tuple(walks.logprobs(draw.node, ended=ended)),
         ended,
-        task.work(),
+        task.cost(),
     )
 
 
@@ -263,6 +265,6 @@ def _task(
         batch_size,
         asked.max_tokens,
         asked.limits,
-        normalise=True,
+        normalize=True,
         keep=asked.keep,
     )

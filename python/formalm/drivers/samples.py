@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from formalm.drivers.cost import Cost
 from formalm.drivers.estimate import Estimate, bounded_mean, checked_confidence, effective_size
 from formalm.drivers.record import Origin, Record
-from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 
 __all__ = ["Sample", "Samples"]
@@ -91,8 +91,8 @@ class Samples(Sequence[Sample]):
         Walks started; rejected ones among them.
     dropped
         Members that the query's function ``keep`` dropped, each counted once.
-    work
-        What was spent.
+    cost
+        The cost of all draws.
     """
 
     draws: tuple[Sample, ...]
@@ -102,17 +102,17 @@ class Samples(Sequence[Sample]):
     seed: int
     attempts: int
     dropped: int
-    work: Work = field(repr=False, compare=False)
+    cost: Cost = field(repr=False, compare=False)
 
     @property
     def forwards(self) -> int:
         """Prefixes that the model evaluated."""
-        return self.work.forwards
+        return self.cost.forwards
 
     @property
     def calls(self) -> int:
         """Batches of them."""
-        return self.work.calls
+        return self.cost.calls
 
     def __len__(self) -> int:
         return len(self.draws)

@@ -67,7 +67,7 @@ def save(path: str | PathLike[str], driver: Driver, query: Query, hits: int) -> 
         )
     task, trie = driver.task, driver.frontier.trie
     header = {**_question(task, query), "hits": hits, "covered": task.covered}
-    header |= asdict(task.work())
+    header |= asdict(task.cost())
     header |= {"cut_by_context": task.cut_by_context, "cut_by_beam": task.cut_by_beam}
     arrays = {f"trie.{name}": value for name, value in trie.arrays().items()}
     arrays["known"] = np.flatnonzero(np.array(trie.state) != UNKNOWN)

@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from formalm.constraint import Constraint
-from formalm.drivers.arguments import positive
+from formalm.drivers.arguments import checked_tolerance, positive
 from formalm.drivers.asking import asked_query, needs_an_end, refuse_listing_limits
 from formalm.drivers.bounds import Bounds
 from formalm.drivers.canonical import canonical_tokens
 from formalm.drivers.chains import Chains
 from formalm.drivers.intervals import Interval
-from formalm.drivers.mass import checked_eps
 from formalm.drivers.progress import Progress, Series
 from formalm.drivers.prompts import Prompt, prefix_token_ids
 from formalm.drivers.roots import roots_of
@@ -38,11 +37,11 @@ def score(
     prompt: Prompt = None,
     event: str = "prefix",
     decoding: Decoding | None = None,
-    renormalise: bool = False,
+    renormalize: bool = False,
     tokenization: str = "all",
     bos: str | int | None = "auto",
     limits: Limits | None = None,
-    eps: float = 0.0,
+    tolerance: float = 0.0,
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Score]:
@@ -57,15 +56,15 @@ def score(
     event
         ``"prefix"``: the output begins with these tokens, as in a search. ``"complete"``: it ends
         after them.
-    decoding, renormalise
+    decoding, renormalize
         As in :class:`~formalm.Query`.
     tokenization
         ``"all"``, or ``"canonical"``: only the tokens that the tokenizer makes of prompt and text
         together are scored and added up.
     limits
         For each text: where adding up its tokenizations stops. A text of n bytes can have 2ⁿ.
-    eps
-        How much probability of its tokenizations may stay undecided; 0 adds up all.
+    tolerance
+        The probability of its tokenizations that may stay undecided; 0 adds up all.
     progress
         Called with a :class:`~formalm.Progress` before each batch.
 
@@ -96,7 +95,7 @@ def score(
     (-1.6094, -1.204, 2)
     """
     positive("batch_size", batch_size, optional=False)
-    eps = checked_eps(eps)
+    tolerance = checked_tolerance(tolerance)
     chosen = Limits() if limits is None else limits
     handed: object = chosen
     if not isinstance(handed, Limits):
@@ -109,7 +108,7 @@ def score(
     session = Session(model)
     if event == "complete":
         needs_an_end(session)
-    fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalise": renormalise}
+    fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalize": renormalize}
     fields |= {"event": event, "tokenization": tokenization}
     queries = [
         asked_query(StringLiteral(text), **fields, bos=bos, unique="tokens", limits=chosen)
@@ -123,14 +122,14 @@ def score(
     asked = _task(session, queries[0], prompt, batch_size)
     asked.progress = series.tell
     rows, whole = _own_logprobs(asked, front, ways)
-    series.over(session.forwards, session.calls)
+    series.over(asked.cost())
     scores = []
     for number, query in enumerate(queries):
         one = Scored(listed[number], query, front, number + 1, ways[number], rows[number], asked)
         try:
             if not whole:
                 raise KeyboardInterrupt
-            scores.append(_scored(model, one, prompt, eps, batch_size, series))
+            scores.append(_scored(model, one, prompt, tolerance, batch_size, series))
         except KeyboardInterrupt:
             whole = False
             scores.append(one.score("interrupted"))
@@ -168,7 +167,12 @@ def _encoded(
 
 
 def _scored(
-    model: LanguageModel, one: Scored, prompt: Prompt, eps: float, batch_size: int, series: Series
+    model: LanguageModel,
+    one: Scored,
+    prompt: Prompt,
+    tolerance: float,
+    batch_size: int,
+    series: Series,
 ) -> Score:
     """The score of a text; what is proven on the way is noted in it."""
     count = 0
@@ -188,14 +192,14 @@ def _scored(
         for _ in bounds.run():
             # Between two batches nothing is on its way from one sum to another.
             one.marginal, one.tokenizations = _marginal(bounds), count
-            if bounds.undecided <= eps:
+            if bounds.undecided <= tolerance:
                 break
     except Truncated as reached:
         truncated = str(reached)
     one.marginal, one.tokenizations = _marginal(bounds), count
-    if truncated is None and bounds.undecided > eps:
+    if truncated is None and bounds.undecided > tolerance:
         truncated = "unseen" if bounds.hidden else "length"
-    series.over(session.forwards, session.calls)
+    series.over(one.task.cost())
     found = _witness(model, one.query, prompt, batch_size, series)
     status = "reached" if bounds.undecided else "exact"
     return one.score(status if truncated is None else "truncated", truncated, *found)
@@ -216,7 +220,7 @@ def _witness(
     options: dict[str, Any] = {"batch_size": batch_size, "progress": series.tell}
     found = search(model, query, prompt=prompt, limits=limits, **options)
     hit = next(found, None)
-    series.over(found.forwards, found.calls)
+    series.over(found.cost)
     if found.status == "interrupted":
         raise KeyboardInterrupt
     if hit is not None:
@@ -232,12 +236,12 @@ def _task(session: Session, query: Query, prompt: Prompt, batch_size: int) -> Ta
         constraint,
         roots_of(session, constraint, query, prompt, shares=True),
         query.decoding,
-        query.renormalise,
+        query.renormalize,
         query.event == "complete",
         batch_size,
         query.max_tokens,
         query.limits,
-        normalise=True,
+        normalize=True,
     )
 
 

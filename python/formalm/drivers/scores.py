@@ -43,7 +43,7 @@ class Score:
     truncated_by
         The limit that left the bounds apart, or None.
     status
-        ``"exact"``: the bounds differ by rounding. ``"reached"``: by no more than ``eps``.
+        ``"exact"``: the bounds differ by rounding. ``"reached"``: by no more than ``tolerance``.
         ``"truncated"``: a limit stopped it. ``"interrupted"``: the user did; what is not known then
         is NaN in ``logprobs``, and between the bounds of ``marginal``.
     rank
@@ -125,7 +125,7 @@ class Scored:
             0.0,
             tuple(self.logprobs),
             complete,
-            self.task.work(),
+            self.task.cost(),
         )
         return Score(
             self.text,

@@ -12,8 +12,9 @@ from formalm.constraint import Constraint
 from formalm.drivers.alone import Alone
 from formalm.drivers.arguments import UNSET
 from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
+from formalm.drivers.cost import Cost
 from formalm.drivers.hit import Hit
-from formalm.drivers.listing import check_listing, check_numbers, given_ids, renamed
+from formalm.drivers.listing import check_listing, check_numbers, given_ids
 from formalm.drivers.marginal import Strings
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
@@ -22,10 +23,10 @@ from formalm.drivers.roots import given_tokens, roots_of
 from formalm.drivers.saving import load, save
 from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
-from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 from formalm.languages import Language, StringLiteral
 from formalm.models import LanguageModel, Session
+from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
 from formalm.query.query import Query
 
@@ -47,7 +48,7 @@ class Search(Iterator[Hit]):
         ``"interrupted"``: the user did, with Ctrl-C; ``"failed"``: an error did, in the middle of a
         step. After an error between two steps, as when a server did not answer, ``next()`` goes on.
     truncated_by
-        ``"hits"``, ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory"``;
+        ``"hits"``, ``"forwards"``, ``"tokens_computed"``, ``"seconds"``, ``"memory_bytes"``;
         ``"context"`` if members longer than the model's context were left out; ``"beam"`` if
         sequences were dropped; ``"unseen"`` if one that the model did not show may come next; None
         otherwise.
@@ -86,9 +87,9 @@ class Search(Iterator[Hit]):
         return self._task.dropped
 
     @property
-    def work(self) -> Work:
-        """What was spent so far."""
-        return self._task.work()
+    def cost(self) -> Cost:
+        """The cost so far."""
+        return self._task.cost()
 
     @property
     def forwards(self) -> int:
@@ -186,7 +187,7 @@ class Search(Iterator[Hit]):
             root.logprob,
             found.token_logprobs,
             task.complete,
-            task.work(),
+            task.cost(),
         )
 
 
@@ -196,15 +197,15 @@ def search(
     *,
     prompt: Prompt = None,
     given: str | Language | Sequence[int] | None = UNSET,
-    duplicates: Literal["merge", "show"] = UNSET,
     event: Literal["prefix", "complete"] = UNSET,
-    top_k: int | None = UNSET,
+    tokenization: Literal["all", "canonical", "canonical-given"] = UNSET,
+    unique: Literal["strings", "tokens"] = UNSET,
+    decoding: Decoding = UNSET,
     max_tokens: int | None = UNSET,
+    bos: Literal["auto"] | int | None = UNSET,
     limits: Limits | None = None,
-    batch_size: int = 16,
     tolerance: float = 1e-6,
-    tokenization: str = UNSET,
-    bos: str | int | None = UNSET,
+    batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
     resume: str | PathLike[str] | None = None,
 ) -> Search:
@@ -224,29 +225,31 @@ def search(
         are conditional on it. It is tokenized by itself, so members start on a token boundary
         there. A language of beginnings makes a hit conditional on its own beginning, unless the
         query has another ``prefix_cost``.
-    duplicates
-        A text has many tokenizations. ``"merge"``, the default: one hit a text, with the sum over
-        them. ``"show"``: one hit a token sequence.
     event
         ``"prefix"``, the default: the model's output begins with these tokens; whatever follows.
         ``"complete"``: an end token follows, and its probability counts.
-    top_k
-        Follow only the model's ``top_k`` most probable tokens at each step, allowed or not.
-        Nothing is renormalised, so log-probabilities stay the model's.
-    max_tokens
-        Most tokens after ``given``; longer sequences are no hits and count for none.
-    limits
-        Where to stop by itself, see :class:`Limits`.
-    batch_size
-        Most prefixes a call of the model. It changes the work, never the order.
-    tolerance
-        With ``"merge"``: how much of a hit's probability may be missing when it is returned, as a
-        share of it. Two texts that are closer than that may come in either order; 0 is exact, and
-        can cost as many forwards as the text has tokenizations.
     tokenization
         ``"all"``, ``"canonical"`` or ``"canonical-given"``, as in :class:`~formalm.Query`.
+    unique
+        A string has many tokenizations. ``"strings"``, the default: one hit for each string, with
+        the sum over them. ``"tokens"``: one hit for each token sequence.
+    decoding
+        As in :class:`~formalm.Query`: ``Decoding(top_k=40)`` follows only the model's 40 most
+        probable tokens at each step, allowed or not. Nothing is renormalized unless the query says
+        so, so log-probabilities stay the model's.
+    max_tokens
+        Most tokens after ``given``; longer sequences are no hits and count for none.
     bos
         ``"auto"``: the model's own beginning of sequence in front; a token id; or None for nothing.
+    limits
+        Where to stop by itself, see :class:`Limits`.
+    tolerance
+        The probability that may stay undecided, as a share of a hit's, with ``unique="strings"``:
+        so much may be missing from its sum when it is returned, and two strings closer than that
+        may come in either order. 0 is exact, and can cost as many forwards as the string has
+        tokenizations.
+    batch_size
+        Most prefixes a call of the model. It changes the cost, never the order.
     progress
         Called with a :class:`~formalm.Progress` before each batch.
     resume
@@ -273,7 +276,7 @@ def search(
     >>> from formalm import Regex, TableModel, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", None], end_token_ids=[3])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.2, 0.2, 0.1])
-    >>> for hit in search(model, Regex("a?b"), duplicates="merge", tolerance=0):
+    >>> for hit in search(model, Regex("a?b"), unique="strings", tolerance=0):
     ...     print(hit.text, round(hit.logprob, 3), hit.tokenizations)
     ab -1.204 2
     b -1.609 1
@@ -281,16 +284,23 @@ def search(
     check_numbers(batch_size, tolerance, limits)
     session = Session(model)
     ids = given_ids(given, session)
-    fields = {"tokenization": tokenization, "bos": bos, "limits": limits or UNSET}
     start = None if ids is None else given_tokens(session.vocabulary.decode(ids), ids)
-    fields |= {"given": given if start is None else StringLiteral(start.data)}
-    fields |= {"max_tokens": max_tokens}
-    asked = asked_query(query, **fields, **renamed(duplicates, event, top_k))
+    asked = asked_query(
+        query,
+        given=given if start is None else StringLiteral(start.data),
+        event=event,
+        tokenization=tokenization,
+        unique=unique,
+        decoding=decoding,
+        max_tokens=max_tokens,
+        bos=bos,
+        limits=limits or UNSET,
+    )
     check_listing(asked)
     # A text has one canonical sequence, so there is nothing to merge.
     merge = asked.unique != "tokens" and asked.tokenization != "canonical"
     if merge and asked.limits.beam is not None:
-        hint = "ask with duplicates='show', or tokenization='canonical'"
+        hint = "ask with unique='tokens', or tokenization='canonical'"
         raise ArgumentError("limits.beam is about listings of token sequences", hint=hint)
     complete = asked.event == "complete"
     if complete:

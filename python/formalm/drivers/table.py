@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from formalm.constraint import Constraint
+from formalm.drivers.arguments import checked_tolerance
 from formalm.drivers.asking import asked_query
 from formalm.drivers.bounds import Classify, deciding_member
 from formalm.drivers.intervals import Cell, Interval, MassTable
-from formalm.drivers.mass import checked_eps, measured
+from formalm.drivers.mass import measured
 from formalm.drivers.progress import Progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.task import Truncated
@@ -28,7 +29,7 @@ def mass_table(
     *,
     prompt: Prompt = None,
     limits: Limits | None = None,
-    eps: float = 1e-3,
+    tolerance: float = 1e-3,
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> MassTable:
@@ -46,8 +47,8 @@ def mass_table(
         What is asked; the groups are those of its language.
     groups
         Names of groups; None is all that have one.
-    eps
-        How much may stay undecided.
+    tolerance
+        The probability that may stay undecided, of all cells together.
 
     Raises
     ------
@@ -59,7 +60,7 @@ def mass_table(
     >>> from formalm import Regex, TableModel, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
-    >>> table = mass_table(model, Regex("(?P<first>[ab])(?P<second>[ab])"), eps=0)
+    >>> table = mass_table(model, Regex("(?P<first>[ab])(?P<second>[ab])"), tolerance=0)
     >>> round(table.share({"second": "a"}, {"first": "b"}).low, 6)
     0.666667
     """
@@ -88,7 +89,7 @@ def mass_table(
         classify,
         prompt=prompt,
         limits=limits,
-        eps=eps,
+        tolerance=tolerance,
         batch_size=batch_size,
         progress=progress,
     )
@@ -96,12 +97,12 @@ def mass_table(
 
 def conditional_mass(
     model: LanguageModel,
-    of: Language | Sequence[str],
     query: Query | Language | Constraint | Sequence[str],
     *,
+    of: Language | Sequence[str],
     prompt: Prompt = None,
     limits: Limits | None = None,
-    eps: float = 1e-3,
+    tolerance: float = 1e-3,
     batch_size: int = 16,
     progress: Callable[[Progress], None] | None = None,
 ) -> Interval:
@@ -112,17 +113,17 @@ def conditional_mass(
 
     Parameters
     ----------
+    model, query, prompt, limits, tolerance, batch_size, progress
+        As in :func:`mass_table`.
     of
         The language whose share is asked for.
-    model, query, prompt, limits, eps, batch_size, progress
-        As in :func:`mass_table`.
 
     Examples
     --------
     >>> from formalm import Regex, TableModel, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
-    >>> share = conditional_mass(model, ["a"], ["a", "b"], eps=0)
+    >>> share = conditional_mass(model, ["a", "b"], of=["a"], tolerance=0)
     >>> round(share.low, 6), round(share.high, 6)
     (0.666667, 0.666667)
     """
@@ -138,7 +139,7 @@ def conditional_mass(
         classify,
         prompt=prompt,
         limits=limits,
-        eps=eps,
+        tolerance=tolerance,
         batch_size=batch_size,
         progress=progress,
     )
@@ -153,11 +154,11 @@ def _tabulated(
     *,
     prompt: Prompt,
     limits: Limits | None,
-    eps: float,
+    tolerance: float,
     batch_size: int,
     progress: Callable[[Progress], None] | None,
 ) -> MassTable:
-    checked_eps(eps)
+    checked_tolerance(tolerance)
     asked = asked_query(query)
     event = "complete" if asked.event is None else asked.event
     if event == "never":
@@ -178,14 +179,14 @@ def _tabulated(
     def now(status: str, limit: str | None) -> MassTable:
         decided = {cell: bounds.low(cell) for cell in bounds.cells if isinstance(cell, tuple)}
         numbers = (decided, bounds.relative_error, bounds.undecided)
-        return MassTable(names, *numbers, status, limit, bounds.task.dropped, bounds.task.work())
+        return MassTable(names, *numbers, status, limit, bounds.task.dropped, bounds.task.cost())
 
     # An interruption may come in the midst of a step, when mass is between two sums.
     last = now("interrupted", None)
     try:
         for _ in bounds.run():
             last = now("interrupted", None)
-            if bounds.undecided <= eps and bounds.frontier.queue:
+            if bounds.undecided <= tolerance and bounds.frontier.queue:
                 return now("reached", None)
     except Truncated as reached:
         return now("truncated", str(reached))

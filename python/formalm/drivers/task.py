@@ -12,9 +12,9 @@ import numpy.typing as npt
 from formalm._core import Matcher
 from formalm.automata.texts import shown_text
 from formalm.constraint import Constraint
+from formalm.drivers.cost import Cost
 from formalm.drivers.progress import Progress
 from formalm.drivers.roots import Root
-from formalm.drivers.work import Work
 from formalm.errors import ArgumentError, ModelError
 from formalm.models import Position, Session
 from formalm.models.base import log_softmax
@@ -70,13 +70,13 @@ class Task:
     constraint: Constraint
     roots: list[Root]
     decoding: Decoding
-    renormalise: bool
+    renormalize: bool
     complete: bool
     batch_size: int
     max_tokens: int | None
     limits: Limits
     tolerance: float = 0.0
-    normalise: bool = False
+    normalize: bool = False
     started: float = field(default_factory=time.monotonic)
     cut_by_context: bool = False
     cut_by_beam: bool = False
@@ -86,11 +86,11 @@ class Task:
     progress: Callable[[Progress], None] | None = None
     covered: float | None = None
 
-    def work(self) -> Work:
-        """What was spent so far."""
+    def cost(self) -> Cost:
+        """The cost so far."""
         session, seconds = self.session, time.monotonic() - self.started
         read = (session.tokens_computed, session.cache_hits)
-        return Work(session.forwards, session.calls, *read, self.expansions, seconds)
+        return Cost(session.forwards, session.calls, *read, self.expansions, seconds)
 
     def keeps(self, data: bytes) -> bool:
         """Whether the query's own function lets a member count; those it drops are counted."""
@@ -102,19 +102,17 @@ class Task:
     def report(self, nodes: int, frontier: int, best_logprob: float | None) -> None:
         """Tell who asked how far it has come."""
         if self.progress is not None:
-            work = (self.session.forwards, self.session.calls)
-            seconds = time.monotonic() - self.started
-            self.progress(Progress(*work, nodes, frontier, best_logprob, self.covered, seconds))
+            self.progress(Progress(self.cost(), nodes, frontier, best_logprob, self.covered))
 
     def __post_init__(self) -> None:
         shown, rules = self.session.shown_tokens, self.decoding
         if shown is None or rules.is_plain or rules.temperature == 0:
             return
-        known = rules.temperature == 1 or self.renormalise
+        known = rules.temperature == 1 or self.renormalize
         if rules.top_k is None or rules.top_k > shown or not known:
             raise ArgumentError(
                 f"the model shows its {shown} most probable tokens, and {rules} needs more",
-                hint="top_k up to that, with renormalise=True if there is a temperature",
+                hint="top_k up to that, with renormalize=True if there is a temperature",
             )
 
     def needs_all(self, what: str) -> None:
@@ -125,7 +123,7 @@ class Task:
                 f"{what} needs every token's probability, the model shows its {shown} most"
                 " probable ones",
                 hint=f"decoding=Decoding(top_k={shown}) asks about these alone; mass, score and"
-                " search with duplicates='show' keep the rest apart",
+                " search with unique='tokens' keep the rest apart",
             )
 
     def room(self) -> int:
@@ -167,15 +165,15 @@ class Task:
         """The distribution that is asked about, ``(width,)``."""
         self._check_shown(position)
         row = self._row(position)
-        return self.decoding.distribution(row, renormalise=self.renormalise)
+        return self.decoding.distribution(row, renormalize=self.renormalize)
 
     def _row(self, position: Position) -> Floats:
         """What the model said, in float64.
 
-        ``normalise`` makes its row sum to one first, which float32 models miss by about 1e-7.
+        ``normalize`` makes its row sum to one first, which float32 models miss by about 1e-7.
         """
         row = np.minimum(np.asarray(position.logprobs, dtype=np.float64), 0.0)
-        return log_softmax(row) if self.normalise and not position.unseen else row
+        return log_softmax(row) if self.normalize and not position.unseen else row
 
     def _check_shown(self, position: Position) -> None:
         """Refuse an answer that has not all that ``decoding`` chooses among."""
@@ -233,8 +231,8 @@ class Task:
         self, position: Position, allowed: Ids, accepting: bool
     ) -> tuple[Ids, Floats, float]:
         self._check_shown(position)
-        row = self._row(position) if self.normalise else position.logprobs
-        left, values = self.decoding.kept(row, renormalise=self.renormalise)
+        row = self._row(position) if self.normalize else position.logprobs
+        left, values = self.decoding.kept(row, renormalize=self.renormalize)
         values = np.minimum(values, 0.0)
         end = -np.inf
         if accepting and self.session.vocabulary.end_token_ids:

@@ -39,7 +39,7 @@ def check_query(query: Query) -> None:
             raise ArgumentError(f"{name} is one of {known}, not {getattr(query, name)!r:.60}")
     for name, kind in (
         ("decoding", Decoding),
-        ("renormalise", bool),
+        ("renormalize", bool),
         ("limits", Limits),
         ("edits", (Edits, type(None))),
     ):
@@ -61,14 +61,14 @@ def check_query(query: Query) -> None:
 def _check_together(query: Query) -> None:
     """Refuse what cannot apply."""
     _check_given(query)
-    if query.decoding.is_plain and (query.renormalise or query.decoded != "suffix"):
-        name = "renormalise" if query.renormalise else "decoded"
+    if query.decoding.is_plain and (query.renormalize or query.decoded != "suffix"):
+        name = "renormalize" if query.renormalize else "decoded"
         raise ArgumentError(f"{name} is about decoding, and decoding changes nothing")
     cuts = (query.decoding.top_k, query.decoding.top_p, query.decoding.min_p) != (None, None, None)
-    if query.event == "never" and cuts and not query.renormalise:
+    if query.event == "never" and cuts and not query.renormalize:
         raise ArgumentError(
             "event='never' is the rest of 'contains', and what decoding cuts off is neither",
-            hint="add renormalise=True",
+            hint="add renormalize=True",
         )
     if query.prefix_cost == "zero" and query.unique != "tokens":
         raise ArgumentError(

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 class Decoding:
     """How the next token is drawn from a distribution.
 
-    In this order, each on the renormalised result of the one before: ``temperature``, ``top_k``,
+    In this order, each on the renormalized result of the one before: ``temperature``, ``top_k``,
     ``top_p``, ``min_p``. In :func:`~formalm.generate` the mask comes first, so that every rule
     chooses among allowed tokens; in a :class:`~formalm.Query` the rules come first, as they say
     what is asked about.
@@ -82,26 +82,26 @@ class Decoding:
         """Whether the model's distribution stays as it is."""
         return self == Decoding()
 
-    def distribution(self, logprobs: Floats, *, renormalise: bool = True) -> Floats:
+    def distribution(self, logprobs: Floats, *, renormalize: bool = True) -> Floats:
         """The log-probabilities after these rules, ``(width,)``; minus infinity for what is cut.
 
         Parameters
         ----------
         logprobs
             ``(width,)``, normalised or not.
-        renormalise
+        renormalize
             Whether what ``top_k``, ``top_p`` and ``min_p`` keep is made to sum to one. With False
             it keeps the probability it had under the temperature.
         """
         if self.is_plain:
             return logprobs
         result = np.full(len(logprobs), -np.inf)
-        places, values = self.kept(logprobs, renormalise=renormalise)
+        places, values = self.kept(logprobs, renormalize=renormalize)
         result[places] = values
         return result
 
     def kept(
-        self, logprobs: npt.NDArray[np.floating[Any]], *, renormalise: bool = True
+        self, logprobs: npt.NDArray[np.floating[Any]], *, renormalize: bool = True
     ) -> tuple[npt.NDArray[np.int64], Floats]:
         """What :meth:`distribution` leaves: the places, best first, and their log-probabilities.
 
@@ -109,8 +109,8 @@ class Decoding:
         """
         if self.temperature == 0:
             return np.array([np.argmax(logprobs)]), np.zeros(1)
-        as_it_was = self.temperature == 1 and not renormalise
-        if self.top_k is not None and (renormalise or as_it_was):
+        as_it_was = self.temperature == 1 and not renormalize
+        if self.top_k is not None and (renormalize or as_it_was):
             order = best(logprobs, min(self.top_k, len(logprobs)))
             scaled = self._scaled(logprobs[order])
             order = order[scaled > -np.inf]
@@ -125,7 +125,7 @@ class Decoding:
             values = scaled[places]
         if as_it_was:
             return places, np.asarray(logprobs[places], dtype=np.float64)
-        if renormalise:
+        if renormalize:
             total = float(np.exp(values).sum())
         return places, values - np.log(total)
 

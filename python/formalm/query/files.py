@@ -28,7 +28,7 @@ PLAIN = {
     "event": str,
     "tokenization": str,
     "decoded": str,
-    "renormalise": bool,
+    "renormalize": bool,
     "prefix_cost": str,
     "boundary": str,
     "unique": str,

@@ -46,7 +46,7 @@ class Query:
         Where: in what follows ``given`` (``"suffix"``), in ``given`` (``"prefix"``), or in
         ``"both"``. ``given`` has probabilities where ``prefix_cost`` or ``prefix_weights`` ask for
         them.
-    renormalise
+    renormalize
         Whether what ``top_k``, ``top_p`` and ``min_p`` keep is made to sum to one.
     prefix_cost
         What ``given`` counts in the log-probability of a hit. ``"conditional"``: nothing, a hit is
@@ -105,7 +105,7 @@ class Query:
     tokenization: str = "all"
     decoding: Decoding = field(default_factory=Decoding)
     decoded: str = "suffix"
-    renormalise: bool = False
+    renormalize: bool = False
     prefix_cost: str = "conditional"
     prefix_weights: Any = "strings"
     bos: str | int | None = "auto"
@@ -140,10 +140,10 @@ class Query:
 
     @property
     def behind(self) -> tuple[Decoding, bool]:
-        """The rule, and whether it renormalises, for what follows ``given``."""
+        """The rule, and whether it renormalizes, for what follows ``given``."""
         if self.decoded == "prefix":
             return Decoding(), False
-        return self.decoding, self.renormalise
+        return self.decoding, self.renormalize
 
     @cached_property
     def asked(self) -> Language:

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from typing import Any
 
 from formalm.drivers import Mass, Search, distortion, mass, mass_table, search
+from formalm.drivers.cost import Cost
 from formalm.drivers.intervals import MassTable
 from formalm.drivers.lines import split_lines
 from formalm.drivers.progress import Progress
 from formalm.drivers.records import Records
-from formalm.drivers.work import Work
 from formalm.errors import ArgumentError
 from formalm.models import LanguageModel
 from formalm.suites.free import free, judged_text
@@ -73,7 +73,7 @@ def answer_of(
         return _listed(model, item, options, judge)
     if item.question.ask == "distortion":
         return _moved(model, item, options)
-    options["eps"] = float(item.question.eps or 0.0)
+    options["tolerance"] = float(item.question.tolerance or 0.0)
     if item.question.ask == "mass":
         return _bounded(mass(model, item.query, **options))
     return _tabled(mass_table(model, item.query, item.open, **options))
@@ -146,7 +146,7 @@ def _end(found: Mass | MassTable | Search) -> Answer:
     return {
         "status": found.status,
         "truncated_by": found.truncated_by,
-        "work": {name: value for name, value in asdict(found.work).items() if name != "seconds"},
+        "work": {name: value for name, value in asdict(found.cost).items() if name != "seconds"},
     }
 
 
@@ -160,5 +160,5 @@ def table_of(answer: Answer) -> MassTable:
         answer["status"],
         answer["truncated_by"],
         dropped=0,  # a file has no functions
-        work=Work(**answer["work"], seconds=math.nan),  # an answer is the same whenever it is asked
+        cost=Cost(**answer["work"], seconds=math.nan),  # an answer is the same whenever it is asked
     )

@@ -215,7 +215,7 @@ def key_of(item: Item, manifest: Manifest) -> str:
             "ask": question.ask,
             "query": item.asked_data(),
             "prompt": question.prompt,
-            "eps": question.eps,
+            "tolerance": question.tolerance,
             "open": item.open,
             "model": manifest.model,
             "batch_size": manifest.batch_size,

@@ -61,7 +61,7 @@ class Question:
         is filled: the text up to it, itself included, is.
     prompt
         What stands in front, outside the language.
-    eps
+    tolerance
         How much probability may stay undecided; None where nothing is bounded.
     rows
         Facts that are asked one by one; their columns fill slots of their names.
@@ -84,7 +84,7 @@ class Question:
     each: tuple[str, ...] = ()
     given: bool | str = True
     prompt: str | None = None
-    eps: float | None = None
+    tolerance: float | None = None
     rows: str | None = None
     targets: tuple[str, ...] = ()
     answer: str | None = None

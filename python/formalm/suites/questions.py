@@ -15,13 +15,13 @@ from formalm.suites.rows import Rows
 from formalm.suites.section import Section
 from formalm.suites.slots import Slot, Template
 
-__all__ = ["DRAWS", "EPS", "Parts", "columns_of", "read_question"]
+__all__ = ["DRAWS", "TOLERANCE", "Parts", "columns_of", "read_question"]
 
 FIELDS: dict[str, Any] = {
     "event": str,
     "tokenization": str,
     "decoded": str,
-    "renormalise": bool,
+    "renormalize": bool,
     "boundary": str,
     "unique": str,
     "max_tokens": int,
@@ -32,7 +32,7 @@ FIELDS: dict[str, Any] = {
     "without": dict,
 }
 """What a query of a suite says in the words of a query file."""
-EPS = 1e-6
+TOLERANCE = 1e-6
 BOUNDED = ("mass", "table")
 DRAWS = {"score": 1000, "free": 1000, "distortion": 2000}
 """What draws, and how many unless it says."""
@@ -70,11 +70,11 @@ def read_question(part: Section, name: str, parts: Parts) -> Question:
     begins = part.take("begins", str, None)
     if begins is not None and given is not None:
         part.refuse(f"{part.where} has given or begins, not both", "begins")
-    eps = part.take("eps", (int, float), EPS if ask in BOUNDED else None)
-    if ask not in BOUNDED and eps is not None:
-        part.refuse(f"{part.where}.eps is about masses, and this is a {ask}", "eps")
-    if eps is not None and not 0 <= eps <= 1:
-        part.refuse(f"{part.where}.eps is from 0 to 1", "eps")
+    tolerance = part.take("tolerance", (int, float), TOLERANCE if ask in BOUNDED else None)
+    if ask not in BOUNDED and tolerance is not None:
+        part.refuse(f"{part.where}.tolerance is about masses, and this is a {ask}", "tolerance")
+    if tolerance is not None and not 0 <= tolerance <= 1:
+        part.refuse(f"{part.where}.tolerance is from 0 to 1", "tolerance")
     more: dict[str, Any] = {"begins": begins}
     more |= _drawn(part, ask) | _judged(part, ask, chosen, parts)
     if ask == "score":
@@ -88,7 +88,7 @@ def read_question(part: Section, name: str, parts: Parts) -> Question:
         each,
         True if given is None else given,
         prompt,
-        eps,
+        tolerance,
         rows,
         fields=fields,
         **more,

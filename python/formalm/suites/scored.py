@@ -47,7 +47,7 @@ def scored(
         texts,
         prompt=start or None,
         event=event,
-        eps=1.0,
+        tolerance=1.0,
         tokenization="canonical",
         bos=item.query.bos,
         **options,
@@ -77,7 +77,7 @@ def _drawn(model: LanguageModel, item: Item, options: dict[str, Any]) -> Samples
     """Random members; limits are those of the search."""
     question, asked = item.question, item.query
     asked = Query(asked.language, given=asked.given, bos=asked.bos, limits=Limits(forwards=None))
-    return sample(model, asked, question.draws, target="uniform", seed=question.seed, **options)
+    return sample(model, asked, n=question.draws, target="uniform", seed=question.seed, **options)
 
 
 def _logprobs(drawn: Samples, event: str) -> list[float]:
@@ -88,8 +88,8 @@ def _logprobs(drawn: Samples, event: str) -> list[float]:
 
 
 def _together(listed: Search, drawn: Samples) -> dict[str, int]:
-    works = [asdict(one.work) for one in (listed, drawn)]
-    return {name: sum(one[name] for one in works) for name in works[0] if name != "seconds"}
+    spent = asdict(listed.cost + drawn.cost)
+    return {name: spent[name] for name in spent if name != "seconds"}
 
 
 def slot_text(item: Item, text: str) -> str:

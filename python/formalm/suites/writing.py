@@ -7,7 +7,7 @@ from typing import Any
 from formalm.query.toml import toml_key, toml_value
 from formalm.suites.oracles import Oracle
 from formalm.suites.parts import Assertion, Comparison, Metric, Question
-from formalm.suites.questions import DRAWS, EPS
+from formalm.suites.questions import DRAWS, TOLERANCE
 from formalm.suites.reading import FORMAT, TEXTS, VERSION
 from formalm.suites.rows import Rows
 from formalm.suites.scoring import LEVEL
@@ -86,8 +86,8 @@ def _question(question: Question, everyone: tuple[str, ...]) -> dict[str, Any]:
         data["given"] = question.given
     if question.prompt is not None:
         data["prompt"] = question.prompt
-    if question.eps not in (None, EPS):
-        data["eps"] = question.eps
+    if question.tolerance not in (None, TOLERANCE):
+        data["tolerance"] = question.tolerance
     named = ("rows", "targets", "answer", "seed", "oracle", "judge", "begins")
     for key in named:
         value = getattr(question, key)

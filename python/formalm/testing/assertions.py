@@ -61,7 +61,7 @@ def assert_mass(
     chosen: Event = event or asked.event or "complete"
 
     def closing() -> Iterator[tuple[Ends, str]]:
-        options: dict[str, Any] = {"limits": limits, "batch_size": batch_size, "eps": 0.0}
+        options: dict[str, Any] = {"limits": limits, "batch_size": batch_size, "tolerance": 0.0}
         for found in mass_bounds(model, query, prompt=prompt, event=chosen, **options):
             by = "" if found.truncated_by is None else f", stopped by {found.truncated_by}"
             yield (found.low, found.high), f"{found.forwards:,} forwards{by}"

@@ -82,7 +82,7 @@ def lowered(query: SimpleSearchQuery, vocabulary: Vocabulary) -> Query:
         if given is None and tokenization == "canonical-given"
         else tokenization,
         "decoding": decoding,
-        "renormalise": not decoding.is_plain,
+        "renormalize": not decoding.is_plain,
         "prefix_cost": "joint" if given is not None and not drawn else "conditional",
         "without": without,
         "max_tokens": _room(query, given, vocabulary, ends),

@@ -130,7 +130,7 @@ def _drawn(model: LanguageModel, asked: Query) -> Iterator[Row]:
     while True:
         # ReLM draws from NumPy's global numbers: whoever seeds them draws the same again.
         seed = int(np.random.randint(2**31))  # noqa: NPY002
-        samples = sample(model, asked, count, target="local", seed=seed)
+        samples = sample(model, asked, n=count, target="local", seed=seed)
         rows = [
             (*encoded(one.given), *one.token_ids) for one in samples if one.log_weight > -np.inf
         ]
