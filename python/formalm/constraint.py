@@ -292,8 +292,8 @@ class Constraint:
         DeadlineError
             If following ``after`` takes longer than ``timeout_seconds``.
         TokenError
-            If no member goes on after them in canonical tokens; :func:`~formalm.continuation`
-            gives tokens back until one does.
+            If no member goes on after them in canonical tokens;
+            :func:`~formalm.continuations.continuation` gives tokens back until one does.
         """
         ids = [] if type(after) is tuple and not after else token_ids(after)
         seconds = None

@@ -262,7 +262,8 @@ class ConstraintCache:
 
     Examples
     --------
-    >>> from formalm import ConstraintCache, Vocabulary
+    >>> from formalm import Vocabulary
+    >>> from formalm.constraint_cache import ConstraintCache
     >>> cache = ConstraintCache(Vocabulary.from_tokens([b"1", b"2", b"[", b"]"]))
     >>> one = cache.constraint({"type": "integer", "minimum": 2})
     >>> one is cache.constraint({"minimum": 2, "type": "integer"})
@@ -377,7 +378,8 @@ class ConstraintCache:
         Examples
         --------
         >>> import asyncio
-        >>> from formalm import ConstraintCache, Regex, Vocabulary
+        >>> from formalm import Regex, Vocabulary
+        >>> from formalm.constraint_cache import ConstraintCache
         >>> cache = ConstraintCache(Vocabulary.from_tokens([b"1", b"2"]))
         >>> async def serve():
         ...     asks = [cache.aconstraint(Regex("1+2")) for _ in range(100)]

@@ -8,7 +8,8 @@ from functools import cache
 import pytest
 from tokenizers import pre_tokenizers
 
-from formalm import Constraint, Regex, StringLiteral, TokenError, Vocabulary, continuation
+from formalm import Constraint, Regex, StringLiteral, TokenError, Vocabulary
+from formalm.continuations import continuation
 from formalm.errors import ArgumentError
 from tests.canonical.cases import TEXT, members, sequences, trained
 from tests.canonical.test_trained import PIECES

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from formalm import Choice, Limits, Query, Regex, StringLiteral, mass, mass_table, score, search
+from formalm import Choice, Limits, Query, Regex, StringLiteral, mass, score, search
 from formalm.models.canary import canary, facts
+from formalm.probability import mass_table
 
 PLANTED = {
     plant["context"]: plant for plant in facts()["planted"] if plant["kind"] in ("phone", "url")

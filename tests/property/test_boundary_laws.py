@@ -13,19 +13,18 @@ from formalm import (
     LanguageError,
     Limits,
     Query,
-    Records,
     Regex,
     StringLiteral,
     TableModel,
     TokenError,
     mass,
-    mass_table,
-    plan,
-    rescore,
     sample,
     search,
 )
 from formalm.models.canary import canary
+from formalm.probability import mass_table
+from formalm.query import plan
+from formalm.records import Records, rescore
 from tests.unit.test_sample import LONGER, fits
 
 WORDS = Regex("(a|b){1,4}")

@@ -15,12 +15,11 @@ from formalm import (
     Regex,
     StringLiteral,
     TableModel,
-    conditional_mass,
-    mass_table,
     sample,
     search,
 )
 from formalm.languages import Language
+from formalm.probability import conditional_mass, mass_table
 from tests.property.test_mass_laws import models
 from tests.unit.test_mass import MODEL, VOCABULARY
 

@@ -17,7 +17,6 @@ from formalm import (
     CallFormat,
     Choice,
     Grammar,
-    Indentation,
     JsonSchema,
     Language,
     ParseFailure,
@@ -28,6 +27,7 @@ from formalm import (
     ToolCalls,
     TypeScript,
 )
+from formalm.languages import Indentation
 
 __all__ = ["BY_NAME", "CASES", "KINDS", "Kind"]
 

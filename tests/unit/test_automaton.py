@@ -12,15 +12,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from formalm import (
-    ArgumentError,
-    Automaton,
-    Choice,
-    LanguageError,
-    LimitError,
-    Regex,
-    StringLiteral,
-)
+from formalm import ArgumentError, Choice, LanguageError, LimitError, Regex, StringLiteral
+from formalm.automata import Automaton
 
 NUMBER = r"([0-9]+)?\.[0-9]+"
 # What interegular prints for this pattern, state by state: label 0 is a digit, label 2 the dot.

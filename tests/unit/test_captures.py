@@ -11,7 +11,6 @@ import pytest
 
 from formalm import (
     ArgumentError,
-    Captures,
     Choice,
     Constraint,
     Language,
@@ -24,6 +23,7 @@ from formalm import (
     Vocabulary,
     generate,
 )
+from formalm.languages import Captures
 
 DATE = Regex("(?P<year>[0-9]{4})(-(?P<month>[0-9]{2}))?")
 WORD = Regex("(?P<word>[a-z]+)")

@@ -17,10 +17,8 @@ import pytest
 
 from formalm import (
     ArgumentError,
-    CacheEvent,
     Choice,
     Constraint,
-    ConstraintCache,
     DeadlineError,
     FormalmError,
     Grammar,
@@ -34,6 +32,7 @@ from formalm import (
     Vocabulary,
     grammars,
 )
+from formalm.constraint_cache import CacheEvent, ConstraintCache
 from formalm.constraint_keys import canonical_schema, description_of
 from tests.support.processes import needs_fork, needs_limits, run_python
 
@@ -608,7 +607,8 @@ def test_a_child_of_a_fork_goes_on() -> None:
     run_python(
         """
         import os, signal, threading, time
-        from formalm import ConstraintCache, Regex, Vocabulary
+        from formalm import Regex, Vocabulary
+        from formalm.constraint_cache import ConstraintCache
         from formalm import constraint_cache
         from formalm.constraint import Constraint
         cache = ConstraintCache(Vocabulary.from_tokens([b"a", b"b"]))
@@ -648,7 +648,8 @@ def test_a_child_of_a_fork_goes_on() -> None:
 
 FLAT = """
 import sys
-from formalm import ConstraintCache, Vocabulary
+from formalm import Vocabulary
+from formalm.constraint_cache import ConstraintCache
 vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)])
 cache = ConstraintCache(vocabulary, memory_limit_bytes=8 << 20)
 def resident():
@@ -685,7 +686,8 @@ def test_many_schemas_take_no_more_memory(count: int) -> None:
 
 INTERRUPTED = """
 import random, signal, threading
-from formalm import ConstraintCache, Vocabulary
+from formalm import Vocabulary
+from formalm.constraint_cache import ConstraintCache
 cache = ConstraintCache(Vocabulary.from_tokens([bytes([byte]) for byte in range(256)]))
 drawn = random.Random(5)
 def interrupt(*_):

@@ -10,7 +10,6 @@ from formalm import (
     Choice,
     Constraint,
     FunctionModel,
-    Generation,
     LimitError,
     ModelError,
     Regex,
@@ -20,6 +19,7 @@ from formalm import (
     generate,
     stream,
 )
+from formalm.generation import Generation
 
 TOKENS = [b"a", b"b", b"ab", "é".encode()[:1], "é".encode()[1:], b".", None]
 END = 6

@@ -10,7 +10,6 @@ from formalm import (
     Choice,
     Constraint,
     Grammar,
-    Indentation,
     JsonSchema,
     LanguageError,
     Regex,
@@ -19,7 +18,7 @@ from formalm import (
     TypeScript,
     Vocabulary,
 )
-from formalm.languages import from_data, to_data
+from formalm.languages import Indentation, from_data, to_data
 
 READINGS = ("longest", "first", "any")
 CALL = """

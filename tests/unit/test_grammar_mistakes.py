@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from formalm import (
-    ArgumentError,
-    Grammar,
-    Indentation,
-    LanguageError,
-    LimitError,
-    Regex,
-    grammars,
-)
+from formalm import ArgumentError, Grammar, LanguageError, LimitError, Regex, grammars
+from formalm.languages import Indentation
 
 LINES = 'start: "a" _NEWLINE _INDENT _DEDENT\n_NEWLINE: /\\n+/\n%declare _INDENT _DEDENT'
 

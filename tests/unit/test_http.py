@@ -13,7 +13,6 @@ import pytest
 
 from formalm import (
     ArgumentError,
-    Decoding,
     ModelError,
     Query,
     Regex,
@@ -26,6 +25,7 @@ from formalm import (
     search,
 )
 from formalm.models.http import HttpModel
+from formalm.query import Decoding
 from tests.unit.served import Served, serving
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b"c", b"\xc3", b"\xa9", None, None]

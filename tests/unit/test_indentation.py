@@ -4,8 +4,9 @@ import pickle
 
 import pytest
 
-from formalm import ArgumentError, Constraint, Grammar, Indentation, LanguageError, Vocabulary
+from formalm import ArgumentError, Constraint, Grammar, LanguageError, Vocabulary
 from formalm.grammars import JSON, PYTHON
+from formalm.languages import Indentation
 from formalm.languages.data import from_data, to_data
 from formalm.reference.naive_mask import naive_mask
 

@@ -14,7 +14,6 @@ from formalm import (
     ArgumentError,
     Choice,
     FunctionModel,
-    Generation,
     LimitError,
     ModelError,
     Regex,
@@ -26,6 +25,7 @@ from formalm import (
     search,
     stream,
 )
+from formalm.generation import Generation
 from formalm.models import LanguageModel, Session
 from formalm.models.canary import WEIGHTS, canary
 

@@ -10,8 +10,6 @@ import pytest
 from formalm import (
     ArgumentError,
     Choice,
-    Decoding,
-    Edits,
     Grammar,
     LanguageError,
     LimitError,
@@ -20,9 +18,9 @@ from formalm import (
     Regex,
     StringLiteral,
     Vocabulary,
-    plan,
 )
 from formalm.languages import Region, from_data, to_data
+from formalm.query import Decoding, Edits, plan
 from formalm.query.prefixes import members
 
 SAT = Regex("The (man|woman) (sat|ran)")

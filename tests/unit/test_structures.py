@@ -15,7 +15,6 @@ from formalm import (
     JsonSchema,
     LanguageError,
     LimitError,
-    Piece,
     Regex,
     Section,
     StringLiteral,
@@ -23,7 +22,7 @@ from formalm import (
     TokenError,
     Vocabulary,
 )
-from formalm.languages import free_text, until
+from formalm.languages import Piece, free_text, until
 from formalm.reference.naive_mask import naive_mask
 
 TEXTS = ["".join(letters) for size in range(8) for letters in product("abc", repeat=size)]

@@ -12,16 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formalm import (
-    ArgumentError,
-    Choice,
-    Constraint,
-    LimitError,
-    Regex,
-    StringLiteral,
-    TokenAutomaton,
-    Vocabulary,
-)
+from formalm import ArgumentError, Choice, Constraint, LimitError, Regex, StringLiteral, Vocabulary
+from formalm.automata import TokenAutomaton
 
 GPT2 = Path(__file__).parents[3] / "shared" / "tokenizers" / "gpt2-50k.json.gz"
 NUMBER = r"([0-9]+)?\.[0-9]+"

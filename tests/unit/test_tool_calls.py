@@ -9,7 +9,6 @@ import pytest
 
 from formalm import (
     ArgumentError,
-    Call,
     CallFormat,
     Choice,
     Constraint,
@@ -20,6 +19,7 @@ from formalm import (
     TypeScript,
     Vocabulary,
 )
+from formalm.languages import Call
 
 FORMATS = {
     "tagged": CallFormat(

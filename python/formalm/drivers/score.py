@@ -66,7 +66,7 @@ def score(
     tolerance
         The probability of its tokenizations that may stay undecided; 0 adds up all.
     progress
-        Called with a :class:`~formalm.Progress` before each batch.
+        Called with a :class:`~formalm.cost.Progress` before each batch.
 
     Returns
     -------

@@ -251,7 +251,7 @@ def search(
     batch_size
         Most prefixes a call of the model. It changes the cost, never the order.
     progress
-        Called with a :class:`~formalm.Progress` before each batch.
+        Called with a :class:`~formalm.cost.Progress` before each batch.
     resume
         A file that :meth:`Search.save` wrote: go on from there, with the hits that come next. The
         question must be the same, limits and ``batch_size`` aside; limits count from the

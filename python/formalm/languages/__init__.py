@@ -10,7 +10,7 @@ from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
 from formalm.languages.indentation import Indentation
 from formalm.languages.json_schema import JsonSchema
-from formalm.languages.language import Language, text_bytes
+from formalm.languages.language import Language
 from formalm.languages.parser import ParseFailure, Parser, TokenGroup
 from formalm.languages.python_types import PythonType
 from formalm.languages.regex import Regex
@@ -73,7 +73,6 @@ __all__ = [
     "as_language",
     "free_text",
     "from_data",
-    "text_bytes",
     "to_data",
     "until",
 ]

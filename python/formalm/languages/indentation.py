@@ -56,7 +56,8 @@ class Indentation:
 
     Examples
     --------
-    >>> from formalm import Grammar, Indentation
+    >>> from formalm import Grammar
+    >>> from formalm.languages import Indentation
     >>> outline = Grammar(
     ...     '''
     ...     start: item+

@@ -141,7 +141,8 @@ def plan(
 
     Examples
     --------
-    >>> from formalm import Query, Regex, Vocabulary, plan
+    >>> from formalm import Query, Regex, Vocabulary
+    >>> from formalm.query import plan
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", None], end_token_ids=[3])
     >>> print(plan(Query(Regex("ab|b")), vocabulary))
     Query(Regex('ab|b'))
