@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Literal, TypedDict
 
 from formalm import _core
@@ -19,6 +18,7 @@ from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.parts import token_ids
+from formalm.vocabulary.vocabulary import check_vocabulary
 
 __all__ = [
     "Constraint",
@@ -393,23 +393,6 @@ def _check_tokenization(tokenization: object) -> None:
         raise ArgumentError(
             f"tokenization must be 'all' or 'canonical', got {tokenization!r}", hint=hint
         )
-
-
-def check_vocabulary(vocabulary: object) -> None:
-    """Refuses what is not a Vocabulary, and says how to make one of it."""
-    if isinstance(vocabulary, Vocabulary):
-        return
-    kind = type(vocabulary)
-    hint = "Vocabulary.from_pretrained(folder) and Vocabulary.from_tokens(tokens) make one"
-    if isinstance(vocabulary, (list, tuple)):
-        hint = "pass Vocabulary.from_tokens(tokens, end_token_ids=...)"
-    elif isinstance(vocabulary, (str, PathLike)):
-        hint = "pass Vocabulary.from_pretrained(path)"
-    elif callable(getattr(kind, "get_vocab", None)):
-        hint = "pass Vocabulary.from_tokenizer(tokenizer)"
-    elif isinstance(getattr(vocabulary, "vocabulary", None), Vocabulary):
-        hint = "pass model.vocabulary"
-    raise ArgumentError(f"vocabulary must be a Vocabulary, got {kind.__name__}", hint=hint)
 
 
 def _rebuild(

@@ -35,6 +35,7 @@ from formalm.constraint_keys import Key, description_of
 from formalm.errors import ArgumentError, ConcurrencyError, DeadlineError, FormalmError, LimitError
 from formalm.languages import Language
 from formalm.vocabulary import Vocabulary
+from formalm.vocabulary.vocabulary import check_vocabulary
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -284,8 +285,7 @@ class ConstraintCache:
         max_description_bytes: int = 4 << 20,
         on_event: Callable[[CacheEvent], object] | None = None,
     ) -> None:
-        if not isinstance(vocabulary, Vocabulary):
-            raise ArgumentError(f"vocabulary must be a Vocabulary, got {type(vocabulary).__name__}")
+        check_vocabulary(vocabulary)
         if on_event is not None and not callable(on_event):
             raise ArgumentError(f"on_event must be callable, got {type(on_event).__name__}")
         self._vocabulary = vocabulary

@@ -125,7 +125,7 @@ def test_logits_beyond_the_vocabulary_are_fine() -> None:
 
 
 def test_what_is_no_model() -> None:
-    with pytest.raises(ModelError, match="not a language model"):
+    with pytest.raises(ModelError, match="model must be a LanguageModel"):
         Session(lambda prefixes: 0)
     with pytest.raises(ArgumentError):
         FunctionModel([b"a"], lambda prefixes: 0)

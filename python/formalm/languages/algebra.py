@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from functools import reduce
+from os import PathLike
 from typing import TYPE_CHECKING, TypeGuard
 
 from formalm import _core
@@ -277,8 +280,25 @@ def as_language(value: object) -> Language:
         return Choice(value)
     if is_type(value):
         return PythonType(value)
-    hint = "pass a Language, such as Regex(pattern), a list of strings, or a type"
+    kind = type(value).__name__
+    raise LanguageError(f"language must be a Language, got {kind}", hint=_hint_for(value))
+
+
+def _hint_for(value: object) -> str:
+    """Returns how to make a language of a value that is none."""
     if isinstance(value, (str, bytes)):
-        hint = "write StringLiteral(text) for exactly this text, or Regex(pattern) for a pattern"
-        raise LanguageError(f"a {type(value).__name__} is not a language", hint=hint)
-    raise LanguageError(f"{type(value).__name__} is not a language", hint=hint)
+        return (
+            "write Regex(pattern) for a pattern, StringLiteral(text) for exactly this string, or"
+            " Choice([...]) for one of several"
+        )
+    if isinstance(value, (Mapping, bool)):
+        return "write JsonSchema(schema) for the JSON of a schema's instances"
+    if isinstance(value, PathLike):
+        return (
+            "write JsonSchema(path) for a JSON Schema, or Grammar(path.read_text()) for a grammar"
+        )
+    if isinstance(value, re.Pattern):
+        return "write Regex(pattern.pattern, pattern.flags)"
+    if isinstance(value, Iterable):
+        return "write Choice(list(strings)) for one of several strings"
+    return "pass a Language, such as Regex(pattern), a list of strings, or a type"

@@ -21,7 +21,7 @@ from formalm.languages.schema_options import (
     checked_options,
     known_options,
 )
-from formalm.languages.schema_text import resource_texts, schema_text
+from formalm.languages.schema_text import explain_unread, resource_texts, schema_text
 
 __all__ = ["JsonSchema", "SchemaNote"]
 
@@ -138,7 +138,11 @@ class JsonSchema(SchemaQuestions, Language):
         text = schema if type(schema) is str else schema_text(schema)
         others = () if resources is None else resource_texts(resources)
         super().__init__(text, options, others)
-        self._schema = _core.JsonSchema(text, others, core)
+        try:
+            self._schema = _core.JsonSchema(text, others, core)
+        except LanguageError as error:
+            explain_unread(error, schema)
+            raise
         self._loose: JsonSchema | None = None
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -7,12 +7,26 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from formalm.errors import ArgumentError, LimitError
+from formalm.errors import ArgumentError, LanguageError, LimitError
 
 __all__ = ["resource_texts", "schema_text"]
 
 #: Dictionaries and lists within each other; the reader of texts has the same limit.
 MAX_NESTING = 500
+
+
+def explain_unread(error: LanguageError, schema: object) -> None:
+    """Gives the error of a string that is not JSON a hint if it is something else."""
+    if not isinstance(schema, str) or error.hint is not None:
+        return
+    text = schema.strip()
+    name = text.rpartition("/")[2].rpartition("\\")[2]
+    stem, dot, suffix = name.rpartition(".")
+    if "\n" in text or any(one in text for one in '{}[]"') or not (stem and dot and suffix):
+        return
+    if suffix.isalnum() and suffix[0].isalpha():
+        read = "TypeScript(Path(path).read_text())" if suffix == "ts" else "JsonSchema(Path(path))"
+        error.hint = f"this is a path, not a schema: read the file with {read}"
 
 
 def schema_text(schema: object) -> str:
@@ -25,10 +39,10 @@ def schema_text(schema: object) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise ArgumentError(f"the schema cannot be read: {error}") from error
     if not isinstance(schema, Mapping | bool):
-        kind = type(schema).__name__
-        raise ArgumentError(
-            f"a schema is a dictionary, a bool, a text or a Path, not {kind}",
-        )
+        kind, hint = type(schema).__name__, None
+        if isinstance(schema, type):
+            hint = f"write PythonType({schema.__name__}) for the JSON of a Python type"
+        raise ArgumentError(f"schema must be a dict, bool, str or Path, got {kind}", hint=hint)
     return _text(schema)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -94,8 +95,7 @@ class Session:
     def __init__(self, model: LanguageModel) -> None:
         if not isinstance(model, LanguageModel):
             raise ModelError(
-                f"{type(model).__name__} is not a language model",
-                hint="FunctionModel(vocabulary, function) makes one of any logits function",
+                f"model must be a LanguageModel, got {type(model).__name__}", hint=_hint_for(model)
             )
         self.model = model
         self.vocabulary = model.vocabulary
@@ -284,3 +284,25 @@ class Session:
             worst = mass[np.argmax(np.where(np.isfinite(mass), np.abs(mass - 1.0), np.inf))]
             hint = "wrap logits in FunctionModel, which normalises them"
             raise ModelError(f"next-token probabilities sum to {worst:.6g}, not to 1", hint=hint)
+
+
+def _hint_for(value: object) -> str:
+    """Returns how to make a language model of a value that is none."""
+    kind = type(value)
+    if isinstance(value, (str, PathLike)):
+        return "pass from_transformers(folder) for a model of transformers in a local folder"
+    if hasattr(value, "model") and hasattr(value, "tokenizer"):
+        return "pass from_transformers(pipeline.model, pipeline.tokenizer)"
+    if hasattr(value, "generate") and hasattr(value, "config"):
+        return "pass from_transformers(model, tokenizer)"
+    if hasattr(value, "next_logprobs"):
+        needed = ("vocabulary", "bos_token_id", "context_length")
+        missing = [name for name in needed if not hasattr(value, name)]
+        lacking = ", ".join(missing)
+        return f"the protocol formalm.models.LanguageModel also asks for {lacking}"
+    if callable(getattr(kind, "get_vocab", None)):
+        return "a tokenizer computes no probabilities: pass from_transformers(model, tokenizer)"
+    return (
+        "pass from_transformers(model, tokenizer) for a model of transformers, or"
+        " FunctionModel(vocabulary, function) for any function that returns logits"
+    )

@@ -11,6 +11,7 @@ from formalm.models.transformers import facts
 from formalm.models.transformers.check import compare
 from formalm.models.transformers.model import TransformersModel
 from formalm.vocabulary import Vocabulary
+from formalm.vocabulary.vocabulary import check_vocabulary
 
 __all__ = ["from_transformers"]
 
@@ -78,8 +79,8 @@ def from_transformers(
     """
     if type(batch_size) is not int or batch_size < 1:
         raise ArgumentError(f"batch_size must be an integer from 1, not {batch_size!r}")
-    if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
-        raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
+    if vocabulary is not None:
+        check_vocabulary(vocabulary)
     if tokenizer is not None and vocabulary is not None:
         raise ArgumentError("give a tokenizer or a vocabulary, not both")
     notes: tuple[str, ...] = ()
