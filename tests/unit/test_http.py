@@ -280,7 +280,7 @@ def test_wrong_arguments_are_refused_before_anything_is_sent() -> None:
         with pytest.raises(ArgumentError):
             HttpModel(**{"url": "http://localhost/v1", "vocabulary": VOCABULARY, **options})
     model = HttpModel("http://localhost:9/v1", VOCABULARY)
-    with pytest.raises(ModelError, match="cannot start from nothing"):
+    with pytest.raises(ModelError, match="must have at least one token"):
         model.next_logprobs([[]])
 
 
