@@ -111,7 +111,7 @@ WRONG = [
     ('each = ["who"]\ngiven = false', 'each = ["who", "what"]\ngiven = false', "no open slot",
      '["who", "what"]'),
     ('each = ["who"]\ngiven = false', "given = true", "begins with an open slot", "true"),
-    ('event = "complete"', 'event = "ended"', "event is one of", "[queries.table]"),
+    ('event = "complete"', 'event = "ended"', "event must be one of", "[queries.table]"),
     ('event = "complete"', 'event = "never"', "no member to sort", '"never"'),
     ('event = "complete"', 'events = "complete"', "'events'", "events"),
     ('event = "complete"', "tolerance = 2", "tolerance is from 0 to 1", "2"),

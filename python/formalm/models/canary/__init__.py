@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,17 +54,21 @@ class CanaryModel:
         self.network = Gpt2.load(directory)
         self.bos_token_id: int | None = END_TOKEN_ID
         self.context_length: int | None = self.network.context_length
+        self._vocabulary: Vocabulary | None = None
 
     def __repr__(self) -> str:
         return f"CanaryModel({self.directory.name!r})"
 
-    @cached_property
+    # To pyright, a cached_property does not satisfy the attribute of a protocol.
+    @property
     def vocabulary(self) -> Vocabulary:
         """The tokens, read from ``tokenizer.json``."""
-        from formalm.vocabulary import Vocabulary
+        if self._vocabulary is None:
+            from formalm.vocabulary import Vocabulary
 
-        path = self.directory / "tokenizer.json"
-        return Vocabulary.from_tokenizer_json(path, end_token_ids=[END_TOKEN_ID])
+            path = self.directory / "tokenizer.json"
+            self._vocabulary = Vocabulary.from_tokenizer_json(path, end_token_ids=[END_TOKEN_ID])
+        return self._vocabulary
 
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> NDArray[np.float64]:
         """Return the next-token distribution after each prefix.
