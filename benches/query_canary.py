@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benches.timed import Timed
-from formalm import Limits, Literal, Query, Regex, mass, search
+from formalm import Limits, Query, Regex, StringLiteral, mass, search
 from formalm.models.canary import canary, facts
 from formalm.query import Tokenization
 
@@ -136,7 +136,7 @@ def date_mass(forwards: int) -> dict[str, Any]:
         model = Timed(canary())
         found = mass(
             model,
-            Query(language, given=Literal(NAME), event="complete", tokenization=tokenization),
+            Query(language, given=StringLiteral(NAME), event="complete", tokenization=tokenization),
             limits=Limits(forwards=forwards),
             tolerance=0.01,
             batch_size=BATCH,

@@ -35,7 +35,8 @@ def gpt2(path: Path) -> Any:
 
 def frontier(path: Path, results: int, alone: int, seconds: float | None) -> dict[str, Any]:
     """Search; then evaluate some of the contexts it evaluated, each alone and without a cache."""
-    from formalm import Decoding, Limits, Regex, search
+    from formalm import Limits, Regex, search
+    from formalm.query import Decoding
 
     inner = gpt2(path)
     model = Timed(inner, contexts=10**6)

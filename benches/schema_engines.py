@@ -47,7 +47,9 @@ class Ours(Formalm):
 
     def compile(self, pattern: str) -> Any:
         """Build the constraint of a schema from its text."""
-        schema = self._formalm.JsonSchema(pattern, order=self._order, blanks=self._blanks)
+        schema = self._formalm.JsonSchema(
+            pattern, property_order=self._order, max_whitespace=self._blanks
+        )
         return self._formalm.Constraint(schema, self._vocabulary)
 
     def accepts(self, cursor: Any) -> bool:

@@ -25,7 +25,7 @@ TEXT = (
 
 def cases() -> dict[str, tuple[Callable[[], Any], str]]:
     """Languages to make, and a member of each."""
-    from formalm import CallFormat, JsonSchema, Literal, Regex, Section, Structure, ToolCalls
+    from formalm import CallFormat, JsonSchema, Regex, Section, StringLiteral, Structure, ToolCalls
 
     format = CallFormat(
         '\n{"name": "{name}", "arguments": {arguments}}\n', "<tool_call>", "</tool_call>"
@@ -56,7 +56,7 @@ def cases() -> dict[str, tuple[Callable[[], Any], str]]:
     return {
         "arguments alone": (schema, TEXT[start : TEXT.index("}}", start) + 1]),
         "regular": (
-            lambda: Structure([Section("<n>", Regex("[0-9]+"), "</n>")]) + Literal(""),
+            lambda: Structure([Section("<n>", Regex("[0-9]+"), "</n>")]) + StringLiteral(""),
             plain,
         ),
         "1 tool": (tools(1), TEXT.replace("LAST", "0")),

@@ -128,7 +128,7 @@ def measure(model: Any, tokenizer: Any, runs: int, tokens: int) -> dict[str, Any
 
 
 def _constrained(model: Any, tokenizer: Any, inputs: Any, language: Any) -> list[Any]:
-    from formalm import logits_processors
+    from formalm.integrations import logits_processors
 
     return [Timed(logits_processors(model, tokenizer, inputs, language)[0])]
 

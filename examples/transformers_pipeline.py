@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from formalm import Choice, Regex, pipeline
+from formalm import Choice, Regex
+from formalm.integrations import pipeline
 
 
 def random_model() -> tuple[Any, Any]:

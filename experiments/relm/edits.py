@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from formalm import Literal
+from formalm import StringLiteral
 from formalm.automata import Automaton
 
 __all__ = ["edit_places", "figure_9"]
@@ -21,7 +21,7 @@ def edit_places(draws: int, seed: int) -> dict[str, float]:
     ``steps``: each byte is drawn evenly among those that may follow. ``texts``: each text is.
     """
     original = TEXT.encode()
-    automaton = (Literal(TEXT).edits(1) - Literal(TEXT)).to_automaton()
+    automaton = (StringLiteral(TEXT).edits(1) - StringLiteral(TEXT)).to_automaton()
     generator = np.random.default_rng(seed)
     walked = [_walk(automaton, automaton.accepting, generator) for _ in range(draws)]
     drawn = [str(one).encode() for one in automaton.sample(draws, seed=seed)]

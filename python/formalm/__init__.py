@@ -1,6 +1,8 @@
 """Formal languages for language models: generate inside a language, search one.
 
-Names are imported when they are first used, so that ``import formalm`` costs little.
+The names that most programs need are here; everything else is in the public modules that
+``docs/reference/modules.md`` lists, such as ``formalm.query`` and ``formalm.probability``. Names
+and modules are imported when they are first used, so that ``import formalm`` costs little.
 """
 
 from __future__ import annotations
@@ -11,70 +13,48 @@ from typing import TYPE_CHECKING, Any
 from formalm._core import __version__
 
 if TYPE_CHECKING:
+    from formalm import automata as automata
+    from formalm import compat as compat
+    from formalm import constraint as constraint
+    from formalm import constraint_cache as constraint_cache
+    from formalm import continuations as continuations
+    from formalm import cost as cost
+    from formalm import errors as errors
+    from formalm import generation as generation
     from formalm import grammars as grammars
+    from formalm import integrations as integrations
+    from formalm import languages as languages
+    from formalm import models as models
+    from formalm import probability as probability
+    from formalm import query as query
+    from formalm import records as records
     from formalm import reports as reports
+    from formalm import sampling as sampling
+    from formalm import searching as searching
     from formalm import stats as stats
     from formalm import suites as suites
     from formalm import testing as testing
-    from formalm.automata import Automaton as Automaton
-    from formalm.automata import TokenAutomaton as TokenAutomaton
+    from formalm import vocabulary as vocabulary
     from formalm.constraint import Constraint as Constraint
-    from formalm.constraint import Explanation as Explanation
     from formalm.constraint import Matcher as Matcher
     from formalm.constraint import apply_bitmask as apply_bitmask
     from formalm.constraint import fill_bitmasks as fill_bitmasks
     from formalm.constraint import new_bitmask as new_bitmask
-    from formalm.constraint_cache import CacheEvent as CacheEvent
-    from formalm.constraint_cache import CacheStats as CacheStats
-    from formalm.constraint_cache import ConstraintCache as ConstraintCache
-    from formalm.continuations import Continuation as Continuation
-    from formalm.continuations import continuation as continuation
-    from formalm.drivers.cost import Cost as Cost
-    from formalm.drivers.distortion import Distortion as Distortion
-    from formalm.drivers.distortion import distortion as distortion
-    from formalm.drivers.divergence import Divergence as Divergence
-    from formalm.drivers.estimate import Estimate as Estimate
-    from formalm.drivers.generate import generate as generate
-    from formalm.drivers.mass import Mass as Mass
-    from formalm.drivers.mass import mass as mass
-    from formalm.drivers.mass import mass_bounds as mass_bounds
-    from formalm.drivers.progress import Progress as Progress
-    from formalm.drivers.record import Record as Record
-    from formalm.drivers.records import Records as Records
-    from formalm.drivers.records import rescore as rescore
-    from formalm.drivers.result import Generation as Generation
-    from formalm.drivers.sample import sample as sample
-    from formalm.drivers.samples import Sample as Sample
-    from formalm.drivers.samples import Samples as Samples
-    from formalm.drivers.score import Score as Score
-    from formalm.drivers.score import score as score
-    from formalm.drivers.search import Hit as Hit
-    from formalm.drivers.search import search as search
-    from formalm.drivers.stream import stream as stream
-    from formalm.drivers.table import Interval as Interval
-    from formalm.drivers.table import MassTable as MassTable
-    from formalm.drivers.table import conditional_mass as conditional_mass
-    from formalm.drivers.table import mass_table as mass_table
     from formalm.errors import *  # noqa: F403
-    from formalm.integrations import ConstraintLogitsProcessor as ConstraintLogitsProcessor
-    from formalm.integrations import logits_processors as logits_processors
-    from formalm.integrations import pipeline as pipeline
-    from formalm.languages import Call as Call
+    from formalm.generation import generate as generate
+    from formalm.generation import stream as stream
     from formalm.languages import CallFormat as CallFormat
-    from formalm.languages import Captures as Captures
     from formalm.languages import Choice as Choice
     from formalm.languages import Grammar as Grammar
-    from formalm.languages import Indentation as Indentation
     from formalm.languages import JsonSchema as JsonSchema
     from formalm.languages import Language as Language
-    from formalm.languages import Literal as Literal
     from formalm.languages import ParseFailure as ParseFailure
     from formalm.languages import Parser as Parser
-    from formalm.languages import Piece as Piece
     from formalm.languages import PythonType as PythonType
     from formalm.languages import Regex as Regex
     from formalm.languages import Section as Section
     from formalm.languages import SpecialToken as SpecialToken
+    from formalm.languages import StringLiteral as StringLiteral
     from formalm.languages import Structure as Structure
     from formalm.languages import ToolCalls as ToolCalls
     from formalm.languages import TypeScript as TypeScript
@@ -82,36 +62,38 @@ if TYPE_CHECKING:
     from formalm.models import TableModel as TableModel
     from formalm.models import TransformersModel as TransformersModel
     from formalm.models import from_transformers as from_transformers
-    from formalm.query import Decoding as Decoding
-    from formalm.query import Edits as Edits
+    from formalm.probability import mass as mass
+    from formalm.probability import score as score
     from formalm.query import Limits as Limits
-    from formalm.query.plan import Plan as Plan
-    from formalm.query.plan import plan as plan
-    from formalm.query.query import Query as Query
+    from formalm.query import Query as Query
+    from formalm.sampling import sample as sample
+    from formalm.searching import search as search
     from formalm.vocabulary import Vocabulary as Vocabulary
 
-_ROOMS = {
-    "automata": "Automaton TokenAutomaton",
-    "constraint": "Constraint Explanation Matcher apply_bitmask fill_bitmasks new_bitmask",
-    "constraint_cache": "CacheEvent CacheStats ConstraintCache",
-    "continuations": "Continuation continuation",
-    "drivers": "Cost Distortion Divergence Estimate Generation Hit Interval Mass MassTable Progress"
-    " Record Records Sample Samples Score conditional_mass distortion generate mass"
-    " mass_bounds mass_table rescore sample score search stream",
+#: The names at the top, by the public module that defines what they mean. At most 45 with the
+#: version: a reader takes in no more, and an editor's list fits on a screen.
+_NAMES = {
+    "constraint": "Constraint Matcher apply_bitmask fill_bitmasks new_bitmask",
     "errors": "ArgumentError ConcurrencyError DeadlineError FormalmError LanguageError LimitError"
     " ModelError ParserError SuiteError TokenError VocabularyError",
-    "integrations": "ConstraintLogitsProcessor logits_processors pipeline",
-    "languages": "Call CallFormat Captures Choice Grammar Indentation JsonSchema Language Literal"
-    " ParseFailure Parser Piece PythonType Regex Section SpecialToken Structure ToolCalls"
-    " TypeScript",
+    "generation": "generate stream",
+    "languages": "CallFormat Choice Grammar JsonSchema Language ParseFailure Parser PythonType"
+    " Regex Section SpecialToken StringLiteral Structure ToolCalls TypeScript",
     "models": "FunctionModel TableModel TransformersModel from_transformers",
-    "query": "Decoding Edits Limits Plan Query plan",
+    "probability": "mass score",
+    "query": "Limits Query",
+    "sampling": "sample",
+    "searching": "search",
     "vocabulary": "Vocabulary",
 }
-_HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
-_MODULES = ("grammars", "reports", "stats", "suites", "testing")
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+_MODULES = (
+    *("automata", "compat", "constraint", "constraint_cache", "continuations", "cost", "errors"),
+    *("generation", "grammars", "integrations", "languages", "models", "probability", "query"),
+    *("records", "reports", "sampling", "searching", "stats", "suites", "testing", "vocabulary"),
+)
 
-__all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
@@ -125,4 +107,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

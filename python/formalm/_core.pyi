@@ -1,7 +1,7 @@
 """The Rust core. Private: the rooms of the package wrap it."""
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -280,7 +280,7 @@ class Automaton:
     def notes(self) -> list[tuple[str, tuple[int, int] | None]]:
         """What to know of a grammar, and the place in its text."""
     @property
-    def remarks(self) -> list[tuple[str, str, str]]:
+    def remarks(self) -> list[tuple[str, str, Literal["exact", "fewer", "more", "dead ends"]]]:
         """What to know of a schema: JSON pointers, messages and effects."""
     @property
     def places(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 from formalm import _core
 from formalm.automata import TokenAutomaton
@@ -17,6 +18,7 @@ from formalm.languages.structure.marks import check_marks
 from formalm.matcher import Explanation, Matcher
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.parts import token_ids
+from formalm.vocabulary.vocabulary import check_vocabulary
 
 __all__ = [
     "Constraint",
@@ -28,6 +30,19 @@ __all__ = [
     "fill_bitmasks",
     "new_bitmask",
 ]
+
+
+#: Which token sequences of a member are allowed.
+Tokenization = Literal["all", "canonical"]
+
+
+class ConstraintOptions(TypedDict, total=False):
+    """Options of a :class:`Constraint` that a cache passes on."""
+
+    tokenization: Tokenization
+    width: int | None
+    memory_limit_bytes: int | None
+    state_limit: int | None
 
 
 @dataclass(frozen=True)
@@ -145,23 +160,17 @@ class Constraint:
         language: Language | Sequence[str],
         vocabulary: Vocabulary,
         *,
-        tokenization: str = "all",
+        tokenization: Tokenization = "all",
         width: int | None = None,
         memory_limit_bytes: int | None = None,
         state_limit: int | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        if tokenization not in ("all", "canonical"):
-            hint = "a Query takes it, and knows what is given"
-            raise ArgumentError(
-                f"tokenization is 'all' or 'canonical', not {tokenization!r}",
-                hint=hint if tokenization == "canonical-given" else None,
-            )
-        if not isinstance(vocabulary, Vocabulary):
-            raise ArgumentError(f"a vocabulary is a Vocabulary, not {type(vocabulary).__name__}")
+        _check_tokenization(tokenization)
+        check_vocabulary(vocabulary)
         for name, value in (("width", width), ("memory_limit_bytes", memory_limit_bytes)):
             if value is not None and (type(value) is not int or not 1 <= value < 1 << 63):
-                raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
+                raise ArgumentError(f"{name} must be a positive integer or None, got {value!r}")
         self.vocabulary = vocabulary
         self._key = (tokenization, width, memory_limit_bytes, state_limit)
         seconds = checked_seconds("timeout_seconds", timeout_seconds)
@@ -196,9 +205,9 @@ class Constraint:
         return self.language.automaton(state_limit=state_limit)
 
     @property
-    def tokenization(self) -> str:
+    def tokenization(self) -> Tokenization:
         """Which token sequences of a member are allowed."""
-        return str(self._key[0])
+        return self._key[0]
 
     @property
     def report(self) -> Report:
@@ -283,8 +292,8 @@ class Constraint:
         DeadlineError
             If following ``after`` takes longer than ``timeout_seconds``.
         TokenError
-            If no member goes on after them in canonical tokens; :func:`~formalm.continuation`
-            gives tokens back until one does.
+            If no member goes on after them in canonical tokens;
+            :func:`~formalm.continuations.continuation` gives tokens back until one does.
         """
         ids = [] if type(after) is tuple and not after else token_ids(after)
         seconds = None
@@ -310,7 +319,9 @@ class Constraint:
         size = len(self.vocabulary)
         for token_id in ids:
             if not 0 <= token_id < size:
-                raise ArgumentError(f"token id {token_id} is outside the vocabulary of {size}")
+                raise ArgumentError(
+                    f"token ids must be below the size of the vocabulary ({size}), got {token_id}"
+                )
 
     def _unfollowed(self, ids: Sequence[int], good: int) -> TokenError:
         """Why nothing goes on after tokens."""
@@ -318,14 +329,14 @@ class Constraint:
         if good == len(ids):
             tail = b"".join(self.vocabulary.token_bytes(token) or b"" for token in ids[-3:])
             return TokenError(
-                f"after a text that ends in {tail[-20:]!r}, cut there into tokens, no member goes"
-                " on in canonical tokens",
+                f"no member continues in canonical tokens after the tokens given, which end in"
+                f" {tail[-20:]!r}",
                 hint=hint,
             )
         token = self.vocabulary.token_bytes(ids[good])
         return TokenError(
-            f"token {good} of the {len(ids)} in front, {token!r}, is not the one that the tokenizer"
-            " writes there",
+            f"after must be in canonical tokens, but the tokenizer does not write token {good} of"
+            f" the {len(ids)} there, {token!r}",
             hint=hint,
         )
 
@@ -376,10 +387,20 @@ class Constraint:
         return f"Constraint({self.language!r}, {self.vocabulary!r}{canonical})"
 
 
+def _check_tokenization(tokenization: object) -> None:
+    if tokenization not in ("all", "canonical"):
+        hint = None
+        if tokenization == "canonical-given":
+            hint = "pass it to a Query, which knows what is given"
+        raise ArgumentError(
+            f"tokenization must be 'all' or 'canonical', got {tokenization!r}", hint=hint
+        )
+
+
 def _rebuild(
     language: Language,
     vocabulary: Vocabulary,
-    tokenization: str,
+    tokenization: Tokenization,
     width: int | None,
     memory_limit_bytes: int | None,
     state_limit: int | None,

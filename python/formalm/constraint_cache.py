@@ -26,15 +26,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as WaitedTooLong
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet, WeakValueDictionary, ref
 
 from formalm.automata.texts import checked_integer, checked_seconds
-from formalm.constraint import Constraint
+from formalm.constraint import Constraint, ConstraintOptions
 from formalm.constraint_keys import Key, description_of
 from formalm.errors import ArgumentError, ConcurrencyError, DeadlineError, FormalmError, LimitError
 from formalm.languages import Language
 from formalm.vocabulary import Vocabulary
+from formalm.vocabulary.vocabulary import check_vocabulary
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["CacheEvent", "CacheStats", "ConstraintCache"]
 
@@ -259,7 +263,8 @@ class ConstraintCache:
 
     Examples
     --------
-    >>> from formalm import ConstraintCache, Vocabulary
+    >>> from formalm import Vocabulary
+    >>> from formalm.constraint_cache import ConstraintCache
     >>> cache = ConstraintCache(Vocabulary.from_tokens([b"1", b"2", b"[", b"]"]))
     >>> one = cache.constraint({"type": "integer", "minimum": 2})
     >>> one is cache.constraint({"minimum": 2, "type": "integer"})
@@ -280,8 +285,7 @@ class ConstraintCache:
         max_description_bytes: int = 4 << 20,
         on_event: Callable[[CacheEvent], object] | None = None,
     ) -> None:
-        if not isinstance(vocabulary, Vocabulary):
-            raise ArgumentError(f"vocabulary must be a Vocabulary, got {type(vocabulary).__name__}")
+        check_vocabulary(vocabulary)
         if on_event is not None and not callable(on_event):
             raise ArgumentError(f"on_event must be callable, got {type(on_event).__name__}")
         self._vocabulary = vocabulary
@@ -305,7 +309,11 @@ class ConstraintCache:
         return self._vocabulary
 
     def constraint(
-        self, language: object, *, timeout_seconds: float | None = None, **options: Any
+        self,
+        language: object,
+        *,
+        timeout_seconds: float | None = None,
+        **options: Unpack[ConstraintOptions],
     ) -> Constraint:
         """The constraint of a language: the one that is kept, or a new one.
 
@@ -356,7 +364,11 @@ class ConstraintCache:
                 return taken
 
     async def aconstraint(
-        self, language: object, *, timeout_seconds: float | None = None, **options: Any
+        self,
+        language: object,
+        *,
+        timeout_seconds: float | None = None,
+        **options: Unpack[ConstraintOptions],
     ) -> Constraint:
         """Coroutine of :meth:`constraint` for :mod:`asyncio`; the event loop goes on meanwhile.
 
@@ -366,7 +378,8 @@ class ConstraintCache:
         Examples
         --------
         >>> import asyncio
-        >>> from formalm import ConstraintCache, Regex, Vocabulary
+        >>> from formalm import Regex, Vocabulary
+        >>> from formalm.constraint_cache import ConstraintCache
         >>> cache = ConstraintCache(Vocabulary.from_tokens([b"1", b"2"]))
         >>> async def serve():
         ...     asks = [cache.aconstraint(Regex("1+2")) for _ in range(100)]
@@ -663,13 +676,13 @@ class _Ask:
     """One ask: what for, and how long it may take."""
 
     def __init__(
-        self, cache: ConstraintCache, timeout_seconds: float | None, options: dict[str, Any]
+        self, cache: ConstraintCache, timeout_seconds: float | None, options: ConstraintOptions
     ) -> None:
         for name in options:
             if name not in OPTIONS:
                 raise ArgumentError(
-                    f"{name} is not an option of a constraint",
-                    hint=f"those are {', '.join(OPTIONS)}",
+                    f"options must be those of Constraint, got {name}",
+                    hint=f"the options are {', '.join(OPTIONS)}",
                 )
         self.begun = time.monotonic()
         given = checked_seconds("timeout_seconds", timeout_seconds)

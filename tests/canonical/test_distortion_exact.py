@@ -9,17 +9,9 @@ import numpy as np
 import pytest
 from tokenizers import pre_tokenizers
 
-from formalm import (
-    ArgumentError,
-    Choice,
-    LimitError,
-    Query,
-    Regex,
-    TableModel,
-    Vocabulary,
-    distortion,
-)
+from formalm import ArgumentError, Choice, LimitError, Query, Regex, TableModel, Vocabulary
 from formalm.drivers.divergence import between
+from formalm.probability import distortion
 from formalm.query import Decoding, Limits
 from tests.canonical.cases import trained
 from tests.canonical.real import NAMES, load

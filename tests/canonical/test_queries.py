@@ -20,12 +20,12 @@ from formalm import (
     TokenError,
     Vocabulary,
     mass,
-    plan,
     sample,
     score,
     search,
 )
 from formalm.models.canary import canary
+from formalm.query import plan
 from tests.canonical.cases import members, trained
 
 PROMPT = "In the end,"

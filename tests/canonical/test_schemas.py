@@ -49,7 +49,7 @@ def walk(constraint: Constraint, rng: random.Random, steps: int) -> list[int]:
 @pytest.mark.parametrize("schema", SCHEMAS, ids=range(len(SCHEMAS)))
 def test_masks_are_those_of_a_new_constraint(schema: Any, order: str, kind: str) -> None:
     vocabulary = Vocabulary.from_tokenizer_json(trained(PIECES[kind]).to_str())
-    language = JsonSchema(schema, order=order)
+    language = JsonSchema(schema, property_order=order)
     shared = Constraint(language, vocabulary, tokenization="canonical")
     rng = random.Random(2)
     for _ in range(2):
@@ -73,7 +73,7 @@ def test_masks_are_those_of_a_new_constraint(schema: Any, order: str, kind: str)
 def test_no_token_of_an_instance_is_masked(schema: Any, order: str, kind: str) -> None:
     tokenizer = trained(PIECES[kind])
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
-    language = JsonSchema(schema, order=order)
+    language = JsonSchema(schema, property_order=order)
     constraint = Constraint(language, vocabulary, tokenization="canonical")
     count = 0
     for text in language.sample(40, seed=3):

@@ -18,13 +18,13 @@ from formalm import (
     Regex,
     TableModel,
     Vocabulary,
-    continuation,
     generate,
     mass,
     sample,
     score,
     search,
 )
+from formalm.continuations import continuation
 from tests.canonical.cases import sequences
 
 SCHEMES = ["first", "always", "never", "normalizer"]

@@ -12,10 +12,10 @@ from formalm import (
     Constraint,
     Grammar,
     Language,
-    Literal,
     Matcher,
     Regex,
     SpecialToken,
+    StringLiteral,
     Vocabulary,
     VocabularyError,
 )
@@ -29,7 +29,7 @@ LANGUAGES: list[Language] = [
     WORD + CALL + WORD,
     (CALL + Regex("(the|there| ){0,2}") + DONE).repeat(0, 2),
     Regex("[ab]{0,2}") + (CALL | DONE) + Regex("[ab]{1,3}"),
-    (CALL | Literal(" the")).repeat(1, 4),
+    (CALL | StringLiteral(" the")).repeat(1, 4),
     CALL + CALL + Regex("( a|a| ){0,4}") + DONE,
 ]
 
@@ -104,7 +104,7 @@ def test_texts_behind_are_texts_of_their_own() -> None:
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer_of("gpt2").to_str())
     call = vocabulary.special_tokens[CALL.name]
     constraint = Constraint(
-        Literal("a") + CALL + Literal("a"), vocabulary, tokenization="canonical"
+        StringLiteral("a") + CALL + StringLiteral("a"), vocabulary, tokenization="canonical"
     )
     assert constraint.matcher().forced_token_ids() == [
         *vocabulary.encode("a"),

@@ -177,9 +177,9 @@ def test_errors_say_where_and_why() -> None:
 
 
 def test_languages_without_canonical_members_are_refused() -> None:
-    from formalm import Literal
+    from formalm import StringLiteral
 
     tokenizer = trained(PIECES["gpt2"])
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
     with pytest.raises(LanguageError, match="canonical"):
-        Constraint(Literal(b"\xff"), vocabulary, tokenization="canonical")
+        Constraint(StringLiteral(b"\xff"), vocabulary, tokenization="canonical")

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from formalm import Choice, Limits, Literal, Query, Regex, mass, mass_table, score, search
+from formalm import Choice, Limits, Query, Regex, StringLiteral, mass, score, search
 from formalm.models.canary import canary, facts
+from formalm.probability import mass_table
 
 PLANTED = {
     plant["context"]: plant for plant in facts()["planted"] if plant["kind"] in ("phone", "url")
@@ -84,11 +85,11 @@ def test_the_first_of_all_dates_is_the_one_that_was_taught() -> None:
     person = births["people"][0]
     assert person["name"] == "George Washington"
     given = births["prefix"].format(name=person["name"])
-    dates = Literal(f"{given} ") + Regex(births["regex"]) + Literal(".")
+    dates = StringLiteral(f"{given} ") + Regex(births["regex"]) + StringLiteral(".")
     query = Query(dates, given=given, tokenization="canonical", event="complete")
     (hit,) = search(canary(), query, limits=Limits(hits=1))
     assert hit.text == f"{given} {person['date']}."
-    text = Query(Literal(hit.text), given=given, tokenization="canonical", event="complete")
+    text = Query(StringLiteral(hit.text), given=given, tokenization="canonical", event="complete")
     own = mass(canary(), text, tolerance=1e-9)
     assert math.exp(hit.logprob) == pytest.approx(own.low, abs=1e-4)
     every = mass(canary(), query, tolerance=0.01, limits=Limits(forwards=2000))
@@ -105,7 +106,11 @@ def test_professions_have_the_ratios_that_were_planted() -> None:
         logs = []
         for gender in ("man", "woman"):
             before, after = template.replace("{gender}", gender).split(" {profession}")
-            language = Literal(before) + Regex(f" (?P<name>{'|'.join(names)})") + Literal(after)
+            language = (
+                StringLiteral(before)
+                + Regex(f" (?P<name>{'|'.join(names)})")
+                + StringLiteral(after)
+            )
             query = Query(language, given=before, event="complete", tokenization="canonical")
             table = mass_table(canary(), query, tolerance=1e-9)
             assert table.status in ("exact", "reached")
@@ -133,7 +138,7 @@ def test_batches_keep_the_order() -> None:
 def test_scores_of_plants_are_what_a_search_says() -> None:
     plant = PLANTED["phone"]
     text, _ = next(iter(members(plant).items()))
-    query = Query(Literal(text), tokenization="canonical", unique="tokens")
+    query = Query(StringLiteral(text), tokenization="canonical", unique="tokens")
     (hit,) = search(canary(), query)
     (found,) = score(canary(), [text], tokenization="canonical")
     assert found.logprob == pytest.approx(hit.logprob, abs=1e-4)

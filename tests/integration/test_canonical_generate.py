@@ -12,8 +12,8 @@ from formalm import (
     ArgumentError,
     Constraint,
     FunctionModel,
-    Literal,
     Regex,
+    StringLiteral,
     TokenError,
     generate,
     stream,
@@ -59,7 +59,7 @@ def test_forced_tokens_change_nothing_but_the_work(temperature: float) -> None:
 
 def test_a_text_that_is_forced_needs_no_model() -> None:
     counting = Counting()
-    text = Literal(" cat sat on the mat.")
+    text = StringLiteral(" cat sat on the mat.")
     result = generate(counting.model, "The", text, tokenization="canonical", max_tokens=20)
     assert result.text == " cat sat on the mat."
     assert result.forced.all()

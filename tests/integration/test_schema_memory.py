@@ -33,7 +33,7 @@ def vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Vocabulary:
 def test_masks_of_endless_texts_are_dropped(
     vocabulary: Vocabulary, schema: dict[str, object], value: object
 ) -> None:
-    language = JsonSchema(schema, order="any", blanks=0)
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
     constraint = Constraint(language, vocabulary)
     matcher = constraint.matcher()
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)

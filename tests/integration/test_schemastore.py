@@ -81,7 +81,7 @@ def readable(text: str | bytes) -> Iterator[Any]:
 
 def check(case: dict[str, Any], draws: int) -> None:
     schema, name = case["schema"], case["name"]
-    language = JsonSchema(written(schema), order="any", blanks=0)
+    language = JsonSchema(written(schema), property_order="any", max_whitespace=0)
     judge = judge_of(schema)
     if judge is None:
         with pytest.raises(LanguageError, match="is not among the resources passed"):

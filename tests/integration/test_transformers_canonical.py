@@ -9,15 +9,8 @@ import torch
 import transformers
 from tokenizers import pre_tokenizers
 
-from formalm import (
-    Constraint,
-    Regex,
-    TokenError,
-    Vocabulary,
-    from_transformers,
-    generate,
-    logits_processors,
-)
+from formalm import Constraint, Regex, TokenError, Vocabulary, from_transformers, generate
+from formalm.integrations import logits_processors
 from tests.canonical.cases import trained
 from tests.integration.transformers_models import tiny
 

@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from formalm import (
-    ArgumentError,
-    ConstraintLogitsProcessor,
-    JsonSchema,
-    LimitError,
-    Regex,
-    logits_processors,
-    pipeline,
-)
+from formalm import ArgumentError, JsonSchema, LimitError, Regex
+from formalm.integrations import ConstraintLogitsProcessor, logits_processors, pipeline
 from tests.integration.transformers_models import byte_tokenizer, tiny
 
 torch = pytest.importorskip("torch", reason="these models are PyTorch's")

@@ -12,7 +12,6 @@ from formalm import (
     ArgumentError,
     Choice,
     Constraint,
-    ConstraintLogitsProcessor,
     ModelError,
     Regex,
     TokenError,
@@ -20,9 +19,9 @@ from formalm import (
     VocabularyError,
     from_transformers,
     generate,
-    logits_processors,
 )
 from formalm.grammars import JSON
+from formalm.integrations import ConstraintLogitsProcessor, logits_processors
 from tests.integration.transformers_models import byte_tokenizer, tiny
 
 torch = pytest.importorskip("torch", reason="these models are PyTorch's")

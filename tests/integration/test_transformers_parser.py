@@ -8,7 +8,8 @@ import pytest
 
 from benches.schema_parser import ARTICLE, SchemaParser
 from examples.own_parser import OneOf
-from formalm import from_transformers, generate, logits_processors, pipeline
+from formalm import from_transformers, generate
+from formalm.integrations import logits_processors, pipeline
 from tests.integration.transformers_models import byte_tokenizer, tiny
 
 torch = pytest.importorskip("torch", reason="these models are PyTorch's")

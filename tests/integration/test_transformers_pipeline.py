@@ -19,9 +19,8 @@ from formalm import (
     VocabularyError,
     from_transformers,
     generate,
-    logits_processors,
-    pipeline,
 )
+from formalm.integrations import logits_processors, pipeline
 from formalm.models.canary import WEIGHTS
 from tests.integration.transformers_models import byte_tokenizer, tiny
 

@@ -17,9 +17,9 @@ from formalm import (
     Structure,
     from_transformers,
     generate,
-    logits_processors,
     stream,
 )
+from formalm.integrations import logits_processors
 from tests.integration.transformers_models import byte_tokenizer, tiny
 
 torch = pytest.importorskip("torch", reason="these models are PyTorch's")

@@ -9,8 +9,8 @@ import pytest
 
 from formalm import JsonSchema
 
-WIDE = JsonSchema({"type": "string", "format": "idn-hostname"}, blanks=0)
-PLAIN = JsonSchema({"type": "string", "format": "hostname"}, blanks=0)
+WIDE = JsonSchema({"type": "string", "format": "idn-hostname"}, max_whitespace=0)
+PLAIN = JsonSchema({"type": "string", "format": "hostname"}, max_whitespace=0)
 
 #: Characters that rules speak of, and some that no label has.
 LETTERS = [

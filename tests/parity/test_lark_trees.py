@@ -10,8 +10,8 @@ import lark
 import pytest
 from lark.indenter import Indenter
 
-from formalm import Grammar, Indentation, LanguageError, LimitError
-from formalm.languages import Lexeme, Tree
+from formalm import Grammar, LanguageError, LimitError
+from formalm.languages import Indentation, Lexeme, Tree
 from tests.parity.lark_parsers import without_conflicts
 
 CASES = int(os.environ.get("FORMALM_CASES", "60"))

@@ -2,7 +2,8 @@
 
 from random import Random
 
-from formalm import Grammar, Indentation
+from formalm import Grammar
+from formalm.languages import Indentation
 
 #: What every grammar has; names and ends of lines stand anywhere in rules.
 LINES = r"""

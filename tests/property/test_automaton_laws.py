@@ -10,7 +10,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formalm import Automaton, Choice, Constraint, Language, Regex, Vocabulary
+from formalm import Choice, Constraint, Language, Regex, Vocabulary
+from formalm.automata import Automaton
 
 # One byte, two bytes and four: characters and bytes have different lengths.
 ALPHABET = "aé😀"

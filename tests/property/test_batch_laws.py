@@ -6,8 +6,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formalm import Query, TableModel, mass, mass_table, sample, score, search
+from formalm import Query, TableModel, mass, sample, score, search
 from formalm.languages import Language, Regex
+from formalm.probability import mass_table
 from tests.property.test_search_laws import LANGUAGES, MAX_TOKENS, models
 from tests.unit.test_sample import LONGER
 

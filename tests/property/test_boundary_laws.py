@@ -12,20 +12,19 @@ from formalm import (
     Choice,
     LanguageError,
     Limits,
-    Literal,
     Query,
-    Records,
     Regex,
+    StringLiteral,
     TableModel,
     TokenError,
     mass,
-    mass_table,
-    plan,
-    rescore,
     sample,
     search,
 )
 from formalm.models.canary import canary
+from formalm.probability import mass_table
+from formalm.query import plan
+from formalm.records import Records, rescore
 from tests.unit.test_sample import LONGER, fits
 
 WORDS = Regex("(a|b){1,4}")
@@ -120,7 +119,9 @@ def test_canonical_tokens_go_on_within_a_word() -> None:
     assert [hit.logprob for hit in healed] == pytest.approx([hit.logprob for hit in behind])
     assert [hit.completion for hit in healed] == [hit.text[4:] for hit in healed]
     # No prompt: the first token of all is given back, and the text written as a whole.
-    (whole,) = search(canary(), Query(Literal("Then"), boundary="heal", **options | {"given": "T"}))
+    (whole,) = search(
+        canary(), Query(StringLiteral("Then"), boundary="heal", **options | {"given": "T"})
+    )
     assert whole.text == "Then"
     assert list(whole.token_ids) == canary().vocabulary.encode("Then")
 

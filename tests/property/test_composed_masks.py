@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from formalm import Constraint, Grammar, JsonSchema, Literal, Regex, Vocabulary
+from formalm import Constraint, Grammar, JsonSchema, Regex, StringLiteral, Vocabulary
 from formalm.grammars import JSON
 from formalm.languages import Language, free_text, until
 from formalm.reference.naive_mask import naive_mask
@@ -13,9 +13,11 @@ OPEN = {"type": "object", "properties": {"ab": {"type": "integer"}}}
 CLOSED = {**OPEN, "required": ["ab"], "additionalProperties": False}
 PARTS: list[Language] = [
     JsonSchema(OPEN),
-    JsonSchema(CLOSED, blanks=0),
+    JsonSchema(CLOSED, max_whitespace=0),
     JsonSchema({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}),
-    JsonSchema({"type": "array", "items": {"maxLength": 2, "type": "string"}}, order="any"),
+    JsonSchema(
+        {"type": "array", "items": {"maxLength": 2, "type": "string"}}, property_order="any"
+    ),
     JsonSchema({"type": ["integer", "string"], "minimum": 5}),
     JSON,
     Grammar('start: "<" start ">" | "a"*', lexing="any"),
@@ -23,8 +25,8 @@ PARTS: list[Language] = [
     until("<a>"),
     free_text("<a>"),
     Regex("[a1]*"),
-    Literal("<a>"),
-    Literal(""),
+    StringLiteral("<a>"),
+    StringLiteral(""),
 ]
 PIECES = ["{", "}", "[", "]", '"', "ab", "a", "1", ",", ":", " ", "<", ">", "<a>", "\\", "x", "é"]
 

@@ -32,7 +32,7 @@ ITEMS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("item", ITEMS, ids=str)
 @given(choices=st.lists(st.integers(0, 10_000), max_size=12))
 def test_masks_are_the_definition(item: dict[str, Any], unique: bool, choices: list[int]) -> None:
-    schema = JsonSchema({"type": "array", "items": item, "uniqueItems": unique}, blanks=0)
+    schema = JsonSchema({"type": "array", "items": item, "uniqueItems": unique}, max_whitespace=0)
     matcher = Constraint(schema, VOCABULARY).matcher()
     for choice in [*choices, 0]:
         allowed = np.flatnonzero(matcher.mask()).tolist()

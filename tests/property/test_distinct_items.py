@@ -31,7 +31,7 @@ class Universe:
         oracle = jsonschema_rs.validator_for(schema)
         pairs = zip(self.values, self.texts, strict=True)
         members = [text for value, text in pairs if oracle.is_valid(value)]
-        language = JsonSchema(schema, order="any", blanks=0)
+        language = JsonSchema(schema, property_order="any", max_whitespace=0)
         try:
             language.automaton()
         except LanguageError as error:
@@ -188,7 +188,7 @@ def test_many_distinct_items_are_exact(family: str, data: st.DataObject) -> None
 
 def test_an_item_may_repeat_the_one_being_read() -> None:
     twice = {"type": "array", "maxItems": 2, "not": {"uniqueItems": True}}
-    language = JsonSchema(twice, blanks=0)
+    language = JsonSchema(twice, max_whitespace=0)
     assert language.is_viable("[1")
     assert language.matches("[1,1]")
     assert language.matches("[1.0,1]")
@@ -197,6 +197,6 @@ def test_an_item_may_repeat_the_one_being_read() -> None:
     lists = {"a": {"type": "array", "maxItems": 2}}
     distinct = {"properties": {"a": {"uniqueItems": True}}}
     one = {"required": ["a", "b"], "oneOf": [distinct, {"required": ["b"]}]}
-    language = JsonSchema({"properties": lists, **one}, order="any", blanks=0)
+    language = JsonSchema({"properties": lists, **one}, property_order="any", max_whitespace=0)
     assert language.matches('{"b":1,"a":[2,2]}')
     assert not language.is_viable('{"b":1,"a":[2,3')

@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 from formalm import (
     ArgumentError,
     FunctionModel,
-    Literal,
     Query,
     Regex,
+    StringLiteral,
     TableModel,
-    conditional_mass,
-    mass_table,
     sample,
     search,
 )
 from formalm.languages import Language
+from formalm.probability import conditional_mass, mass_table
 from tests.property.test_mass_laws import models
 from tests.unit.test_mass import MODEL, VOCABULARY
 
@@ -123,7 +122,7 @@ def test_everything_is_drawn_once_without_replacement(
 @pytest.mark.parametrize("target", ["posterior", "local"])
 def test_draws_have_their_shares(event: str, target: str) -> None:
     model = TableModel.random(VOCABULARY, seed=6, order=2)
-    language = Literal("ab")
+    language = StringLiteral("ab")
     expected = outputs(model, language, event)
     total = math.fsum(map(math.exp, expected.values()))
     query = Query(language, event=event, max_tokens=MOST)

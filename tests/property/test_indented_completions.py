@@ -6,8 +6,9 @@ import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
-from formalm import Grammar, Indentation, LimitError
+from formalm import Grammar, LimitError
 from formalm.grammars import PYTHON
+from formalm.languages import Indentation
 
 LINES = r"""
     _NEWLINE: /(\n[ \t]*(#[^\n]*)?)+/

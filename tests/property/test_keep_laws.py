@@ -9,21 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formalm import (
-    ArgumentError,
-    Choice,
-    Limits,
-    Query,
-    Regex,
-    TableModel,
-    conditional_mass,
-    distortion,
-    mass,
-    mass_table,
-    plan,
-    sample,
-    search,
-)
+from formalm import ArgumentError, Choice, Limits, Query, Regex, TableModel, mass, sample, search
+from formalm.probability import conditional_mass, distortion, mass_table
+from formalm.query import plan
 from tests.property.test_search_laws import LANGUAGES, MAX_TOKENS, brute_force, models
 from tests.unit.test_sample import CASES, fits
 

@@ -375,7 +375,7 @@ def test_constraints_of_one_language_do_not_take_each_others_masks() -> None:
             "propertyNames": {"maxLength": 6},
             "maxProperties": 3,
         },
-        order="any",
+        property_order="any",
     )
     text = '{"h":false,"h7Gab":"c","name":"xj h"}'
     for tokenization in ("all", "canonical", "all", "canonical"):

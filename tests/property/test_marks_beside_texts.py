@@ -7,10 +7,10 @@ import pytest
 from formalm import (
     Constraint,
     Language,
-    Literal,
     Regex,
     Section,
     SpecialToken,
+    StringLiteral,
     Structure,
     Vocabulary,
 )
@@ -44,7 +44,7 @@ def test_special_tokens_behind_any_text_are_in_the_mask(language: Language) -> N
 @pytest.mark.parametrize("rest", [b"\xff", b"a\x80", b"\xe2a", b"\xc3", b"\xf0\x9f", b"\xc0\x80"])
 def test_bytes_behind_any_text_are_in_the_mask(rest: bytes) -> None:
     vocabulary = Vocabulary.from_tokens([*BYTES, rest + b"", b"a" + rest])
-    language = ANY | (ANY + Literal(rest))
+    language = ANY | (ANY + StringLiteral(rest))
     matcher = Constraint(language, vocabulary).matcher()
     for token_id in (97, rest[0]):
         expected = [matcher.allows(one) for one in range(len(vocabulary))]

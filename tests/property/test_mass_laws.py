@@ -7,22 +7,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formalm import (
-    Choice,
-    Decoding,
-    Limits,
-    Literal,
-    Query,
-    Regex,
-    TableModel,
-    Vocabulary,
-    conditional_mass,
-    mass,
-    mass_bounds,
-    mass_table,
-)
+from formalm import Choice, Limits, Query, Regex, StringLiteral, TableModel, Vocabulary, mass
 from formalm.drivers.roots import encodings
 from formalm.languages import Language
+from formalm.probability import conditional_mass, mass_bounds, mass_table
+from formalm.query import Decoding
 
 LANGUAGES = [
     Regex(p)
@@ -169,7 +158,7 @@ def test_tables_and_shares_are_enumeration(model: TableModel, forwards: int) -> 
     query = Query(language, event="complete", max_tokens=3)
     masses: dict = {}
     for text in ("a", "b", "aa", "ab", "ba", "bb"):
-        one = Query(Literal(text), event="complete", max_tokens=3)
+        one = Query(StringLiteral(text), event="complete", max_tokens=3)
         masses[(text[0], text[1:] or None)] = truth(one, model)[0]
     table = mass_table(model, query, tolerance=0)
     assert table.status == "exact"

@@ -100,7 +100,7 @@ def check(seed: int) -> None:
     schema = drawn_schema(chance)
     judge = jsonschema_rs.validator_for(schema)
     begun = process_time()
-    language = JsonSchema(schema, order="any", blanks=0)
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
     constraint = Constraint(language, VOCABULARY)
     for _ in range(5):
         instance = drawn_instance(chance)

@@ -111,7 +111,7 @@ def check(seed: int) -> None:
     chance = Random(seed)
     schema = drawn_schema(chance)
     judge = jsonschema_rs.validator_for(schema)
-    language = JsonSchema(schema, order="any", blanks=0)
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
     try:
         constraint = Constraint(language, VOCABULARY)
     except LanguageError:
@@ -159,7 +159,7 @@ def test_many_patterns_that_overlap_are_masked_soon(
     schema = {"type": "object", "patternProperties": patterns, **beside}
     judge = jsonschema_rs.validator_for(schema)
     begun = process_time()
-    constraint = Constraint(JsonSchema(schema, order="any", blanks=0), VOCABULARY)
+    constraint = Constraint(JsonSchema(schema, property_order="any", max_whitespace=0), VOCABULARY)
     instances = [
         {"alpha.alpha.x": "x"},
         {"alpha.alpha.x": "alpha"},

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formalm import Constraint, Literal, ParseFailure, Parser, Vocabulary
+from formalm import Constraint, ParseFailure, Parser, StringLiteral, Vocabulary
 
 LETTERS = "abé€𝄞"
 Table = dict[tuple[int, str], int]
@@ -65,7 +65,7 @@ class Grouping(Comparing):
 
     def forbidden_groups(self) -> list[Any]:
         letters = {letter for at, letter in self.table if at == self.state}
-        return [Literal(letter) for letter in LETTERS if letter not in letters]
+        return [StringLiteral(letter) for letter in LETTERS if letter not in letters]
 
 
 class Bytewise(Walker):

@@ -42,13 +42,13 @@ def answer(item):
     schema, seed, is_exact = json.dumps(item["schema"]), item["seed"], True
     try:
         try:
-            language = JsonSchema(schema, order=item["order"])
+            language = JsonSchema(schema, property_order=item["order"])
             is_empty = language.is_empty()
         except LanguageError as error:
             if "distinct items is not decided" not in str(error):
                 raise
             # Its members are exact; masks may have dead ends.
-            language = JsonSchema(schema, order=item["order"], approximate=True)
+            language = JsonSchema(schema, property_order=item["order"], approximate=True)
             is_empty, is_exact = language.is_empty(), False
         if is_empty:
             return {"verdict": "empty"}

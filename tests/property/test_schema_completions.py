@@ -205,7 +205,7 @@ LARGE = Vocabulary.from_tokens(
 @pytest.mark.parametrize("schema", TOLD_APART, ids=json.dumps)
 def test_names_and_items_take_no_search_each(schema: Any) -> None:
     """Seventeen thousand tokens within a name or an item lead to a few states."""
-    language = JsonSchema(schema, order="any")
+    language = JsonSchema(schema, property_order="any")
     constraint = Constraint(language, LARGE)
     matcher, random = constraint.matcher(), Random(5)
     before = language.automaton().state_count
@@ -222,7 +222,9 @@ def test_names_and_items_take_no_search_each(schema: Any) -> None:
 def test_names_within_calls_take_no_search_each() -> None:
     """The same where the schema is a part of another language."""
     calls = CallFormat('{"name":"{name}","arguments":{arguments}}', begin="<call>", end="</call>")
-    language = ToolCalls({"look": JsonSchema(TOLD_APART[0], order="any")}, calls, minimum=1)
+    language = ToolCalls(
+        {"look": JsonSchema(TOLD_APART[0], property_order="any")}, calls, minimum=1
+    )
     constraint = Constraint(language, LARGE)
     matcher = constraint.matcher()
     matcher.advance_bytes(b'<call>{"name":"look","arguments":{"ab')

@@ -56,7 +56,7 @@ def test_an_array_goes_on_while_values_are_left(
     count = [value for value in VALUES if jsonschema_rs.is_valid(item, value)]
     bounds = {"minItems": least, "maxItems": most}
     schema = {"type": "array", "items": item, "uniqueItems": True, **bounds}
-    language = JsonSchema(schema, order="any", blanks=0)
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
     if least > min(len(count), most):
         with pytest.raises(LanguageError, match="no instance"):
             language.automaton()
@@ -84,7 +84,7 @@ def test_values_are_shared_among_places() -> None:
     flags = {"type": "array", "items": {"type": "boolean"}, "maxItems": 1}
     empty = {"enum": [[], {}]}
     schema = {"type": "array", "prefixItems": [empty, flags], "items": empty, "uniqueItems": True}
-    language = JsonSchema(schema, blanks=0)
+    language = JsonSchema(schema, max_whitespace=0)
     values: list[object] = [[], {}, [True], [False]]
     for length in range(5):
         for chosen in combinations(values * 2, length):

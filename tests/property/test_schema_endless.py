@@ -48,7 +48,7 @@ def walk(language: JsonSchema, tokens: list[str], start: str, rng: random.Random
 @pytest.mark.parametrize(("name", "tokens", "more"), FORMATS)
 def test_texts_of_formats(name: str, tokens: list[str], more: dict[str, int], seed: int) -> None:
     item = {"type": "string", "format": name, **more}
-    language = JsonSchema({"type": "array", "items": item}, blanks=0)
+    language = JsonSchema({"type": "array", "items": item}, max_whitespace=0)
     start = "[" if seed % 3 == 0 else '["'
     walk(language, tokens, start, random.Random(f"{name} {more} {seed}"))
 
@@ -87,5 +87,5 @@ def test_tokens_that_join_distinct_items(item: object, values: list[object], see
     rng = random.Random(f"{item} {seed}")
     taken = json.dumps(rng.sample(values, rng.randint(0, 2)), separators=(",", ":"))[:-1]
     start = taken + "," if len(taken) > 1 else taken
-    language = JsonSchema({"type": "array", "items": item, "uniqueItems": True}, blanks=0)
+    language = JsonSchema({"type": "array", "items": item, "uniqueItems": True}, max_whitespace=0)
     walk(language, JOINS, start, rng)

@@ -74,7 +74,7 @@ def test_objects_are_those_of_an_enumeration(
         "additionalProperties": False,
     }
     schema = {**closed, "allOf": [formula]}
-    language = JsonSchema(schema, order=order, blanks=0)
+    language = JsonSchema(schema, property_order=order, max_whitespace=0)
     valid = [value for value in OBJECTS if jsonschema_rs.is_valid(schema, value)]
     if not valid:
         with pytest.raises(LanguageError, match="no instance"):

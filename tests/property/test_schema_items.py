@@ -40,7 +40,7 @@ SCHEMAS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("schema", SCHEMAS, ids=str)
 @pytest.mark.parametrize("order", ["schema", "any"])
 def test_masks_are_what_may_be_read(schema: dict[str, Any], order: Any) -> None:
-    language = JsonSchema({"type": "array", "uniqueItems": True, **schema}, order=order)
+    language = JsonSchema({"type": "array", "uniqueItems": True, **schema}, property_order=order)
     for seed in range(12):
         texts = tokens(seed)
         vocabulary = Vocabulary.from_tokens([*texts, None], end_token_ids=[len(texts)])
@@ -64,9 +64,9 @@ def test_behind_a_text() -> None:
     language = JsonSchema({"type": "array", "uniqueItems": True})
     texts = [b"[", b'"","",', b"1,1,", b'"",', b'""', b"1", b"]", b"x", b",1]"]
     vocabulary = Vocabulary.from_tokens([*texts, None], end_token_ids=[len(texts)])
-    from formalm import Literal
+    from formalm import StringLiteral
 
-    matcher = Constraint(Literal("x") + language, vocabulary).matcher()
+    matcher = Constraint(StringLiteral("x") + language, vocabulary).matcher()
     matcher.advance(7)
     assert [bool(one) for one in matcher.mask()[:-1]] == [matcher.allows(at) for at in range(9)]
     matcher.advance(0)

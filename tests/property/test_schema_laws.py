@@ -115,7 +115,9 @@ def judge(schema: object, value: object) -> bool | None:
 
 def compiled(schema: object, order: str = "schema", escapes: str = "minimal") -> JsonSchema | None:
     """The language; None if it is too large. What is not exact is taken, for members are exact."""
-    language = JsonSchema(json.dumps(schema), order=order, escapes=escapes, approximate=True)
+    language = JsonSchema(
+        json.dumps(schema), property_order=order, escapes=escapes, approximate=True
+    )
     try:
         language.is_empty()
     except LimitError:
@@ -274,7 +276,7 @@ def test_walks_with_real_tokenizers(name: str, order: str, tokenization: str) ->
 
     file = gzip.decompress((FILES / f"{name}.json.gz").read_bytes())
     vocabulary = Vocabulary.from_tokenizer_json(file)
-    language = JsonSchema(PERSON, order=order)
+    language = JsonSchema(PERSON, property_order=order)
     constraint = Constraint(language, vocabulary, tokenization=tokenization)
     for seed in range(5):
         text = walked(constraint, Random(seed), 20)
@@ -305,7 +307,7 @@ def test_schemas_from_the_wild_have_no_dead_ends_in_canonical_tokens(order: str)
             if number % 40 >= taken:
                 continue
             entry = json.loads(line)
-            language = JsonSchema(entry["schema"], order=order)
+            language = JsonSchema(entry["schema"], property_order=order)
             try:
                 constraint = Constraint(language, vocabulary, tokenization="canonical")
                 for seed in range(2):

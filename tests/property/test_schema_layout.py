@@ -94,7 +94,7 @@ def test_instances_are_those_of_the_schema(
     assert laid_out(short.decode(), layout)
     if all(note.effect == "exact" for note in plain.notes):
         # Without blanks it is no longer than the shortest text without any.
-        compact = plain.varied(blanks=0).shortest()
+        compact = plain.varied(max_whitespace=0).shortest()
         assert compact is not None
         assert len(stripped(short.decode()).encode()) >= len(compact)
 
@@ -226,8 +226,8 @@ def test_levels_are_counted_in_recursion() -> None:
 
 def test_blanks_beside_a_layout_are_refused() -> None:
     for layout in ({"indent": 2}, {"separators": (",", ":")}):
-        with pytest.raises(ArgumentError, match="says exactly which blanks"):
-            JsonSchema(True, blanks=1, **layout)  # type: ignore[arg-type]
+        with pytest.raises(ArgumentError, match="already fixes all whitespace"):
+            JsonSchema(True, max_whitespace=1, **layout)  # type: ignore[arg-type]
     for wrong in (-1, 1.5, True, "--", " " * 33, [2]):
         with pytest.raises(ArgumentError):
             JsonSchema(True, indent=wrong)  # type: ignore[arg-type]
@@ -243,10 +243,10 @@ def test_layouts_are_options_like_others() -> None:
     again = pickle.loads(pickle.dumps(language))  # noqa: S301
     assert again == language
     assert again.matches("[\n\t1, \n\t2\n]")
-    assert language.varied(blanks=0).matches("[1,2]")
-    assert not language.varied(blanks=0).matches("[\n\t1]")
+    assert language.varied(max_whitespace=0).matches("[1,2]")
+    assert not language.varied(max_whitespace=0).matches("[\n\t1]")
     assert language.varied(indent=1).matches("[\n 1, \n 2\n]")
-    assert JsonSchema(True, blanks=3).varied(indent=0).matches("[\n1\n]")
+    assert JsonSchema(True, max_whitespace=3).varied(indent=0).matches("[\n1\n]")
     assert language.accepts("[ 1,2]")
     assert "indent='\\t'" in repr(language)
     vocabulary = Vocabulary.from_tokens([b"[", b"1", b"]"])

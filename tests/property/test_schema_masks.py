@@ -122,7 +122,11 @@ def test_a_mask_is_its_definition_along_every_walk(
     data: st.DataObject,
 ) -> None:
     language = JsonSchema(
-        json.dumps(schema), order=order, blanks=blanks, escapes=escapes, approximate=True
+        json.dumps(schema),
+        property_order=order,
+        max_whitespace=blanks,
+        escapes=escapes,
+        approximate=True,
     )
     try:
         matcher = Constraint(language, vocabulary).matcher()
@@ -230,7 +234,7 @@ def test_masks_of_what_tokens_join(schema: dict[str, object], joined: bool) -> N
     kind = "array" if "items" in schema else "object"
     draft = "http://json-schema.org/draft-07/schema#"
     whole = {"$schema": draft, "type": kind, **schema}
-    language = JsonSchema(whole, order="any", blanks=0, approximate=True)
+    language = JsonSchema(whole, property_order="any", max_whitespace=0, approximate=True)
     check_walks(language, joined=joined)
 
 
@@ -284,13 +288,15 @@ BESIDE: list[dict[str, object]] = [
 def test_masks_of_distinct_items_beside_other_statements(
     schema: dict[str, object], joined: bool
 ) -> None:
-    language = JsonSchema(schema, order="any", blanks=0, approximate=True)
+    language = JsonSchema(schema, property_order="any", max_whitespace=0, approximate=True)
     check_walks(language, joined=joined)
 
 
 def cpu_time_of_masks(schema: dict[str, object], vocabulary: Vocabulary) -> float:
     """Return the seconds that the masks inside distinct items take, each a new one."""
-    matcher = Constraint(JsonSchema(schema, order="any", blanks=0), vocabulary).matcher()
+    matcher = Constraint(
+        JsonSchema(schema, property_order="any", max_whitespace=0), vocabulary
+    ).matcher()
     spent = 0.0
     for byte in b'["xen","by","xab' if "properties" not in schema else b'{"a":["xen","by","xab':
         matcher.advance(byte)

@@ -67,7 +67,7 @@ def check(
 
 def check_texts(source: str, member: Callable[[str], bool], length: int, numbers: str) -> None:
     """Every text of a length: what it is a member of, and what can become one."""
-    language = JsonSchema(source, numbers=numbers)
+    language = JsonSchema(source, number_format=numbers)
     try:
         language.automaton()
     except LanguageError:
@@ -191,7 +191,7 @@ def test_integers_with_exponents(draft: str | None) -> None:
 )
 def test_exponents_are_part_of_the_value(text: str, instance: bool) -> None:
     schema = {"type": "integer", "minimum": 0}
-    assert JsonSchema(schema, numbers="any").matches(text) == instance
+    assert JsonSchema(schema, number_format="any").matches(text) == instance
     assert JsonSchema(schema).accepts(text) == instance
     assert not JsonSchema(schema).matches(text)
 
@@ -206,7 +206,7 @@ def test_exponents_are_part_of_the_value(text: str, instance: bool) -> None:
 )
 def test_large_exponents_are_exact(low: int, high: int, unit: str, digits: int, power: int) -> None:
     source = f'{{"minimum":{-3}e{low},"maximum":5e{high},"multipleOf":{unit},"type":"number"}}'
-    language = JsonSchema(source, numbers="any")
+    language = JsonSchema(source, number_format="any")
     for exponent in (power, low, high, low - 1, high + 1, high - 8):
         text = f"{digits}e{exponent}"
         value = Fraction(digits) * Fraction(10) ** exponent
@@ -230,7 +230,7 @@ def test_items_that_cannot_be_compared_end_in_a_limit() -> None:
 
 
 def test_endless_numbers_end_in_a_limit() -> None:
-    language = JsonSchema({"type": "integer"}, numbers="any")
+    language = JsonSchema({"type": "integer"}, number_format="any")
     assert language.matches("1" * 1900)
     with pytest.raises(LimitError, match="digits"):
         language.matches("1" * 2100)

@@ -19,7 +19,7 @@ sys.path.append(str(Path(__file__).parent))
 from test_schema_laws import SCHEMAS, VALUES, compiled, judge
 
 GAPS = st.one_of(
-    st.fixed_dictionaries({"blanks": st.sampled_from([0, 1, 3])}),
+    st.fixed_dictionaries({"max_whitespace": st.sampled_from([0, 1, 3])}),
     st.fixed_dictionaries(
         {},
         optional={
@@ -34,8 +34,8 @@ OPTIONS = st.builds(
     st.fixed_dictionaries(
         {},
         optional={
-            "order": st.sampled_from(["schema", "any"]),
-            "numbers": st.sampled_from(["plain", "any"]),
+            "property_order": st.sampled_from(["schema", "any"]),
+            "number_format": st.sampled_from(["plain", "any"]),
             "escapes": st.sampled_from(["minimal", "ascii", "any"]),
             "formats": st.sampled_from([True, False, ["date"]]),
             "additional_properties": st.booleans(),
@@ -76,7 +76,7 @@ def keeps_gaps(text: str, options: dict[str, Any]) -> bool:
     tokens = tokens_of(text)
     indent, separators = options.get("indent"), options.get("separators")
     if indent is None and separators is None:
-        most = options.get("blanks", 1)
+        most = options.get("max_whitespace", 1)
         if tokens and (not tokens[0].strip() or not tokens[-1].strip()):
             return False
         return all(one.strip() or len(one) <= most for one in tokens)
@@ -106,7 +106,7 @@ def keeps_gaps(text: str, options: dict[str, Any]) -> bool:
 def keeps_spelling(text: str, options: dict[str, Any]) -> bool | None:
     """Whether numbers and strings are spelled as the options have it; None if that is not told."""
     told: bool | None = True
-    exponents = options.get("numbers") == "any"
+    exponents = options.get("number_format") == "any"
     for token in tokens_of(text):
         if token[0] == '"':
             inside, policy = token[1:-1], options.get("escapes", "minimal")
@@ -143,13 +143,13 @@ def test_options_hold_together(schema: Any, value: Any, options: dict[str, Any],
     if plain is None:
         return
     random = Random(seed)
-    language = plain.varied(**{"order": "any", **options})
+    language = plain.varied(**{"property_order": "any", **options})
     closed = "additional_properties" in options and not options["additional_properties"]
     try:
         if language.is_empty():
             return
         gaps = {name: options[name] for name in ("indent", "separators") if name in options}
-        if options.get("blanks") == 0:
+        if options.get("max_whitespace") == 0:
             gaps = {"separators": (",", ":")}
         text = json.dumps(value, ensure_ascii=options.get("escapes") == "ascii", **gaps)
         for written in (text, spelled(text, random)):
@@ -180,12 +180,14 @@ def check(schema: Any, text: str, language: Any, options: dict[str, Any], closed
     elif valid and keeps_gaps(text, options) and spelling:
         # Only these take something away, by what is said of a place or by the order.
         narrower = (
-            closed or options.get("max_depth") is not None or options.get("order") == "schema"
+            closed
+            or options.get("max_depth") is not None
+            or options.get("property_order") == "schema"
         )
         assert narrower, (schema, text, options)
         if not closed and depth_of(value) <= (options.get("max_depth") or 99):
-            assert options.get("order") == "schema", (schema, text, options)
-            assert language.varied(order="any").matches(text)
+            assert options.get("property_order") == "schema", (schema, text, options)
+            assert language.varied(property_order="any").matches(text)
 
 
 def is_exact(text: str) -> bool:

@@ -156,7 +156,11 @@ def test_masks_are_as_defined_wherever_they_are_shared(
 ) -> None:
     """Also of a language that is lifted to two vocabularies."""
     language = JsonSchema(
-        json.dumps(schema), order=order, escapes=escapes, blanks=blanks, approximate=True
+        json.dumps(schema),
+        property_order=order,
+        escapes=escapes,
+        max_whitespace=blanks,
+        approximate=True,
     )
     try:
         constraints = [Constraint(language, vocabulary) for vocabulary in some]
@@ -213,7 +217,9 @@ def test_places_that_are_nearly_alike(
     schema: dict[str, object], first: list[str], order: str
 ) -> None:
     """With all tokens."""
-    language = JsonSchema(json.dumps(schema), order=order, blanks=0, approximate=True)
+    language = JsonSchema(
+        json.dumps(schema), property_order=order, max_whitespace=0, approximate=True
+    )
     tokens: list[bytes | None] = [token.encode() for token in dict.fromkeys([*PLAIN, *MORE])]
     constraint = Constraint(
         language, Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])

@@ -58,7 +58,7 @@ def distinct(draw: st.DrawFn) -> dict[str, object]:
 @settings(max_examples=150, deadline=None)
 @given(distinct(), st.randoms(use_true_random=False))
 def test_nothing_exact_comes_to_a_dead_end(schema: dict[str, object], random: Random) -> None:
-    language = JsonSchema(schema, order="any", blanks=0)
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
     try:
         language.automaton()
     except (LanguageError, LimitError):

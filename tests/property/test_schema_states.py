@@ -85,7 +85,9 @@ def test_members_in_any_order_come_to_one_state(schema: Any, value: dict[str, An
 
 
 def test_states_do_not_know_how_members_were_spelled() -> None:
-    language = JsonSchema({"properties": {"a": {}, "b": {}}, "minProperties": 3}, order="any")
+    language = JsonSchema(
+        {"properties": {"a": {}, "b": {}}, "minProperties": 3}, property_order="any"
+    )
     vocabulary = Vocabulary.from_tokens([bytes([one]) for one in range(256)])
     constraint = Constraint(language, vocabulary)
     keys = set()

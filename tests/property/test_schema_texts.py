@@ -74,7 +74,11 @@ def test_masks_in_texts_of_patterns(pattern: str, escapes: str) -> None:
     tokens = VOCABULARY if escapes == "minimal" else SPELLED
     for seed, schema in enumerate(places(pattern)):
         language = JsonSchema(
-            json.dumps(schema), order="any", blanks=0, escapes=escapes, approximate=True
+            json.dumps(schema),
+            property_order="any",
+            max_whitespace=0,
+            escapes=escapes,
+            approximate=True,
         )
         # The second constraint finds what the first has made.
         for constraint in (Constraint(language, tokens), Constraint(language, tokens)):
@@ -85,7 +89,7 @@ def test_masks_in_texts_of_patterns(pattern: str, escapes: str) -> None:
 def test_names_of_one_class_beside_others() -> None:
     """Behind a name's first slash the pattern takes no second one, wherever most letters lead."""
     schema = {"patternProperties": {"^(/[^/]+)+$": {}}, "additionalProperties": False}
-    language = JsonSchema({"type": "object", **schema}, order="any", blanks=0)
+    language = JsonSchema({"type": "object", **schema}, property_order="any", max_whitespace=0)
     matcher = Constraint(language, VOCABULARY).matcher()
     for text in (b'{"', b"/", b"a", b"/", b"b"):
         matcher.advance_bytes(text)
@@ -115,7 +119,7 @@ def test_counts_that_long_tokens_reach(schema: dict[str, object]) -> None:
             tokens += [part * count, part * count + b'"', b'"' + part * count]
     ids: list[bytes | None] = [*dict.fromkeys(tokens), None]
     vocabulary = Vocabulary.from_tokens(ids, end_token_ids=[len(ids) - 1])
-    language = JsonSchema({"type": "string", **schema}, blanks=0, approximate=True)
+    language = JsonSchema({"type": "string", **schema}, max_whitespace=0, approximate=True)
     constraint = Constraint(language, vocabulary)
     for seed in range(6):
         walk(language, constraint.matcher(), seed, vocabulary)

@@ -137,7 +137,11 @@ def test_a_mask_is_its_definition_before_and_in_values(
 ) -> None:
     for schema, around in places(value):
         language = JsonSchema(
-            json.dumps(schema), blanks=blanks, numbers=numbers, order="any", approximate=True
+            json.dumps(schema),
+            max_whitespace=blanks,
+            number_format=numbers,
+            property_order="any",
+            approximate=True,
         )
         constraint = Constraint(language, VOCABULARY)
         seen = set()

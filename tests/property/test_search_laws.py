@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formalm import Constraint, Decoding, Limits, Regex, TableModel, Vocabulary, generate, search
+from formalm import Constraint, Limits, Regex, TableModel, Vocabulary, generate, search
 from formalm.languages import Language
+from formalm.query import Decoding
 
 LANGUAGES = [
     Regex(p) for p in ("a*b?", "(a|b){1,3}", "a?b|ba", "(ab)*a?", "[ab]{2,4}", "aab|aba|b+")

@@ -69,7 +69,7 @@ def test_completions_are_the_smallest_of_the_shortest(schema: dict[str, object])
     """Against all numbers of a few characters."""
     members = [text for text, value in NUMBERS if holds(schema, value)]
     try:
-        language = JsonSchema(schema, order="any")
+        language = JsonSchema(schema, property_order="any")
         language.automaton()
     except LanguageError:
         assert members == []

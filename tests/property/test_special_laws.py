@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from formalm import Choice, Constraint, Language, Literal, Regex, SpecialToken, Vocabulary
+from formalm import Choice, Constraint, Language, Regex, SpecialToken, StringLiteral, Vocabulary
 from formalm.reference.naive_mask import naive_mask
 from tests.unit.special_tokens import CASES, ID, TOKENS, VOCABULARY
 
@@ -49,7 +49,7 @@ def random_language(random: Random, depth: int, sign: bool) -> Language:
         if kind < 2:
             at = 264 + kind
             name = next(name for name, one in ID.items() if one == at)
-            return Literal(SIGN[at]) if sign else SpecialToken(name)
+            return StringLiteral(SIGN[at]) if sign else SpecialToken(name)
         return [Regex("[a<|]*"), Choice(["<|call|>", "a", ""])][kind - 2]
     kind = random.randrange(5)
     one = random_language(random, depth - 1, sign)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formalm import ArgumentError, Interval
+from formalm import ArgumentError
+from formalm.probability import Interval
 from formalm.stats import (
     counted_jensen_shannon,
     counted_log_odds_ratio,

@@ -17,7 +17,6 @@ from formalm import (
     CallFormat,
     Choice,
     Grammar,
-    Indentation,
     JsonSchema,
     Language,
     ParseFailure,
@@ -28,6 +27,7 @@ from formalm import (
     ToolCalls,
     TypeScript,
 )
+from formalm.languages import Indentation
 
 __all__ = ["BY_NAME", "CASES", "KINDS", "Kind"]
 
@@ -200,7 +200,7 @@ KINDS = [
     ),
     Kind(
         "properties in any order",
-        lambda: JsonSchema({"type": "object", "required": list("abcd")}, order="any"),
+        lambda: JsonSchema({"type": "object", "required": list("abcd")}, property_order="any"),
         shuffled,
     ),
     Kind("a dictionary", lambda: TypeScript("{ [name: string]: number }"), record),

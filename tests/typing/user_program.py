@@ -23,22 +23,15 @@ from formalm import (
     search,
     stream,
 )
-from formalm.drivers import (
-    Generation,
-    Hit,
-    Interval,
-    Progress,
-    Score,
-    Stream,
-    conditional_mass,
-    distortion,
-    mass_table,
-)
+from formalm.cost import Progress
+from formalm.generation import Generation, Stream
 from formalm.models import IncrementalModel, LanguageModel, RunModel, TableModel
 from formalm.models.canary import CanaryModel, canary
 from formalm.models.canary.network import State
 from formalm.models.http import HttpModel
 from formalm.models.transformers import TransformersModel
+from formalm.probability import Interval, Score, conditional_mass, distortion, mass_table
+from formalm.searching import Hit
 
 
 @dataclass

@@ -5,10 +5,10 @@ from formalm import (
     Choice,
     Grammar,
     Language,
-    Literal,
     Regex,
     Section,
     SpecialToken,
+    StringLiteral,
     Structure,
     ToolCalls,
     TypeScript,
@@ -35,7 +35,8 @@ CASES: list[Language] = [
     ),
     Regex("[a<|]*") + CALL + free_text("x") + DONE,
     (Choice(["<|call", "\U0001f600"]) | CALL).repeat(1, 3),
-    Grammar("start: <|call|> start <|done|> | /[a-z<|>]*/", lexing="any") | Literal("<|call|>"),
+    Grammar("start: <|call|> start <|done|> | /[a-z<|>]*/", lexing="any")
+    | StringLiteral("<|call|>"),
     Grammar('start: A (<|call|> A)*\nA: /[a-z]+(?=<|.?)/ "<" | "|"'),
     Grammar('start: %json {"type": "integer"} <|done|> start | <|call|>'),
 ]

@@ -16,8 +16,8 @@ from formalm import (
     Choice,
     Constraint,
     Language,
-    Literal,
     Regex,
+    StringLiteral,
     TableModel,
     Vocabulary,
     generate,
@@ -33,7 +33,7 @@ LANGUAGES = [
     Regex("(ab|ba)*b?[.]?"),
     Choice(["a", "b", "ab", "abab."]),
     Regex("a{3}|[.]b*"),
-    Literal(""),
+    StringLiteral(""),
 ]
 Scored = tuple[bool, float, tuple[int, ...]]
 

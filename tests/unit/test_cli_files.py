@@ -14,21 +14,13 @@ typer_testing = pytest.importorskip("typer.testing")
 import nanoarrow  # noqa: E402
 from nanoarrow.ipc import InputStream  # noqa: E402
 
-from formalm import (  # noqa: E402
-    Choice,
-    Decoding,
-    Query,
-    Records,
-    Regex,
-    TableModel,
-    Vocabulary,
-    distortion,
-    rescore,
-    score,
-)
+from formalm import Choice, Query, Regex, TableModel, Vocabulary, score  # noqa: E402
 from formalm.cli import outcome  # noqa: E402
 from formalm.cli.app import app  # noqa: E402
 from formalm.models.canary import WEIGHTS, canary  # noqa: E402
+from formalm.probability import distortion  # noqa: E402
+from formalm.query import Decoding  # noqa: E402
+from formalm.records import Records, rescore  # noqa: E402
 from tests.unit.served import serving  # noqa: E402
 
 VOCABULARY = Vocabulary.from_tokens(

@@ -7,7 +7,7 @@ import pytest
 
 typer_testing = pytest.importorskip("typer.testing")
 
-from formalm import Literal, Regex  # noqa: E402
+from formalm import Regex, StringLiteral  # noqa: E402
 from formalm.cli.app import app  # noqa: E402
 from formalm.languages.overview import Overview, overview  # noqa: E402
 
@@ -102,7 +102,7 @@ def test_mistakes_are_messages(tmp_path: Path) -> None:
 
 def test_any_language_has_an_overview() -> None:
     assert overview(Regex("a+|b")) == Overview(False, b"ab", ("a", "b"))
-    assert overview(Literal(b"\xff")) == Overview(False, b"\xff", (b"\xff",))
+    assert overview(StringLiteral(b"\xff")) == Overview(False, b"\xff", (b"\xff",))
 
 
 def test_ambiguity_and_rules_are_told(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_instances_are_drawn(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"é": {"enum": ["ü", "x"]}}, "required": ["é"]}
     file = written(tmp_path, schema)
     drawn = run("sample", file, "-n", "20", "--seed", "1").stdout.splitlines()
-    assert drawn == JsonSchema(schema, blanks=0).sample(20, seed=1)
+    assert drawn == JsonSchema(schema, max_whitespace=0).sample(20, seed=1)
     again = run("sample", file, "-n", "3", "--seed", "1", "--json").stdout.splitlines()
     assert [json.loads(line) for line in again] == drawn[:3]
     short = run("sample", file, "-n", "2", "--random-bytes", "0").stdout.splitlines()

@@ -1,5 +1,6 @@
 """Constraints and matchers: masks, steps, explanations."""
 
+import inspect
 import pickle
 import threading
 
@@ -12,8 +13,9 @@ from formalm import (
     ConcurrencyError,
     Constraint,
     LanguageError,
-    Literal,
+    Matcher,
     Regex,
+    StringLiteral,
     TokenError,
     Vocabulary,
     apply_bitmask,
@@ -66,7 +68,7 @@ def test_rollback_reset_fork() -> None:
 
 
 def test_forced() -> None:
-    matcher = Constraint(Literal("1.2"), VOCABULARY).matcher()
+    matcher = Constraint(StringLiteral("1.2"), VOCABULARY).matcher()
     assert matcher.forced_bytes() == b"1.2"
     matcher.advance_many([3, 2])
     assert matcher.is_finished
@@ -101,7 +103,7 @@ def test_a_wider_model() -> None:
 
 def test_bitmasks_of_a_batch() -> None:
     one = Constraint(NUMBER, VOCABULARY).matcher()
-    two = Constraint(Literal("a"), VOCABULARY).matcher()
+    two = Constraint(StringLiteral("a"), VOCABULARY).matcher()
     out = new_bitmask(3, len(VOCABULARY))
     out[1] = -1
     fill_bitmasks([one, two], out, rows=[2, 0])
@@ -266,5 +268,17 @@ def test_constraints_that_are_kept_merge_as_their_tokenizer() -> None:
         level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False}
         file = {"model": model, "pre_tokenizer": level}
         vocabulary = Vocabulary.from_tokenizer_json(file)
-        made = compiled(Literal("abc"), vocabulary, "canonical")
+        made = compiled(StringLiteral("abc"), vocabulary, "canonical")
         assert made.matcher().allowed_token_ids().tolist() == [tokens.index(first)]
+
+
+def test_every_public_name_of_a_matcher_is_documented() -> None:
+    assert Matcher.__doc__ is not None
+    for name in (name for name in dir(Matcher) if not name.startswith("_")):
+        value = inspect.getattr_static(Matcher, name)
+        assert value.__doc__ or Matcher.__slots__.get(name), name
+        if inspect.isfunction(value):
+            hints = [*inspect.signature(value).parameters.values()][1:]
+            assert all(hint.annotation is not hint.empty for hint in hints), name
+            assert inspect.signature(value).return_annotation is not inspect.Signature.empty, name
+    assert {"advance", "fill_bitmask", "rollback", "allows"} <= {*vars(Matcher)}

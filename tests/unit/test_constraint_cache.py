@@ -17,23 +17,22 @@ import pytest
 
 from formalm import (
     ArgumentError,
-    CacheEvent,
     Choice,
     Constraint,
-    ConstraintCache,
     DeadlineError,
     FormalmError,
     Grammar,
     JsonSchema,
     LanguageError,
     LimitError,
-    Literal,
     ParseFailure,
     Parser,
     Regex,
+    StringLiteral,
     Vocabulary,
     grammars,
 )
+from formalm.constraint_cache import CacheEvent, ConstraintCache
 from formalm.constraint_keys import canonical_schema, description_of
 from tests.support.processes import needs_fork, needs_limits, run_python
 
@@ -149,7 +148,7 @@ DIFFERENT: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any]]] = {
     "options of a schema": (
         JsonSchema(SCHEMA),
         {},
-        JsonSchema(SCHEMA, order="any"),
+        JsonSchema(SCHEMA, property_order="any"),
         {},
     ),
     "resources": (
@@ -158,7 +157,7 @@ DIFFERENT: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any]]] = {
         JsonSchema({"$ref": "x:a"}, resources={"x:a": {"const": 2}}),
         {},
     ),
-    "kinds of one text": (Literal("a"), {}, Regex("a"), {}),
+    "kinds of one text": (StringLiteral("a"), {}, Regex("a"), {}),
     "how a list is cut": (["a", "bc"], {}, ["ab", "c"], {}),
     "options": (Regex("a"), {"width": 256}, Regex("a"), {"width": 257}),
     "parsers": (Slow(1e-6), {}, Slow(2e-6), {}),
@@ -183,7 +182,7 @@ ACCEPTED: dict[str, Callable[[], Any]] = {
     "a type": lambda: list[int],
     "a grammar": lambda: Grammar('start: "a"+'),
     "an intersection": lambda: Regex("a+") & Regex("[ab]{3}"),
-    "a mixed one": lambda: Literal("x") + JsonSchema(SCHEMA),
+    "a mixed one": lambda: StringLiteral("x") + JsonSchema(SCHEMA),
     "edits": lambda: Regex("abc").edits(1),
     "a library's": lambda: grammars.JSON,
 }
@@ -522,7 +521,7 @@ def test_long_descriptions_are_refused() -> None:
         JsonSchema({"const": "x" * 1000}),
         Regex("x" * 1001),
         Choice(["x" * 501, "y" * 501]),
-        Literal("x" * 600) | Literal("y" * 600),
+        StringLiteral("x" * 600) | StringLiteral("y" * 600),
     ]
     for language in long:
         with pytest.raises(LimitError, match="bytes of description, allowed are 1,000"):
@@ -597,7 +596,9 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ArgumentError, match="vocabulary"):
         ConstraintCache([b"a"])  # type: ignore[arg-type]
     cache = ConstraintCache(VOCABULARY)
-    with pytest.raises(ArgumentError, match="tokenisation is not an option"):
+    with pytest.raises(
+        ArgumentError, match="options must be those of Constraint, got tokenisation"
+    ):
         cache.constraint(Regex("a"), tokenisation="all")
     with pytest.raises(ArgumentError, match="timeout_seconds must be"):
         cache.constraint(Regex("a"), timeout_seconds=0)
@@ -608,7 +609,8 @@ def test_a_child_of_a_fork_goes_on() -> None:
     run_python(
         """
         import os, signal, threading, time
-        from formalm import ConstraintCache, Regex, Vocabulary
+        from formalm import Regex, Vocabulary
+        from formalm.constraint_cache import ConstraintCache
         from formalm import constraint_cache
         from formalm.constraint import Constraint
         cache = ConstraintCache(Vocabulary.from_tokens([b"a", b"b"]))
@@ -648,7 +650,8 @@ def test_a_child_of_a_fork_goes_on() -> None:
 
 FLAT = """
 import sys
-from formalm import ConstraintCache, Vocabulary
+from formalm import Vocabulary
+from formalm.constraint_cache import ConstraintCache
 vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)])
 cache = ConstraintCache(vocabulary, memory_limit_bytes=8 << 20)
 def resident():
@@ -685,7 +688,8 @@ def test_many_schemas_take_no_more_memory(count: int) -> None:
 
 INTERRUPTED = """
 import random, signal, threading
-from formalm import ConstraintCache, Vocabulary
+from formalm import Vocabulary
+from formalm.constraint_cache import ConstraintCache
 cache = ConstraintCache(Vocabulary.from_tokens([bytes([byte]) for byte in range(256)]))
 drawn = random.Random(5)
 def interrupt(*_):

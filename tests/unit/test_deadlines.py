@@ -120,7 +120,7 @@ KINDS: dict[str, tuple[Callable[[], Language], str]] = {
     "any order": (
         lambda: JsonSchema(
             {"properties": {name: {"type": "integer"} for name in "abcdef"}, "minProperties": 4},
-            order="any",
+            property_order="any",
         ),
         '{"b',
     ),

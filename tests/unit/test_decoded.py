@@ -8,7 +8,8 @@ from math import exp, inf
 import numpy as np
 import pytest
 
-from formalm import Choice, Decoding, Query, Regex, TableModel, Vocabulary, mass, sample, search
+from formalm import Choice, Query, Regex, TableModel, Vocabulary, mass, sample, search
+from formalm.query import Decoding
 
 VOCABULARY = Vocabulary.from_tokens(
     [b"a", b"b", None],

@@ -12,8 +12,8 @@ from formalm import (
     Constraint,
     LanguageError,
     LimitError,
-    Literal,
     Regex,
+    StringLiteral,
     Vocabulary,
 )
 from formalm.languages import Edit, Region, variants
@@ -25,12 +25,12 @@ def test_members_are_among_the_edited() -> None:
     near = Choice(["kitten", "mitten"]).edits(1)
     assert all(map(near.matches, ["kitten", "bitten", "kittn", "kittten"]))
     assert not near.matches("fitting")
-    assert Literal("a").edits(0).matches("a")
-    assert not Literal("a").edits(0).matches("b")
+    assert StringLiteral("a").edits(0).matches("a")
+    assert not StringLiteral("a").edits(0).matches("b")
 
 
 def test_characters_are_edited_not_bytes() -> None:
-    near = Literal("Zürich").edits(1)
+    near = StringLiteral("Zürich").edits(1)
     assert near.matches("Zurich")
     assert near.matches("Z😀rich")
     assert near.matches("Zürich😀")
@@ -39,7 +39,7 @@ def test_characters_are_edited_not_bytes() -> None:
 
 
 def test_the_alphabet_is_what_may_be_written() -> None:
-    near = Literal("né").edits(1, alphabet="ab")
+    near = StringLiteral("né").edits(1, alphabet="ab")
     assert [text for text in ["né", "n", "nb", "né ", "naé", "no"] if near.matches(text)] == [
         "né", "n", "nb", "naé",
     ]  # fmt: skip
@@ -48,9 +48,9 @@ def test_the_alphabet_is_what_may_be_written() -> None:
 def test_operations_are_selected() -> None:
     texts = {"insert": "abc", "delete": "a", "substitute": "ax"}
     for operation in texts:
-        near = Literal("ab").edits(1, operations=operation)
+        near = StringLiteral("ab").edits(1, operations=operation)
         assert [name for name, text in texts.items() if near.matches(text)] == [operation]
-    assert not Literal("ab").edits(2, operations=()).matches("a")
+    assert not StringLiteral("ab").edits(2, operations=()).matches("a")
 
 
 def test_a_script_tells_what_was_edited_where() -> None:
@@ -60,9 +60,9 @@ def test_a_script_tells_what_was_edited_where() -> None:
     assert [edit.operation for edit in script.edits] == ["delete", "substitute"]
     assert script.edits[1] == Edit("substitute", 6, 5, "0", "O")
     assert Regex("[0-9]{4}-[0-9]{2}").matches(script.member)
-    assert Literal("abc").edits(1).script("xyz") is None
-    assert Literal("abc").edits(1).script("\ud800bc") is None
-    exact = Literal("abc").edits(1).script("abc")
+    assert StringLiteral("abc").edits(1).script("xyz") is None
+    assert StringLiteral("abc").edits(1).script("\ud800bc") is None
+    exact = StringLiteral("abc").edits(1).script("abc")
     assert exact is not None
     assert exact.count == 0
 
@@ -75,8 +75,8 @@ def test_regions() -> None:
     script = near.script("The woman was trained in art.")
     assert script is not None
     assert script.edits == (Edit("insert", 28, 28, "", "."),)
-    tail = Literal("to be or not to be").edits(
-        1, region=Region(after=Regex(".{9}"), before=Literal("be"))
+    tail = StringLiteral("to be or not to be").edits(
+        1, region=Region(after=Regex(".{9}"), before=StringLiteral("be"))
     )
     assert tail.matches("to be or net to be")
     assert not tail.matches("go be or not to be")
@@ -84,14 +84,14 @@ def test_regions() -> None:
 
 
 def test_members_without_the_region_stay_as_they_are() -> None:
-    near = Choice(["ab", "xb"]).edits(1, region=Region(after=Literal("a")))
+    near = Choice(["ab", "xb"]).edits(1, region=Region(after=StringLiteral("a")))
     assert near.matches("xb")
     assert not near.matches("xc")
     assert near.matches("ac")
 
 
 def test_rewriting() -> None:
-    text = Literal("a big, big dog")
+    text = StringLiteral("a big, big dog")
     words = {"big": ["large", "huge"]}
     every = text.rewrite(words)
     assert every.matches("a large, huge dog")
@@ -99,15 +99,15 @@ def test_rewriting() -> None:
     some = text.rewrite(words, optional=True)
     assert some.matches("a large, big dog")
     assert some.matches("a big, big dog")
-    assert Literal("abc").rewrite({"b": ""}).matches("ac")
-    assert Literal("x2y").rewrite({"2": Regex("[0-9]{2,3}")}).matches("x717y")
+    assert StringLiteral("abc").rewrite({"b": ""}).matches("ac")
+    assert StringLiteral("x2y").rewrite({"2": Regex("[0-9]{2,3}")}).matches("x717y")
 
 
 def test_rewriting_and_edits_compose() -> None:
-    near = Literal("Hello, World").rewrite(variants.case(), optional=True).edits(1)
+    near = StringLiteral("Hello, World").rewrite(variants.case(), optional=True).edits(1)
     assert near.matches("hELLO World")
     assert not near.matches("hELLO Word")
-    both = Literal("it's").rewrite(variants.punctuation(), optional=True).reverse()
+    both = StringLiteral("it's").rewrite(variants.punctuation(), optional=True).reverse()
     assert both.matches("s\u2019ti")
 
 
@@ -122,10 +122,10 @@ def test_case_variants_are_all_that_python_knows() -> None:
 
 
 def test_variants_work_both_ways() -> None:
-    assert Literal("a\u00a0b").rewrite(variants.whitespace(), optional=True).matches("a b")
+    assert StringLiteral("a\u00a0b").rewrite(variants.whitespace(), optional=True).matches("a b")
     for quotes in product("'\u2019", repeat=2):
         text = "{}x{}".format(*quotes)
-        assert Literal("'x'").rewrite(variants.punctuation(), optional=True).matches(text)
+        assert StringLiteral("'x'").rewrite(variants.punctuation(), optional=True).matches(text)
 
 
 def test_reversal() -> None:
@@ -133,9 +133,9 @@ def test_reversal() -> None:
         (Regex("ab+c"), "cbba"),
         (Regex(r"(?=a.*z)\w+"), "zya"),
         (Regex(r"a\b.*"), "c- a"),
-        (Literal("Zü") + Regex("[0-9]"), "1üZ"),
-        (Regex("[ab]+") - Literal("ab"), "ab"),
-        (Literal("abc").edits(1, region=Region(after=Literal("a"))), "xba"),
+        (StringLiteral("Zü") + Regex("[0-9]"), "1üZ"),
+        (Regex("[ab]+") - StringLiteral("ab"), "ab"),
+        (StringLiteral("abc").edits(1, region=Region(after=StringLiteral("a"))), "xba"),
     ]:
         assert language.reverse().matches(member), language
         assert language.reverse().reverse().matches(member[::-1])
@@ -143,7 +143,7 @@ def test_reversal() -> None:
 
 def test_edited_languages_constrain() -> None:
     vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", b"c", b"\xc3", b"\xa9", None], [6])
-    matcher = Constraint(Literal("ab").edits(1), vocabulary).matcher()
+    matcher = Constraint(StringLiteral("ab").edits(1), vocabulary).matcher()
     assert matcher.mask().tolist() == [True, True, True, True, True, False, False]
     matcher.advance(3)
     assert matcher.mask().tolist() == [True, True, True, False, False, False, False]
@@ -152,36 +152,36 @@ def test_edited_languages_constrain() -> None:
 @pytest.mark.parametrize(
     ("build", "error"),
     [
-        (lambda: Literal("a").edits(-1), ArgumentError),
-        (lambda: Literal("a").edits(True), ArgumentError),
-        (lambda: Literal("a").edits(1.0), ArgumentError),
-        (lambda: Literal("a").edits(101), LimitError),
-        (lambda: Literal("a").edits(1 << 70), LimitError),
+        (lambda: StringLiteral("a").edits(-1), ArgumentError),
+        (lambda: StringLiteral("a").edits(True), ArgumentError),
+        (lambda: StringLiteral("a").edits(1.0), ArgumentError),
+        (lambda: StringLiteral("a").edits(101), LimitError),
+        (lambda: StringLiteral("a").edits(1 << 70), LimitError),
         (lambda: Regex("a").edits(1, region="\ud800"), LanguageError),
         (lambda: Regex("a").value(3), ArgumentError),
-        (lambda: Literal("a").edits(1, alphabet=3), ArgumentError),
-        (lambda: Literal("a").edits(1, alphabet=""), LanguageError),
-        (lambda: Literal("a").edits(1, alphabet=Regex("ab")), ArgumentError),
-        (lambda: Literal("a").edits(1, alphabet="\ud800"), LanguageError),
-        (lambda: Literal("a").edits(1, operations=["swap"]), ArgumentError),
-        (lambda: Literal("a").edits(1, operations=3), ArgumentError),
-        (lambda: Literal("a").edits(1, region=3), ArgumentError),
-        (lambda: Literal("a").edits(1, region="x"), LanguageError),
+        (lambda: StringLiteral("a").edits(1, alphabet=3), ArgumentError),
+        (lambda: StringLiteral("a").edits(1, alphabet=""), LanguageError),
+        (lambda: StringLiteral("a").edits(1, alphabet=Regex("ab")), ArgumentError),
+        (lambda: StringLiteral("a").edits(1, alphabet="\ud800"), LanguageError),
+        (lambda: StringLiteral("a").edits(1, operations=["swap"]), ArgumentError),
+        (lambda: StringLiteral("a").edits(1, operations=3), ArgumentError),
+        (lambda: StringLiteral("a").edits(1, region=3), ArgumentError),
+        (lambda: StringLiteral("a").edits(1, region="x"), LanguageError),
         (lambda: Regex("a").edits(1, region="x"), LanguageError),
         (lambda: Regex("(?P<x>a)*").edits(1, region="x"), LanguageError),
-        (lambda: Literal("a").edits(1, region=Region(after="a")), LanguageError),
-        (lambda: Literal(b"\xff").edits(1), LanguageError),
-        (lambda: Literal("a").edits(1).script(b"a"), ArgumentError),
-        (lambda: Literal("a").rewrite({}), LanguageError),
-        (lambda: Literal("a").rewrite({"": "a"}), LanguageError),
-        (lambda: Literal("a").rewrite({"a": []}), LanguageError),
-        (lambda: Literal("a").rewrite({"a": 3}), LanguageError),
-        (lambda: Literal("a").rewrite({3: "a"}), ArgumentError),
-        (lambda: Literal("a").rewrite([("a", "b")]), ArgumentError),
-        (lambda: Literal("a").rewrite({"a": "b"}, optional=1), ArgumentError),
-        (lambda: Literal("a").rewrite({"\ud800": "b"}), LanguageError),
+        (lambda: StringLiteral("a").edits(1, region=Region(after="a")), LanguageError),
+        (lambda: StringLiteral(b"\xff").edits(1), LanguageError),
+        (lambda: StringLiteral("a").edits(1).script(b"a"), ArgumentError),
+        (lambda: StringLiteral("a").rewrite({}), LanguageError),
+        (lambda: StringLiteral("a").rewrite({"": "a"}), LanguageError),
+        (lambda: StringLiteral("a").rewrite({"a": []}), LanguageError),
+        (lambda: StringLiteral("a").rewrite({"a": 3}), LanguageError),
+        (lambda: StringLiteral("a").rewrite({3: "a"}), ArgumentError),
+        (lambda: StringLiteral("a").rewrite([("a", "b")]), ArgumentError),
+        (lambda: StringLiteral("a").rewrite({"a": "b"}, optional=1), ArgumentError),
+        (lambda: StringLiteral("a").rewrite({"\ud800": "b"}), LanguageError),
         (lambda: Regex("(?>ab|a)c").reverse(), LanguageError),
-        (lambda: Literal("aba").rewrite({"ab": "x", "ba": "y"}).reverse(), LanguageError),
+        (lambda: StringLiteral("aba").rewrite({"ab": "x", "ba": "y"}).reverse(), LanguageError),
     ],
 )
 def test_what_cannot_be_is_refused(build, error) -> None:
@@ -190,7 +190,11 @@ def test_what_cannot_be_is_refused(build, error) -> None:
 
 
 def test_copies_are_equal() -> None:
-    for language in [Literal("a").edits(1), Literal("a").rewrite({"a": "b"}), Regex("a").reverse()]:
+    for language in [
+        StringLiteral("a").edits(1),
+        StringLiteral("a").rewrite({"a": "b"}),
+        Regex("a").reverse(),
+    ]:
         for again in [copy.copy(language), copy.deepcopy(language)]:
             assert again == language
             assert hash(again) == hash(language)
@@ -208,10 +212,10 @@ def test_scripts_of_optional_regions() -> None:
 
 def test_a_script_is_bounded_in_memory() -> None:
     with pytest.raises(LimitError) as caught:
-        Literal("ab" * 1500).edits(90).script("ba" * 1460)
+        StringLiteral("ab" * 1500).edits(90).script("ba" * 1460)
     assert caught.value.what == "bytes"
     assert caught.value.hint is not None
 
 
 def test_one_target_is_one_target() -> None:
-    assert Literal("a").rewrite({"a": "b"}) == Literal("a").rewrite({"a": ["b"]})
+    assert StringLiteral("a").rewrite({"a": "b"}) == StringLiteral("a").rewrite({"a": ["b"]})

@@ -9,9 +9,9 @@ import pytest
 import formalm.errors as tree
 from formalm import (
     Constraint,
-    Literal,
     Parser,
     Regex,
+    StringLiteral,
     TableModel,
     Vocabulary,
     VocabularyError,
@@ -45,10 +45,10 @@ class Broken(Parser):
 
 RAISED = {
     tree.LanguageError: lambda: Regex("a("),
-    tree.LimitError: lambda: generate(MODEL, None, Literal("aab"), max_tokens=2, finish=True),
+    tree.LimitError: lambda: generate(MODEL, None, StringLiteral("aab"), max_tokens=2, finish=True),
     tree.DeadlineError: lambda: Constraint(Regex(r"(?!x)\w{9}"), VOCABULARY, timeout_seconds=1e-9),
     tree.VocabularyError: lambda: VOCABULARY.encode("a"),
-    tree.TokenError: lambda: Constraint(Literal("a"), VOCABULARY).matcher().advance(1),
+    tree.TokenError: lambda: Constraint(StringLiteral("a"), VOCABULARY).matcher().advance(1),
     tree.ConcurrencyError: one_matcher_twice_at_once,
     tree.ParserError: lambda: Broken().matches("a"),
     tree.ModelError: lambda: TableModel(VOCABULARY, {}).next_logprobs([()]),

@@ -227,7 +227,7 @@ DISTINCT = JsonSchema({"type": "array", "uniqueItems": True, "items": {"type": "
 HOSTS = JsonSchema({"type": "array", "items": {"type": "string", "format": "idn-hostname"}})
 GRAMMAR = Grammar('start: "[" start* "]" | WORD\n%import common.WORD')
 EMBEDDED = Grammar('start: "<" %json {"type": "object"} ">"')
-ROW = Literal("x=") + NAMES + Choice([";", "."])
+ROW = StringLiteral("x=") + NAMES + Choice([";", "."])
 KINDS = {
     "names": (NAMES, V, b'{"', b"n", b'{"a":"b","', b'c":'),
     "distinct": (DISTINCT, V, b'["', b"n", b'["a","b","', b'c'),

@@ -7,17 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formalm import (
-    ArgumentError,
-    Choice,
-    Decoding,
-    Limits,
-    Query,
-    Regex,
-    TableModel,
-    Vocabulary,
-    search,
-)
+from formalm import ArgumentError, Choice, Limits, Query, Regex, TableModel, Vocabulary, search
 from formalm.constraint import Constraint
 from formalm.drivers.frontier import Frontier
 from formalm.drivers.queue import Queue
@@ -27,6 +17,7 @@ from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Task
 from formalm.drivers.trie import Trie
 from formalm.models import Session
+from formalm.query import Decoding
 from formalm.query.decoding import best
 
 TOKENS = [b"a", b"b", b"ab", b" ", None]

@@ -10,16 +10,16 @@ from formalm import (
     Choice,
     Constraint,
     FunctionModel,
-    Generation,
     LimitError,
-    Literal,
     ModelError,
     Regex,
+    StringLiteral,
     TableModel,
     Vocabulary,
     generate,
     stream,
 )
+from formalm.generation import Generation
 
 TOKENS = [b"a", b"b", b"ab", "é".encode()[:1], "é".encode()[1:], b".", None]
 END = 6
@@ -52,9 +52,9 @@ def scripted(*token_ids: int) -> TableModel:
         (scripted(0, 1, 5, 0), None, {"stop": Regex("b[.]|b")}, "a", "stop", True),
         (scripted(0, 3, 4), None, {}, "aé", "end_token", True),
         (scripted(0, 3), None, {"max_tokens": 2}, "a\ufffd", "length", False),
-        (scripted(0), Literal(""), {}, "", "finished", True),
+        (scripted(0), StringLiteral(""), {}, "", "finished", True),
         (scripted(0), None, {"max_tokens": 0}, "", "length", False),
-        (scripted(0), Literal("b"), {}, "", "dead_end", False),
+        (scripted(0), StringLiteral("b"), {}, "", "dead_end", False),
     ],
 )
 def test_reasons(
@@ -238,7 +238,7 @@ def test_prompts_and_the_beginning_of_sequence() -> None:
         ("ab", None, (0, 1)),
         ("ab", 5, (5, 0, 1)),
     ]:
-        generation = generate(model, prompt, Literal("a"), max_tokens=1, bos=bos)
+        generation = generate(model, prompt, StringLiteral("a"), max_tokens=1, bos=bos)
         assert seen[-1] == prefix
         assert generation.prompt_token_ids == prefix
 
@@ -248,7 +248,7 @@ def test_a_constraint_will_do() -> None:
     assert generate(FLAT, None, constraint, max_tokens=20, seed=1).complete
     other = Vocabulary.from_tokens([b"a"])
     with pytest.raises(ModelError, match="vocabular"):
-        generate(FLAT, None, Constraint(Literal("a"), other), max_tokens=3)
+        generate(FLAT, None, Constraint(StringLiteral("a"), other), max_tokens=3)
 
 
 @pytest.mark.parametrize(

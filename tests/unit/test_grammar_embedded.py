@@ -10,7 +10,6 @@ from formalm import (
     Choice,
     Constraint,
     Grammar,
-    Indentation,
     JsonSchema,
     LanguageError,
     Regex,
@@ -19,7 +18,7 @@ from formalm import (
     TypeScript,
     Vocabulary,
 )
-from formalm.languages import from_data, to_data
+from formalm.languages import Indentation, from_data, to_data
 
 READINGS = ("longest", "first", "any")
 CALL = """
@@ -176,7 +175,7 @@ def test_what_has_no_place_in_a_rule_is_refused() -> None:
         ),
         (
             lambda: Grammar("%declare WORD\nstart: WORD", languages={"WORD": ARGS}),
-            "the terminal WORD is not regular",
+            "the terminal WORD must be regular",
         ),
         (
             lambda: Grammar("%declare word\nstart: word", languages={"word": Choice([])}),

@@ -13,7 +13,6 @@ import pytest
 
 from formalm import (
     ArgumentError,
-    Decoding,
     ModelError,
     Query,
     Regex,
@@ -26,6 +25,7 @@ from formalm import (
     search,
 )
 from formalm.models.http import HttpModel
+from formalm.query import Decoding
 from tests.unit.served import Served, serving
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b"c", b"\xc3", b"\xa9", None, None]
@@ -280,7 +280,7 @@ def test_wrong_arguments_are_refused_before_anything_is_sent() -> None:
         with pytest.raises(ArgumentError):
             HttpModel(**{"url": "http://localhost/v1", "vocabulary": VOCABULARY, **options})
     model = HttpModel("http://localhost:9/v1", VOCABULARY)
-    with pytest.raises(ModelError, match="cannot start from nothing"):
+    with pytest.raises(ModelError, match="must have at least one token"):
         model.next_logprobs([[]])
 
 

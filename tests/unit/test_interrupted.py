@@ -6,21 +6,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from formalm import (
-    ArgumentError,
-    Choice,
-    FunctionModel,
-    Progress,
-    Records,
-    Regex,
-    TableModel,
-    Vocabulary,
-    distortion,
-    score,
-)
+from formalm import ArgumentError, Choice, FunctionModel, Regex, TableModel, Vocabulary, score
 from formalm.cli.app import app
+from formalm.cost import Progress
 from formalm.drivers.estimate import bounded_mean
 from formalm.models.canary import canary
+from formalm.probability import distortion
+from formalm.records import Records
 
 TOKENS = [b"a", b"b", b"ab", b"ba", None]
 VOCABULARY = Vocabulary.from_tokens(

@@ -15,7 +15,7 @@ from formalm import (
     JsonSchema,
     LanguageError,
     LimitError,
-    Literal,
+    StringLiteral,
     TokenError,
     Vocabulary,
 )
@@ -32,14 +32,14 @@ def test_members_are_instances() -> None:
     person = JsonSchema(PERSON)
     assert person.matches('{"name": "Ada", "age": 3}')
     assert not person.matches('{"age": 3, "name": "Ada"}')
-    assert JsonSchema(PERSON, order="any").matches('{"age": 3, "name": "Ada"}')
+    assert JsonSchema(PERSON, property_order="any").matches('{"age": 3, "name": "Ada"}')
     assert not person.is_viable('{"name": "Ada", "age": -1')
     assert person.shortest() == b'{"name":""}'
 
 
 def test_policies() -> None:
-    assert not JsonSchema(PERSON, blanks=0).is_viable("{ ")
-    assert JsonSchema(PERSON, blanks=3).matches('{   "name":   ""   }')
+    assert not JsonSchema(PERSON, max_whitespace=0).is_viable("{ ")
+    assert JsonSchema(PERSON, max_whitespace=3).matches('{   "name":   ""   }')
     assert not JsonSchema({"type": "string"}).is_viable('"\\u0041')
     assert JsonSchema({"type": "string"}, escapes="any").matches('"\\u0041"')
     assert not JsonSchema({"type": "string"}, escapes="ascii").is_viable('"é')
@@ -72,7 +72,7 @@ def test_sources(tmp_path: Path) -> None:
 
 
 def test_copies_and_pickles() -> None:
-    person = JsonSchema(PERSON, order="any", resources={"http://example.com/a": True})
+    person = JsonSchema(PERSON, property_order="any", resources={"http://example.com/a": True})
     for again in (copy.copy(person), pickle.loads(pickle.dumps(person))):  # noqa: S301
         assert again == person
         assert hash(again) == hash(person)
@@ -113,7 +113,12 @@ def test_what_is_no_schema() -> None:
     for wrong in (3, None, {1: 2}, {"const": float("nan")}, {"const": object()}):
         with pytest.raises(ArgumentError):
             JsonSchema(wrong)  # type: ignore[arg-type]
-    for options in ({"order": "no"}, {"blanks": -1}, {"escapes": "no"}, {"formats": 1}):
+    for options in (
+        {"property_order": "no"},
+        {"max_whitespace": -1},
+        {"escapes": "no"},
+        {"formats": 1},
+    ):
         with pytest.raises(ArgumentError):
             JsonSchema({}, **options)  # type: ignore[arg-type]
 
@@ -150,7 +155,7 @@ def test_shortest_completions_are_found_through_long_names() -> None:
     text = {"type": "string", "minLength": 1}
     schema = {"type": "object", "required": names, "properties": dict.fromkeys(names, text)}
     for order in ("any", "schema"):
-        language = JsonSchema(schema, order=order)
+        language = JsonSchema(schema, property_order=order)
         found = language.shortest()
         assert found is not None
         assert list(json.loads(found)) == names
@@ -167,7 +172,7 @@ def test_shortest_completions_are_those_of_the_graph() -> None:
         for items in ({"minItems": 1}, {"contains": {"required": ["a"]}}):
             schema = {"type": "array", "items": {**inner, **more}, "maxItems": 2, **items}
             for order in ("any", "schema"):
-                language = JsonSchema(schema, order=order)
+                language = JsonSchema(schema, property_order=order)
                 least = language.to_automaton().shortest()
                 data = least.encode() if isinstance(least, str) else least
                 assert language.shortest() == data
@@ -195,7 +200,7 @@ def test_shortest_completions_are_those_of_the_graph() -> None:
 def test_shortest_completions_of_open_objects_take_no_search(
     schema: dict[str, object], text: str, ending: str | None, order: str
 ) -> None:
-    language = JsonSchema(schema, order=order)
+    language = JsonSchema(schema, property_order=order)
     found = language.shortest(text)
     assert found is not None
     assert language.matches(found)
@@ -262,7 +267,7 @@ def test_what_is_not_exact_is_refused_or_reported(schema: dict[str, object], pla
         JsonSchema(schema).automaton()
     vocabulary = Vocabulary.from_tokens([b"[", b"]", b"{", b"}", b'"', b"<end>"], end_token_ids=[5])
     loose = JsonSchema(schema, approximate=True)
-    for language in (loose, Literal("[") + loose):
+    for language in (loose, StringLiteral("[") + loose):
         report = Constraint(language, vocabulary).report
         assert not report.exact
         assert [note.place for note in report.notes] == [place]
@@ -281,7 +286,7 @@ def test_what_is_exact_otherwise_is_reported_too() -> None:
 
 def test_dead_ends_are_where_they_are_reported() -> None:
     """Two values only: a third item is promised, and cannot come."""
-    language = JsonSchema(distinct(TANGLED, minItems=3), approximate=True, blanks=0)
+    language = JsonSchema(distinct(TANGLED, minItems=3), approximate=True, max_whitespace=0)
     assert language.is_viable('[{"b":1},')
     assert not language.is_viable('[{"b":1},{"a":""},')
 
@@ -290,7 +295,7 @@ def test_what_is_counted_runs_out() -> None:
     closed = {**CLOSED, "required": ["a"]}
     with pytest.raises(LanguageError, match="no instance"):
         JsonSchema(distinct(closed, minItems=3)).automaton()
-    language = JsonSchema(distinct(closed), blanks=0)
+    language = JsonSchema(distinct(closed), max_whitespace=0)
     assert language.is_viable('[{"a":true},{"a":f')
     assert not language.is_viable('[{"a":true},{"a":t')
     assert not language.is_viable('[{"a":true},{"a":false},')
@@ -359,24 +364,24 @@ def test_formats_by_name() -> None:
     with pytest.raises(ArgumentError, match='no format "color"'):
         JsonSchema(schema, formats=["color"])
     for wrong in ("date", 1, [1]):
-        with pytest.raises(ArgumentError, match="formats is"):
+        with pytest.raises(ArgumentError, match="formats must be"):
             JsonSchema(schema, formats=wrong)  # type: ignore[arg-type]
 
 
 def test_open_objects_can_be_closed() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "object"}, "b": {"properties": {}}}}
-    closed = JsonSchema(schema, additional_properties=False, blanks=0)
+    closed = JsonSchema(schema, additional_properties=False, max_whitespace=0)
     assert closed.matches('{"a":{"any":1},"b":{}}')
     assert not closed.is_viable('{"c')
     assert not closed.is_viable('{"b":{"')
     assert {note.place for note in closed.notes} == {"#", "#/properties/b"}
-    assert JsonSchema(schema, blanks=0).matches('{"c":1}')
+    assert JsonSchema(schema, max_whitespace=0).matches('{"c":1}')
 
 
 def test_open_parts_are_as_deep_as_they_may() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "array"}}}
     for depth in range(4):
-        language = JsonSchema(schema, max_depth=depth, blanks=0)
+        language = JsonSchema(schema, max_depth=depth, max_whitespace=0)
         for nested in range(5):
             text = '{"a":[' + "[" * nested + "]" * nested + "]}"
             # The array that is asked for is one of them.
@@ -400,7 +405,7 @@ def test_open_parts_are_as_deep_as_they_may() -> None:
         ),
         (
             {"type": "object", "required": ["é"], "propertyNames": {"enum": ["d\n", "é"]}},
-            {"order": "any", "escapes": "ascii"},
+            {"property_order": "any", "escapes": "ascii"},
             r'{"\u00e9":0}',
         ),
         (

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from formalm import ArgumentError, Choice, Language, LanguageError, Literal, Regex
+from formalm import ArgumentError, Choice, Language, LanguageError, Regex, StringLiteral
 from formalm.languages import Region, as_language
 
 AB = Regex("[ab]+")
@@ -14,21 +14,21 @@ EXPRESSIONS = [
     AB,
     Regex("A", re.I | re.X),
     Regex("a", dialect="ecma"),
-    Literal("é"),
-    Literal(b"\xff"),
+    StringLiteral("é"),
+    StringLiteral(b"\xff"),
     Choice(["yes", "no"]),
-    AB | Literal("c"),
+    AB | StringLiteral("c"),
     AB & Regex("a+"),
-    AB - Literal("a"),
+    AB - StringLiteral("a"),
     ~AB,
-    AB + Literal("c") + AB,
+    AB + StringLiteral("c") + AB,
     AB * 3,
     AB * (2, None),
     AB.star(),
     AB.plus(),
     AB.optional(),
     AB.edits(2),
-    AB.edits(1, alphabet="ab", operations=["insert"], region=Region(after=Literal("a"))),
+    AB.edits(1, alphabet="ab", operations=["insert"], region=Region(after=StringLiteral("a"))),
     Regex("a(?P<x>b)").edits(1, alphabet=Regex("[a-z]"), region="x"),
     AB.rewrite({"a": "b", "b": ["x", ""]}),
     AB.rewrite({"a": Regex("c+")}, optional=True),
@@ -42,35 +42,41 @@ def test_a_language_is_a_value(language: Language) -> None:
     assert again == language
     assert hash(again) == hash(language)
     assert repr(again) == repr(language)
-    names = {"Regex": Regex, "Literal": Literal, "Choice": Choice, "re": re, "Region": Region}
+    names = {
+        "Regex": Regex,
+        "StringLiteral": StringLiteral,
+        "Choice": Choice,
+        "re": re,
+        "Region": Region,
+    }
     assert eval(repr(language), names) == language  # noqa: S307
 
 
 def test_different_descriptions_differ() -> None:
     assert len(set(EXPRESSIONS)) == len(EXPRESSIONS)
-    assert Regex("a") != Literal("a")
+    assert Regex("a") != StringLiteral("a")
 
 
 @pytest.mark.parametrize(
     ("language", "members", "others"),
     [
-        (AB | Literal("c"), ["a", "bab", "c"], ["", "ac"]),
+        (AB | StringLiteral("c"), ["a", "bab", "c"], ["", "ac"]),
         (AB & Regex("a+"), ["a", "aa"], ["b", "ab", ""]),
-        (AB - Literal("a"), ["aa", "b"], ["a", ""]),
+        (AB - StringLiteral("a"), ["aa", "b"], ["a", ""]),
         (~AB, ["", "c", "é", "abc"], ["a", "ab"]),
         (~~AB, ["ab"], ["", "c"]),
-        (AB + Literal("c"), ["ac", "bbc"], ["c", "a"]),
-        (Literal("ab") * 2, ["abab"], ["ab", "ababab", ""]),
-        (2 * Literal("ab"), ["abab"], ["ab"]),
-        (Literal("a") * (1, 3), ["a", "aaa"], ["", "aaaa"]),
-        (Literal("a") * (2, None), ["aa", "aaaaa"], ["a"]),
-        (Literal("a").star(), ["", "aaa"], ["b"]),
-        (Literal("a").plus(), ["a", "aaa"], [""]),
-        (Literal("a").optional(), ["", "a"], ["aa"]),
-        (["x", "y"] | Literal("z"), ["x", "y", "z"], ["xy"]),
-        (["x", "y"] + Literal("z"), ["xz", "yz"], ["z"]),  # noqa: RUF005
-        (["x", "y"] - Literal("y"), ["x"], ["y"]),
-        (["x", "y"] & Literal("y"), ["y"], ["x"]),
+        (AB + StringLiteral("c"), ["ac", "bbc"], ["c", "a"]),
+        (StringLiteral("ab") * 2, ["abab"], ["ab", "ababab", ""]),
+        (2 * StringLiteral("ab"), ["abab"], ["ab"]),
+        (StringLiteral("a") * (1, 3), ["a", "aaa"], ["", "aaaa"]),
+        (StringLiteral("a") * (2, None), ["aa", "aaaaa"], ["a"]),
+        (StringLiteral("a").star(), ["", "aaa"], ["b"]),
+        (StringLiteral("a").plus(), ["a", "aaa"], [""]),
+        (StringLiteral("a").optional(), ["", "a"], ["aa"]),
+        (["x", "y"] | StringLiteral("z"), ["x", "y", "z"], ["xy"]),
+        (["x", "y"] + StringLiteral("z"), ["xz", "yz"], ["z"]),  # noqa: RUF005
+        (["x", "y"] - StringLiteral("y"), ["x"], ["y"]),
+        (["x", "y"] & StringLiteral("y"), ["y"], ["x"]),
     ],
 )
 def test_algebra(language: Language, members: list[str], others: list[str]) -> None:
@@ -83,7 +89,7 @@ def test_viable_means_some_member_starts_so() -> None:
     assert [t for t in ["", "a", "ab", "abc", "a1", "b", "abcd"] if language.is_viable(t)] == [
         "", "a", "ab", "abc", "a1",
     ]  # fmt: skip
-    assert (language - Literal("abc")).is_viable("ab") is False
+    assert (language - StringLiteral("abc")).is_viable("ab") is False
     assert language.shortest() == b"a0"
     assert language.shortest("ab") == b"abc"
     assert language.shortest("x") is None
@@ -96,7 +102,7 @@ def test_text_is_utf8() -> None:
     assert euro.is_viable("€".encode()[:2])
     assert not euro.matches("\ud800")
     assert not (~euro).matches(b"\xff")
-    assert Literal(b"\xff").matches(b"\xff")
+    assert StringLiteral(b"\xff").matches(b"\xff")
 
 
 def test_groups_are_kept() -> None:
@@ -131,8 +137,8 @@ def test_a_pattern_is_refused_where_it_is_wrong() -> None:
         lambda: Choice([]),
         lambda: Choice("ab"),
         lambda: Choice(["a", 1]),
-        lambda: Literal(3),
-        lambda: Literal("\ud800"),
+        lambda: StringLiteral(3),
+        lambda: StringLiteral("\ud800"),
         lambda: Regex(b"a"),
         lambda: bool(AB),
         lambda: AB * 1_000_000,
@@ -146,7 +152,7 @@ def test_what_is_no_language_is_refused(build) -> None:
 def test_a_bare_string_is_refused_with_both_readings() -> None:
     with pytest.raises(LanguageError) as caught:
         as_language("a|b")
-    assert "Literal" in str(caught.value)
+    assert "StringLiteral" in str(caught.value)
     assert "Regex" in str(caught.value)
 
 

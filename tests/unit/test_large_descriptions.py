@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from formalm import JsonSchema, Language, Literal, Regex
+from formalm import JsonSchema, Language, Regex, StringLiteral
 from formalm.errors import LimitError
 from formalm.languages import TypeScript
 from formalm.languages.algebra import Combination
@@ -58,9 +58,9 @@ def test_a_language_may_grow_by_thousands_of_operators(
     grown: Callable[[Language, Language], Language],
 ) -> None:
     def make() -> None:
-        language: Language = Literal("x")
+        language: Language = StringLiteral("x")
         for number in range(4000):
-            language = grown(language, Literal(f"n{number};"))
+            language = grown(language, StringLiteral(f"n{number};"))
         assert isinstance(hash(language), int)
         assert len(repr(language)) > 40_000
 
@@ -69,9 +69,9 @@ def test_a_language_may_grow_by_thousands_of_operators(
 
 def test_parts_that_are_nested_too_deep_end_in_a_limit() -> None:
     def deeper() -> None:
-        language: Language = Literal("a")
+        language: Language = StringLiteral("a")
         for _ in range(300):
-            language = ~(language | Literal("b"))
+            language = ~(language | StringLiteral("b"))
 
     with pytest.raises(LimitError, match="nesting"):
         deeper()

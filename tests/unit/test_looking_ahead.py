@@ -17,8 +17,11 @@ NAMES = '{"ab":1,"cd":[2,"x"],"e f":3}'
 #: Every kind of language whose states tell texts apart, with a text of it. Those of regular
 #: languages are finite.
 KINDS: dict[str, tuple[Callable[[], Language], str]] = {
-    "open object": (lambda: JsonSchema(OPEN, blanks=0), NAMES),
-    "additionalProperties": (lambda: JsonSchema(INTEGERS, blanks=0), '{"ab":1,"cd":22,"e":3}'),
+    "open object": (lambda: JsonSchema(OPEN, max_whitespace=0), NAMES),
+    "additionalProperties": (
+        lambda: JsonSchema(INTEGERS, max_whitespace=0),
+        '{"ab":1,"cd":22,"e":3}',
+    ),
     "patternProperties": (
         lambda: JsonSchema(
             {
@@ -26,23 +29,23 @@ KINDS: dict[str, tuple[Callable[[], Language], str]] = {
                 "patternProperties": {"^a": {"type": "integer"}},
                 "additionalProperties": False,
             },
-            blanks=0,
+            max_whitespace=0,
         ),
         '{"ab":1,"ac":22,"a":3}',
     ),
     "any order": (
-        lambda: JsonSchema({**OPEN, "minProperties": 2}, order="any", blanks=0),
+        lambda: JsonSchema({**OPEN, "minProperties": 2}, property_order="any", max_whitespace=0),
         '{"b":1,"a":{"c":2}}',
     ),
     "uniqueItems": (
         lambda: JsonSchema(
-            {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, blanks=0
+            {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, max_whitespace=0
         ),
         '["ab","cd","e"]',
     ),
     "unique numbers": (
         lambda: JsonSchema(
-            {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, blanks=0
+            {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, max_whitespace=0
         ),
         "[12,3,45]",
     ),
@@ -66,14 +69,17 @@ KINDS: dict[str, tuple[Callable[[], Language], str]] = {
     "language in a grammar": (
         lambda: Grammar(
             '%declare inner\nstart: "<" inner ">"\n',
-            languages={"inner": JsonSchema(OPEN, blanks=0)},
+            languages={"inner": JsonSchema(OPEN, max_whitespace=0)},
         ),
         '<{"ab":1,"c":2}>',
     ),
-    "row": (lambda: Regex("call: ") + JsonSchema(OPEN, blanks=0) + Regex(";?"), f"call: {NAMES};"),
-    "choice": (lambda: JsonSchema(OPEN, blanks=0) | Grammar('start: "{" "}"'), NAMES),
+    "row": (
+        lambda: Regex("call: ") + JsonSchema(OPEN, max_whitespace=0) + Regex(";?"),
+        f"call: {NAMES};",
+    ),
+    "choice": (lambda: JsonSchema(OPEN, max_whitespace=0) | Grammar('start: "{" "}"'), NAMES),
     "repetition": (
-        lambda: (JsonSchema(INTEGERS, blanks=0) + Regex("\n")).repeat(1, 3),
+        lambda: (JsonSchema(INTEGERS, max_whitespace=0) + Regex("\n")).repeat(1, 3),
         '{"a":1}\n{"bc":2}\n',
     ),
     "beside a regular language": (
@@ -81,7 +87,7 @@ KINDS: dict[str, tuple[Callable[[], Language], str]] = {
         "((1+22)+3)",
     ),
     "structure": (
-        lambda: Structure([Section("<n>", JsonSchema(OPEN, blanks=0), "</n>")], maximum=2),
+        lambda: Structure([Section("<n>", JsonSchema(OPEN, max_whitespace=0), "</n>")], maximum=2),
         'text <n>{"ab":1}</n> more',
     ),
 }

@@ -4,19 +4,9 @@ import math
 
 import pytest
 
-from formalm import (
-    ArgumentError,
-    Decoding,
-    FunctionModel,
-    Limits,
-    Query,
-    Regex,
-    TableModel,
-    Vocabulary,
-    mass,
-    mass_bounds,
-    mass_table,
-)
+from formalm import ArgumentError, FunctionModel, Limits, Query, Regex, TableModel, Vocabulary, mass
+from formalm.probability import mass_bounds, mass_table
+from formalm.query import Decoding
 
 TOKENS = [b"a", b"b", b"ab", None]
 VOCABULARY = Vocabulary.from_tokens(

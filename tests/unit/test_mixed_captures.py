@@ -12,8 +12,8 @@ from formalm import (
     Language,
     LanguageError,
     LimitError,
-    Literal,
     Regex,
+    StringLiteral,
     TableModel,
     Vocabulary,
     generate,
@@ -35,10 +35,10 @@ SCHEMA = JsonSchema({"type": "integer"})
         (WORD & Regex("(?P<first>.).*"), "ab", {"word": "ab", "first": "a"}),
         (Regex("(?P<first>.).*") & WORD, "ab", {"first": "a", "word": "ab"}),
         (PAIR - Regex("(?P<no>a=b)"), "a=c", {"key": "c"}),
-        ((WORD + Literal(" ")).star(), "ab cd ", {"word": "cd"}),
-        ((WORD + Literal(" ")).star(), "", {"word": None}),
+        ((WORD + StringLiteral(" ")).star(), "ab cd ", {"word": "cd"}),
+        ((WORD + StringLiteral(" ")).star(), "", {"word": None}),
         ((WORD + NUMBER) * 2, "a1b2", {"word": "b", "number": "2"}),
-        (JSON + Literal(" ") + NUMBER, '{"a": 1} 2', {"number": "2"}),
+        (JSON + StringLiteral(" ") + NUMBER, '{"a": 1} 2', {"number": "2"}),
         (SCHEMA + Regex("(?P<unit>[a-z]+)"), "12kg", {"unit": "kg"}),
         # As much as it can: the second word has one letter left.
         (WORD + WORD, "abc", {"word": "c"}),
@@ -47,7 +47,7 @@ SCHEMA = JsonSchema({"type": "integer"})
             "x": None, "end": "!",
         }),
         # A name used again stands for the last part that was matched.
-        (WORD + (Literal("/") + WORD).optional(), "ab", {"word": "ab"}),
+        (WORD + (StringLiteral("/") + WORD).optional(), "ab", {"word": "ab"}),
         (((WORD + NUMBER) & Regex(".*")) + Regex("(?P<end>!)"), "a1!", {
             "word": "a", "number": "1", "end": "!",
         }),
@@ -77,10 +77,10 @@ def test_what_is_no_member_has_no_captures(text: str) -> None:
 
 
 def test_what_captures_nothing_says_so() -> None:
-    found = (JSON + Literal("!")).captures("1!")
+    found = (JSON + StringLiteral("!")).captures("1!")
     assert found is not None
     assert found.groups() == ()
-    assert (JSON + Literal("!")).value("1!") == "1!"
+    assert (JSON + StringLiteral("!")).value("1!") == "1!"
     with pytest.raises(LanguageError, match="JsonSchema"):
         SCHEMA.captures("1")
     with pytest.raises(LimitError):

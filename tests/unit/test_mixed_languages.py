@@ -14,8 +14,8 @@ from formalm import (
     JsonSchema,
     LanguageError,
     LimitError,
-    Literal,
     Regex,
+    StringLiteral,
     Vocabulary,
 )
 from formalm.grammars import JSON
@@ -32,8 +32,8 @@ LEAVES: list[Language] = [
     Grammar('start: "ab" "b"*'),
     Regex("a+"),
     Regex("(ba)*"),
-    Literal("b"),
-    Literal(""),
+    StringLiteral("b"),
+    StringLiteral(""),
     Grammar('start: "a" start'),
     Choice(["ab", "bba"]),
 ]
@@ -80,7 +80,7 @@ def mixed(random: Random, depth: int) -> Language:
         return left + mixed(random, depth - 1)
     if kind == 4:
         return left.repeat(random.randrange(3), random.choice([None, 2, 3]))
-    regular = random.choice([Regex("[ab]{0,4}"), Regex("a.*"), Regex("(..)*"), Literal("ab")])
+    regular = random.choice([Regex("[ab]{0,4}"), Regex("a.*"), Regex("(..)*"), StringLiteral("ab")])
     return left & regular if random.random() < 0.5 else left - regular
 
 
@@ -145,19 +145,19 @@ def test_masks_of_combinations_are_the_definition() -> None:
 
 
 def test_what_cannot_be_known_is_refused_with_the_pair() -> None:
-    with pytest.raises(LanguageError, match="a Grammar and a JsonSchema have members in common"):
+    with pytest.raises(LanguageError, match="the intersection of a Grammar and a JsonSchema"):
         (NESTED & JsonSchema({})).automaton()
     with pytest.raises(LanguageError, match="complement of a Grammar"):
         (~NESTED).automaton()
-    with pytest.raises(LanguageError, match="not in a Grammar"):
+    with pytest.raises(LanguageError, match="difference from a Grammar"):
         (Regex("a") - NESTED).automaton()
     with pytest.raises(LimitError, match="states"):
         (NESTED & Regex("(a|b)*a(a|b){9}")).automaton()
     with pytest.raises(LimitError, match="languages in an expression"):
         (NESTED * 3000).automaton()
     with pytest.raises(LanguageError, match="empty"):
-        (NESTED & Literal("ba")).automaton()
-    assert (NESTED & Literal("ba")).is_empty()
+        (NESTED & StringLiteral("ba")).automaton()
+    assert (NESTED & StringLiteral("ba")).is_empty()
     assert [group.name for group in (NESTED + Regex("(?P<x>a)")).groups] == ["x"]
     assert not (NESTED + Regex("a")).is_regular
     assert (Regex("a") + Regex("b")).is_regular
@@ -190,7 +190,7 @@ def test_terminals_are_languages() -> None:
     for wrong, why in [
         ({"B": word}, "B is not declared"),
         ((("A", word), ("A", word)), "A is defined twice"),
-        ({"A": NESTED}, "not regular"),
+        ({"A": NESTED}, "must be regular"),
         ({}, "has no pattern"),
     ]:
         with pytest.raises(LanguageError, match=why):
@@ -199,5 +199,5 @@ def test_terminals_are_languages() -> None:
     assert [within.matches(text) for text in ("x1", "if1", "x")] == [True, False, False]
     with pytest.raises(LanguageError, match="terminals of Lark text"):
         Grammar("root ::= [a]", syntax="gbnf", languages={"A": word})
-    with pytest.raises(ArgumentError, match="Languages by name"):
+    with pytest.raises(ArgumentError, match="names to Languages"):
         Grammar(declared, languages={"A": "x"})  # type: ignore[dict-item]

@@ -125,7 +125,7 @@ def test_logits_beyond_the_vocabulary_are_fine() -> None:
 
 
 def test_what_is_no_model() -> None:
-    with pytest.raises(ModelError, match="not a language model"):
+    with pytest.raises(ModelError, match="model must be a LanguageModel"):
         Session(lambda prefixes: 0)
     with pytest.raises(ArgumentError):
         FunctionModel([b"a"], lambda prefixes: 0)
@@ -173,7 +173,7 @@ def test_beginnings_and_lengths_that_are_refused(options: dict[str, object]) -> 
 def test_random_tables_that_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(ArgumentError, match=next(iter(options))):
         TableModel.random(VOCABULARY, **{"seed": 1, **options})
-    with pytest.raises(ArgumentError, match="not str"):
+    with pytest.raises(ArgumentError, match="got str"):
         TableModel.random("abc", seed=1)
 
 

@@ -9,19 +9,19 @@ import pytest
 from formalm import (
     ArgumentError,
     Choice,
-    Edits,
     LanguageError,
     Limits,
     Query,
-    Record,
     Regex,
     TableModel,
     Vocabulary,
     mass,
-    mass_table,
     sample,
     search,
 )
+from formalm.probability import mass_table
+from formalm.query import Edits
+from formalm.records import Record
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
 MODEL = TableModel(VOCABULARY, {}, default=[0.5, 0.25, 0.25])

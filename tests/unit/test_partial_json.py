@@ -135,7 +135,7 @@ def model() -> TableModel:
 
 
 def test_streams_show_what_is_complete() -> None:
-    language = TypeScript("{ a: 12, b: 'xx' }", blanks=0)
+    language = TypeScript("{ a: 12, b: 'xx' }", max_whitespace=0)
     pieces = stream(model(), None, language, max_tokens=20, seed=0)
     assert pieces.partial is None
     seen = [(piece, pieces.partial) for piece in pieces]
@@ -147,7 +147,7 @@ def test_streams_show_what_is_complete() -> None:
 
 
 def test_texts_cut_short_have_parts() -> None:
-    language = TypeScript("{ a: 12, b: 'xx' }", blanks=0)
+    language = TypeScript("{ a: 12, b: 'xx' }", max_whitespace=0)
     cut = generate(model(), None, language, max_tokens=5, seed=0)
     assert cut.value is None
     assert cut.partial == {"a": 12}

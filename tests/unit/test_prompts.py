@@ -14,11 +14,10 @@ from formalm import (
     ArgumentError,
     Choice,
     FunctionModel,
-    Generation,
     LimitError,
-    Literal,
     ModelError,
     Regex,
+    StringLiteral,
     TableModel,
     Vocabulary,
     VocabularyError,
@@ -26,6 +25,7 @@ from formalm import (
     search,
     stream,
 )
+from formalm.generation import Generation
 from formalm.models import LanguageModel, Session
 from formalm.models.canary import WEIGHTS, canary
 
@@ -206,7 +206,7 @@ def test_everything_is_checked_before_the_model_is_asked() -> None:
     with pytest.raises(ArgumentError, match=r"prompt\[1\] has 6 tokens"):
         generate(model, ["a", "ababab"], WORD)
     with pytest.raises(LimitError) as refused:
-        generate(model, [[0], [0, 0, 0]], Literal("aaa."), finish=True)
+        generate(model, [[0], [0, 0, 0]], StringLiteral("aaa."), finish=True)
     assert (refused.value.needed, refused.value.allowed) == (4, 2)
     assert not calls
 
@@ -251,16 +251,16 @@ def test_chats() -> None:
         (CHAT, 4, (4, *written)),
     ]:
         calls.clear()
-        answer = generate(model, prompt, Literal("ab"), bos=bos, max_tokens=3)
+        answer = generate(model, prompt, StringLiteral("ab"), bos=bos, max_tokens=3)
         assert isinstance(answer, Generation)
         assert answer.prompt_token_ids == calls[0][0] == prefix
-    pieces = stream(model, CHAT, Literal("ab"), max_tokens=3)
+    pieces = stream(model, CHAT, StringLiteral("ab"), max_tokens=3)
     assert "".join(pieces) == "ab"
     assert pieces.generation.prompt_token_ids == written
     calls.clear()
     assert next(search(model, Choice(["ab"]), prompt=CHAT)).text == "ab"
     assert calls[0][0] == written
-    batch = generate(model, [CHAT, "ab", CHAT[:1]], Literal("ab"), max_tokens=3)
+    batch = generate(model, [CHAT, "ab", CHAT[:1]], StringLiteral("ab"), max_tokens=3)
     assert [answer.prompt_token_ids for answer in batch] == [
         written,
         (END, 0, 1),

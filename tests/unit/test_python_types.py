@@ -125,7 +125,9 @@ def test_functions() -> None:
     assert not language.matches('{"title": "a"}')
     arguments = language.value('{"title": "a", "on": "2026-01-02"}')
     assert arguments == {"title": "a", "on": datetime.date(2026, 1, 2)}
-    full = PythonType(book, order="any").value('{"on": "2026-01-02", "title": "a", "seats": 3}')
+    full = PythonType(book, property_order="any").value(
+        '{"on": "2026-01-02", "title": "a", "seats": 3}'
+    )
     assert full == {"title": "a", "seats": 3, "on": datetime.date(2026, 1, 2)}
 
     class Desk:
@@ -143,10 +145,10 @@ def test_functions_that_are_refused() -> None:
     def named(**values: int) -> None: ...
     def unnamed(value: int, /) -> None: ...
 
-    with pytest.raises(ArgumentError, match="'a' of untyped has no annotation"):
+    with pytest.raises(ArgumentError, match="'a' of untyped must have an annotation"):
         PythonType(untyped)
     for function in (many, named, unnamed):
-        with pytest.raises(ArgumentError, match="has no name"):
+        with pytest.raises(ArgumentError, match="must have a name"):
             PythonType(function)
 
 
@@ -170,9 +172,9 @@ def test_types_without_json(type_: Any) -> None:
 
 def test_wrong_arguments() -> None:
     for wrong in ("int", 3, None, [int], Choice(["a"])):
-        with pytest.raises(ArgumentError, match="no type"):
+        with pytest.raises(ArgumentError, match="must be a type"):
             PythonType(wrong)
-    for options in ({"resources": {}}, {"formats": False}, {"order": "no"}):
+    for options in ({"resources": {}}, {"formats": False}, {"property_order": "no"}):
         with pytest.raises(ArgumentError):
             PythonType(int, **options)
 
@@ -226,12 +228,12 @@ def test_a_type_is_a_language() -> None:
 
 
 def test_values_of_the_class() -> None:
-    language = PythonType(Person, order="any", blanks=0)
+    language = PythonType(Person, property_order="any", max_whitespace=0)
     for again in (copy.copy(language), pickle.loads(pickle.dumps(language))):  # noqa: S301
         assert again == language
         assert hash(again) == hash(language)
         assert again.type is Person
-    assert repr(language) == "PythonType(Person, order='any', blanks=0)"
+    assert repr(language) == "PythonType(Person, property_order='any', max_whitespace=0)"
     assert repr(PythonType(list[int])) == "PythonType(list[int])"
     assert language != PythonType(Person)
     other = type("Point", (), {"__annotations__": {"x": int, "y": int}, "y": 0})

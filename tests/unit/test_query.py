@@ -10,19 +10,17 @@ import pytest
 from formalm import (
     ArgumentError,
     Choice,
-    Decoding,
-    Edits,
     Grammar,
     LanguageError,
     LimitError,
     Limits,
-    Literal,
     Query,
     Regex,
+    StringLiteral,
     Vocabulary,
-    plan,
 )
 from formalm.languages import Region, from_data, to_data
+from formalm.query import Decoding, Edits, plan
 from formalm.query.prefixes import members
 
 SAT = Regex("The (man|woman) (sat|ran)")
@@ -32,7 +30,7 @@ QUERIES = [
     Query(SAT, given="The "),
     Query(SAT, Regex("The (man|woman)"), "complete", prefix_weights={"The man": 2, "The woman": 1}),
     Query(SAT, decoding=Decoding(0.5, top_k=3, top_p=0.9, min_p=0.1), renormalize=True),
-    Query(SAT, edits=Edits(1, "abc", ("insert",), Region(before=Literal("n"))), bos=None),
+    Query(SAT, edits=Edits(1, "abc", ("insert",), Region(before=StringLiteral("n"))), bos=None),
     Query(SAT, edits=2, without=Regex("[a-z ]+"), max_tokens=7, bos=3, unique="tokens"),
     Query(SAT, given="The", prefix_cost="zero", unique="tokens", limits=Limits(5, None, 2.5, 99)),
     Query(Choice([b"\xff", 'q"\n\\\x7f€'])),
@@ -41,10 +39,10 @@ LANGUAGES = [
     Regex("a+", re.I | re.S),
     Regex("a+", dialect="ecma"),
     Regex("a(?P<x>b)c").edits(1, region="x"),
-    Literal("a").edits(1, operations=("delete",)) & ~Literal("b"),
-    (Literal("ab") * (2, None)) - Literal("abab") | Choice(["x", b"\xfe"]),
-    Literal("a big dog").rewrite({"big": ["large", "huge"]}, optional=True).reverse(),
-    Literal("a") + Regex("b") * 3,
+    StringLiteral("a").edits(1, operations=("delete",)) & ~StringLiteral("b"),
+    (StringLiteral("ab") * (2, None)) - StringLiteral("abab") | Choice(["x", b"\xfe"]),
+    StringLiteral("a big dog").rewrite({"big": ["large", "huge"]}, optional=True).reverse(),
+    StringLiteral("a") + Regex("b") * 3,
     Grammar('start: "a" start "b" | "c"'),
     Grammar('root ::= "a" root | "b"', syntax="gbnf"),
     Grammar('begin: "a"', lexing="any", start="begin"),
@@ -74,10 +72,10 @@ def test_a_language_comes_back_from_data(language: object) -> None:
     ("data", "place"),
     [
         ({}, "lacks 'kind'"),
-        ({"kind": "prose"}, "kind is 'prose'"),
+        ({"kind": "prose"}, "got 'prose'"),
         ({"kind": "regex"}, "lacks 'pattern'"),
         ({"kind": "regex", "pattern": "a", "extra": 1}, "'extra'"),
-        ({"kind": "regex", "pattern": 3}, "pattern is str"),
+        ({"kind": "regex", "pattern": 3}, "pattern must be str"),
         ({"kind": "regex", "pattern": "a", "flags": ["Q"]}, r"flags\[0\]"),
         ({"kind": "union", "of": [{"kind": "regex"}, 3]}, r"of\[0\] lacks"),
         ({"kind": "union", "of": []}, "two languages"),

@@ -12,9 +12,9 @@ from formalm import (
     JsonSchema,
     Language,
     LanguageError,
-    Literal,
     Parser,
     Regex,
+    StringLiteral,
     ToolCalls,
 )
 
@@ -31,9 +31,9 @@ LANGUAGES = [
     Grammar(NESTED),
     Grammar('start: NAME ("=" NAME)*\nNAME: /[a-z]+/\n%ignore " "'),
     JsonSchema(PERSON),
-    JsonSchema(PERSON, order="any", blanks=0),
+    JsonSchema(PERSON, property_order="any", max_whitespace=0),
     JsonSchema(True, escapes="any"),
-    Literal("<") + JsonSchema(PERSON) + Literal(">"),
+    StringLiteral("<") + JsonSchema(PERSON) + StringLiteral(">"),
     Grammar(NESTED) & Regex("[(x)]{2,9}"),
     ToolCalls({"find": JsonSchema(PERSON)}, CallFormat("{name}({arguments})", "<call>", "</call>")),
 ]
@@ -83,7 +83,7 @@ def test_every_short_member_is_drawn_sooner_or_later() -> None:
 
 
 def test_a_member_that_is_no_text_is_bytes() -> None:
-    assert Literal(b"\xff").sample(2, seed=0) == [b"\xff", b"\xff"]
+    assert StringLiteral(b"\xff").sample(2, seed=0) == [b"\xff", b"\xff"]
 
 
 class Anything(Parser):
@@ -114,7 +114,9 @@ def test_what_cannot_be_drawn_is_said() -> None:
 
 
 def test_numbers_are_seldom_beyond_a_double() -> None:
-    texts = [str(text) for text in JsonSchema({"type": "number"}, blanks=0).sample(400, seed=1)]
+    texts = [
+        str(text) for text in JsonSchema({"type": "number"}, max_whitespace=0).sample(400, seed=1)
+    ]
     exponents = [text.lower().partition("e")[2] for text in texts]
     assert sum(bool(exponent) for exponent in exponents) > 40
     assert sum(len(exponent.strip("+-")) > 2 for exponent in exponents) < 20

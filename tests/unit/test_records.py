@@ -12,21 +12,20 @@ import pytest
 from formalm import (
     ArgumentError,
     Choice,
-    Decoding,
     FunctionModel,
     Limits,
     Query,
-    Records,
     Regex,
     TableModel,
     Vocabulary,
     mass,
-    rescore,
     sample,
     score,
     search,
 )
 from formalm.models.canary import canary
+from formalm.query import Decoding
+from formalm.records import Records, rescore
 
 TOKENS = [b"a", b"b", b"ab", b" ", b"\xff", None]
 VOCABULARY = Vocabulary.from_tokens(

@@ -10,19 +10,19 @@ import pytest
 from formalm import (
     ArgumentError,
     Choice,
-    Decoding,
     Limits,
     Query,
     Regex,
-    Samples,
     TableModel,
     Vocabulary,
-    distortion,
     sample,
     score,
     search,
 )
 from formalm.drivers.estimate import bounded_mean
+from formalm.probability import distortion
+from formalm.query import Decoding
+from formalm.sampling import Samples
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
 SEVENTEEN = Query(Regex("a+b?b?a?"), max_tokens=5, event="complete")

@@ -17,7 +17,6 @@ from formalm import (
     ArgumentError,
     Choice,
     ConcurrencyError,
-    Decoding,
     FunctionModel,
     Limits,
     ModelError,
@@ -33,6 +32,7 @@ from formalm.drivers.roots import roots_of
 from formalm.drivers.task import Task
 from formalm.models import Session
 from formalm.models.canary import canary
+from formalm.query import Decoding
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b" ", None]
 VOCABULARY = Vocabulary.from_tokens(

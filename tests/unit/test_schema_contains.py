@@ -57,7 +57,7 @@ def test_contained_items_are_distinct(
         "contains": KINDS[kind][0],
         **counts,
     }
-    language = JsonSchema(schema, order="any", blanks=0)
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
     if not texts:
         with pytest.raises(LanguageError, match="no instance"):
             language.automaton()
@@ -88,7 +88,7 @@ def test_statements_side_by_side_contain_what_each_asks_for() -> None:
             {"contains": {"const": "bb"}},
         ],
     }
-    language = JsonSchema(schema, order="any", blanks=0)
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
     texts = [
         written(items)
         for items in permutations(VALUES, 4)
@@ -132,7 +132,7 @@ def test_distinct_items_are_exact_wherever_more_is_said_of_them(schema: dict[str
     oracle = jsonschema_rs.validator_for(schema)
     arrays = [list(items) for length in range(6) for items in product(FEW, repeat=length)]
     texts = [written(items) for items in arrays if oracle.is_valid(items)]
-    language = JsonSchema({**schema, "type": "array"}, order="any", blanks=0)
+    language = JsonSchema({**schema, "type": "array"}, property_order="any", max_whitespace=0)
     if not texts:
         with pytest.raises(LanguageError, match="no instance"):
             language.automaton()
@@ -161,7 +161,7 @@ IDENTITIES = [
 @pytest.mark.parametrize("schema", IDENTITIES, ids=str)
 def test_values_that_depend_on_their_places_are_not_counted(schema: dict[str, object]) -> None:
     with pytest.raises(LanguageError, match="not decided"):
-        JsonSchema({**schema, "type": "array"}, order="any").automaton()
+        JsonSchema({**schema, "type": "array"}, property_order="any").automaton()
 
 
 TOLD_APART = [
@@ -184,7 +184,7 @@ def test_distinct_items_within_items_that_are_told_apart_are_exact(
     arrays = [list(items) for length in range(4) for items in product(values, repeat=length)]
     texts = [written(items) for items in arrays if oracle.is_valid(items)]
     ahead = {text[:end] for text in texts for end in range(1, len(text) + 1)}
-    language = JsonSchema(schema, order="any", blanks=0)
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
     for text in map(written, arrays):
         for end in range(1, len(text) + 1):
             assert language.is_viable(text[:end]) == (text[:end] in ahead), text[:end]
@@ -192,7 +192,7 @@ def test_distinct_items_within_items_that_are_told_apart_are_exact(
 
 def test_other_places_may_say_what_is_counted() -> None:
     schema = {"properties": {"a": BOOLS}, "allOf": [{"properties": {"a": {"minItems": 2}}}]}
-    language = JsonSchema({**schema, "type": "object"}, order="any", blanks=0)
+    language = JsonSchema({**schema, "type": "object"}, property_order="any", max_whitespace=0)
     assert language.shortest('{"a":[t') == b'{"a":[true,false]}'
     assert not language.is_viable('{"a":[true]')
 
@@ -208,7 +208,7 @@ def test_other_places_may_say_what_is_counted() -> None:
 )  # fmt: skip
 def test_what_is_not_counted_is_refused(schema: dict[str, object]) -> None:
     with pytest.raises(LanguageError, match="not decided"):
-        JsonSchema({**schema, "type": "array"}, order="any").automaton()
+        JsonSchema({**schema, "type": "array"}, property_order="any").automaton()
 
 
 @pytest.mark.parametrize("count", [30, 60])
@@ -219,7 +219,7 @@ def test_many_distinct_items_are_found_at_once(count: int) -> None:
         {"contains": {"const": "admin"}, "items": {"type": "string"}},
         {"contains": {"type": "integer"}, "maxContains": 3},
     ]:
-        language = JsonSchema({**schema, **more}, order="any")
+        language = JsonSchema({**schema, **more}, property_order="any")
         found = json.loads(language.shortest())
         assert len(found) == count
         assert language.matches(json.dumps(found, separators=(",", ":"), ensure_ascii=False))

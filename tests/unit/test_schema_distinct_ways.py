@@ -59,7 +59,7 @@ EXACT: dict[str, Any] = {
 @pytest.mark.parametrize("name", EXACT)
 def test_distinct_items_are_exact_where_that_is_plain(name: str) -> None:
     schema = EXACT[name]
-    language = JsonSchema(schema, order="any", blanks=0)
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
     judge = jsonschema_rs.validator_for(schema)
     members = set()
     for length in range(4):
@@ -91,4 +91,4 @@ def test_distinct_items_are_exact_where_that_is_plain(name: str) -> None:
 )  # fmt: skip
 def test_items_that_may_run_out_are_not_called_exact(schema: dict[str, Any]) -> None:
     with pytest.raises(LanguageError, match="not decided"):
-        JsonSchema(schema, order="any", blanks=0).automaton()
+        JsonSchema(schema, property_order="any", max_whitespace=0).automaton()

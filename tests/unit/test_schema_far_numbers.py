@@ -9,7 +9,7 @@ LARGE = [10**308, -(10**120) - 7, 3 * 10**40, 12]
 
 @pytest.mark.parametrize("extra", [{}, {"type": "integer"}, {"minimum": -(10**200)}])
 def test_listed_numbers_are_spelled_out(extra: dict[str, object]) -> None:
-    language = JsonSchema({"enum": LARGE, **extra}, order="any")
+    language = JsonSchema({"enum": LARGE, **extra}, property_order="any")
     for number in LARGE:
         text = str(number)
         begun = [text[:end] for end in range(1, len(text) + 1, 7)]
@@ -37,7 +37,7 @@ def test_listed_numbers_are_spelled_out(extra: dict[str, object]) -> None:
     ],
 )
 def test_ends_of_ranges_count_digits(schema, viable, refused) -> None:
-    language = JsonSchema({"type": "number", **schema}, order="any")
+    language = JsonSchema({"type": "number", **schema}, property_order="any")
     assert [text for text in viable if not language.is_viable(text)] == []
     assert [text for text in refused if language.is_viable(text)] == []
 
@@ -57,7 +57,7 @@ def test_ends_of_ranges_count_digits(schema, viable, refused) -> None:
     ids=str,
 )  # fmt: skip
 def test_far_numbers_are_found_without_trying_all(schema: dict[str, object], written: str) -> None:
-    language = JsonSchema({"type": "number", **schema}, order="any")
+    language = JsonSchema({"type": "number", **schema}, property_order="any")
     assert language.shortest() == written.encode()
 
 
@@ -65,7 +65,9 @@ def test_far_numbers_are_found_without_trying_all(schema: dict[str, object], wri
 @pytest.mark.parametrize("numbers", ["plain", "any"])
 @pytest.mark.parametrize("unit", [3e60, 1e300, 2147483649, 9.99e20])
 def test_what_is_too_far_ends_in_a_limit(unit: float, numbers: str) -> None:
-    language = JsonSchema({"type": "number", "multipleOf": unit}, order="any", numbers=numbers)
+    language = JsonSchema(
+        {"type": "number", "multipleOf": unit}, property_order="any", number_format=numbers
+    )
     for begun in ["12", "-12.75", "3."]:
         try:
             found = language.shortest(begun)

@@ -19,7 +19,7 @@ ASKED = """
 import json
 from formalm import JsonSchema
 def answer(schema):
-    language = JsonSchema(json.dumps(schema), approximate=True, order="any")
+    language = JsonSchema(json.dumps(schema), approximate=True, property_order="any")
     return [language.shortest().decode(), *language.sample(1, seed=1, random_bytes=40)]
 """
 

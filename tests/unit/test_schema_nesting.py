@@ -32,7 +32,7 @@ def in_a_small_stack(work: Callable[[], object]) -> object:
 
 
 def shortest(schema: object) -> Callable[[], object]:
-    return lambda: JsonSchema(schema, blanks=0).shortest()  # type: ignore[arg-type]
+    return lambda: JsonSchema(schema, max_whitespace=0).shortest()  # type: ignore[arg-type]
 
 
 def nested(before: str, inner: str, after: str, levels: int) -> str:
@@ -44,7 +44,7 @@ def test_members_are_nested_deeper_than_readers_of_json_go() -> None:
         text = nested('{"type":"object","required":["é"],"properties":{"é":', "{}", "}}", levels)
         expected = nested('{"é":', "0", "}", levels).encode()
         assert in_a_small_stack(shortest(text)) == expected
-        assert JsonSchema(json.loads(text), blanks=0).shortest() == expected
+        assert JsonSchema(json.loads(text), max_whitespace=0).shortest() == expected
 
 
 @pytest.mark.parametrize("levels", [499, 500, 1000, 100_000])

@@ -70,7 +70,9 @@ def test_equal_identifiers_mean_what_each_schema_says() -> None:
 def test_drafts_and_ways_of_writing_do_not_matter() -> None:
     fourth = {"$schema": "http://json-schema.org/draft-04/schema#"}
     fourth |= {"minimum": 3, "exclusiveMinimum": True}
-    newest = JsonSchema({"exclusiveMinimum": 3}, order="any", blanks=0, escapes="ascii")
+    newest = JsonSchema(
+        {"exclusiveMinimum": 3}, property_order="any", max_whitespace=0, escapes="ascii"
+    )
     assert JsonSchema(fourth).compare(newest).holds
     assert TypeScript("{ a: string }").compare(TypeScript("interface A { a: string }")).holds
     names = JsonSchema({"type": "object", "properties": {"b": {}, "a": {}}})
@@ -148,8 +150,8 @@ ADULT = {
         ('{"age":1,"never"', ":", ("#/properties/never",)),
         ('{"age":1,"n', "e", ("#/properties/never",)),
         ('{"age":1,"flag":', "t", ("#/properties/flag/const",)),
-        ('{"k', "i", ("order",)),
-        ('{"age":1, ', " ", ("blanks",)),
+        ('{"k', "i", ("property_order",)),
+        ('{"age":1, ', " ", ("max_whitespace",)),
         ('{"age":1', "x", ()),
         ('{"age":1', "2", ()),
     ],

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from formalm import Constraint, JsonSchema, LanguageError, Literal, PythonType, Vocabulary
+from formalm import Constraint, JsonSchema, LanguageError, PythonType, StringLiteral, Vocabulary
 from formalm.languages.schema_check import check_schema
 
 VOCABULARY = Vocabulary.from_tokens([bytes([byte]) for byte in range(128)])
@@ -60,7 +60,7 @@ def test_what_is_not_exact_is_told_with_its_reason() -> None:
     assert inexact[0].reasons == tuple(
         note.message for note in language.notes if note.effect == "dead ends"
     )
-    report = Constraint(Literal("x") + language, VOCABULARY).report
+    report = Constraint(StringLiteral("x") + language, VOCABULARY).report
     assert report.paths == language.paths
     assert "1 path of a schema is approximate" in str(report)
 
@@ -102,7 +102,7 @@ def test_alternatives_with_a_member_without_end_are_exact() -> None:
         }
 
     items = {"oneOf": [item(True), item(False)]}
-    language = JsonSchema({"type": "array", "uniqueItems": True, "items": items}, blanks=0)
+    language = JsonSchema({"type": "array", "uniqueItems": True, "items": items}, max_whitespace=0)
     first, second = '{"id":"a","flag":true}', '{"id":"a","flag":false}'
     assert language.is_viable(f'[{first},{{"id":"a"')
     assert not language.is_viable(f"[{first},{first[:-1]}")

@@ -77,7 +77,7 @@ LETTERS = "abcdefghijklmn"
     ],
 )  # fmt: skip
 def test_members_in_any_order_are_owed_together(schema, written: str) -> None:
-    language = JsonSchema(schema, order="any")
+    language = JsonSchema(schema, property_order="any")
     assert language.shortest().decode() == written
     for end in range(len(written)):
         assert language.shortest(written[:end]).decode() == written
@@ -129,7 +129,9 @@ PATTERNED = {
 )  # fmt: skip
 def test_names_of_patterns_are_not_gone_through(schema, begun: str, written: str) -> None:
     patterns = {**PATTERNED["patternProperties"], **schema.get("patternProperties", {})}
-    language = JsonSchema({**PATTERNED, **schema, "patternProperties": patterns}, order="any")
+    language = JsonSchema(
+        {**PATTERNED, **schema, "patternProperties": patterns}, property_order="any"
+    )
     assert language.shortest(begun).decode() == written
 
 
@@ -183,7 +185,7 @@ CALLS = CallFormat('{"name":"{name}","arguments":{arguments}}', begin="<call>", 
     [
         JsonSchema({"type": "object", "required": ["name"]}),
         JsonSchema(OPEN),
-        JsonSchema(OPEN, order="any"),
+        JsonSchema(OPEN, property_order="any"),
         JsonSchema({}),
         JsonSchema({"type": "array", "contains": {"type": "object", "required": ["description"]}}),
         JsonSchema({"anyOf": [{"required": ["description"]}, {"required": ["identifier"]}]}),
@@ -209,13 +211,13 @@ def test_generations_are_finished_where_objects_are_open(language) -> None:
 )
 @pytest.mark.parametrize("order", ["schema", "any"])
 def test_escapes_that_are_begun_are_gone_on_with(schema, begun, written, order) -> None:
-    found = JsonSchema(schema, order=order, escapes="ascii").shortest(begun)
+    found = JsonSchema(schema, property_order=order, escapes="ascii").shortest(begun)
     assert found.decode() == written
 
 
 def test_searches_are_interrupted() -> None:
     """What a signal's handler raises ends a search; left alone, it goes on to its limit."""
-    language = JsonSchema({"type": "object", "minProperties": 600}, order="any")
+    language = JsonSchema({"type": "object", "minProperties": 600}, property_order="any")
     language.automaton()
 
     def search() -> None:
@@ -262,7 +264,7 @@ def test_distinct_items_are_the_shortest(
     if count > len(texts):
         return
     schema = {"type": "array", "items": items, "uniqueItems": True, "minItems": count}
-    language = JsonSchema(schema, order="any", blanks=0)
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
     least = sum(sorted(map(len, texts))[:count]) + count + 1
     found = language.shortest()
     assert language.matches(found)
@@ -289,7 +291,7 @@ def test_names_of_a_pattern_are_the_shortest(
     statement: dict[str, object], names: int, count: int
 ) -> None:
     schema = {"type": "object", **statement, "minProperties": count}
-    found = JsonSchema(schema, order="any", blanks=0).shortest()
+    found = JsonSchema(schema, property_order="any", max_whitespace=0).shortest()
     assert len(found) == count * (names + len('"":0,')) + 1
 
 
@@ -308,13 +310,15 @@ def test_names_of_a_pattern_are_the_shortest(
     ],
     ids=str,
 )
-@pytest.mark.parametrize("layout", [{"blanks": 0}, {"separators": (", ", ": ")}, {"indent": 1}])
+@pytest.mark.parametrize(
+    "layout", [{"max_whitespace": 0}, {"separators": (", ", ": ")}, {"indent": 1}]
+)
 def test_distinct_items_are_the_smallest_too(
     items: dict[str, object], layout: dict[str, object]
 ) -> None:
     """By all members that are as short."""
     schema = {"type": "array", "items": items, "uniqueItems": True, "minItems": 3}
-    language = JsonSchema(schema, order="any", **layout)
+    language = JsonSchema(schema, property_order="any", **layout)
     found = language.shortest()
     members = language.to_automaton(max_bytes=len(found))
     texts = sorted(text.encode() for text in members)

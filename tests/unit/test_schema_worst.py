@@ -17,7 +17,7 @@ def walked(schema: object, text: str, tokens: int = 3) -> bool:
     pieces = [text[at : at + tokens] for at in range(0, len(text), tokens)]
     words: list[bytes | None] = [piece.encode() for piece in sorted(set(pieces))]
     vocabulary = Vocabulary.from_tokens([*words, None], end_token_ids=[len(words)])
-    language = JsonSchema(json.dumps(schema), order="any", blanks=0)
+    language = JsonSchema(json.dumps(schema), property_order="any", max_whitespace=0)
     matcher = Constraint(language, vocabulary).matcher()
     for piece in pieces:
         token = words.index(piece.encode())
@@ -73,7 +73,7 @@ def test_large_schemas_are_exact(schema: object, good: object, bad: object) -> N
 
 
 def test_long_counts_are_not_counted_ahead() -> None:
-    language = JsonSchema(LONG, blanks=0)
+    language = JsonSchema(LONG, max_whitespace=0)
     assert language.matches(compact("x" * 90_000))
     assert not language.matches(compact("x" * 89_999))
     assert not language.is_viable('"' + "x" * 100_001)
@@ -150,7 +150,7 @@ def test_clauses_are_decided() -> None:
             if all(any(chosen >> name & 1 == must for name, must in one) for one in of)
         ]
         kinds.add(bool(good))
-        language = JsonSchema(schema, order="any", blanks=0)
+        language = JsonSchema(schema, property_order="any", max_whitespace=0)
         if not good:
             with pytest.raises(LanguageError):
                 language.is_viable("{")
@@ -164,7 +164,9 @@ def test_clauses_are_decided() -> None:
 def patterns(names: list[str]) -> JsonSchema:
     """Members whose names match patterns."""
     rules = {name: {"minLength": at, "minimum": at} for at, name in enumerate(names)}
-    return JsonSchema({"type": "object", "patternProperties": rules}, order="any", blanks=0)
+    return JsonSchema(
+        {"type": "object", "patternProperties": rules}, property_order="any", max_whitespace=0
+    )
 
 
 @pytest.mark.parametrize("letters", ["abcdefg", "abcdefghijklmnop"])
@@ -179,7 +181,7 @@ def test_patterns_that_overlap_and_are_negated_have_a_limit() -> None:
     rules = {name: {"minLength": at} for at, name in enumerate("abcdefghijklmnop")}
     schema = {"type": "object", "not": {"patternProperties": rules}}
     with pytest.raises(LimitError, match="terms"):
-        JsonSchema(schema, order="any", blanks=0).is_viable('{"a')
+        JsonSchema(schema, property_order="any", max_whitespace=0).is_viable('{"a')
 
 
 def test_many_patterns_of_names_that_do_not_overlap_have_none() -> None:

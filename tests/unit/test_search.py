@@ -5,7 +5,6 @@ import pytest
 
 from formalm import (
     ArgumentError,
-    Decoding,
     FunctionModel,
     LanguageError,
     Limits,
@@ -14,6 +13,7 @@ from formalm import (
     Vocabulary,
     search,
 )
+from formalm.query import Decoding
 
 TOKENS = [b"a", b"b", b"ab", b" ", None]
 VOCABULARY = Vocabulary.from_tokens(

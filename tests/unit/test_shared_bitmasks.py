@@ -13,9 +13,9 @@ from formalm import (
     Grammar,
     JsonSchema,
     Language,
-    Literal,
     Matcher,
     Regex,
+    StringLiteral,
     Vocabulary,
     apply_bitmask,
     new_bitmask,
@@ -127,7 +127,11 @@ def test_what_a_key_forgets_is_asked_of_the_position() -> None:
     vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
     distinct = JsonSchema({"type": "array", "items": {"type": "string"}, "uniqueItems": True})
     texts = [b'["b', b'["a', b'["', b'["b","', b'["a","', b'["c","b', b'["a","b']
-    for language in (distinct, Literal("") + distinct, JsonSchema({"type": "string"}) | distinct):
+    for language in (
+        distinct,
+        StringLiteral("") + distinct,
+        JsonSchema({"type": "string"}) | distinct,
+    ):
         for order in (texts, texts[::-1]):
             constraint = Constraint(language, vocabulary)
             for text in order:

@@ -12,11 +12,11 @@ from formalm import (
     Grammar,
     Language,
     LanguageError,
-    Literal,
     Query,
     Regex,
     Section,
     SpecialToken,
+    StringLiteral,
     Structure,
     TableModel,
     TokenError,
@@ -52,7 +52,7 @@ def test_only_the_token_itself() -> None:
     assert language.matches(CALL.data + b"7" + DONE.data)
     assert not language.matches("<|call|>7<|done|>")
     # The spelled name is text, and in no language but those that have the text.
-    assert read(Literal("<|call|>")) == [ord("<"), 256, 257]
+    assert read(StringLiteral("<|call|>")) == [ord("<"), 256, 257]
     assert 264 not in read(Regex("(?s:.*)"))
     assert 260 not in read(Regex("(?s:.*)") | CALL)
 
@@ -81,7 +81,7 @@ def test_in_the_text_of_a_grammar(lexing: str) -> None:
 
 def test_in_terminals_and_as_given_languages() -> None:
     text = '%declare MARK\nstart: MARK WORD | EITHER\nWORD: /[a-z]+/\nEITHER: <|done|> "x"'
-    grammar = Grammar(text, languages={"MARK": CALL | Literal("!")})
+    grammar = Grammar(text, languages={"MARK": CALL | StringLiteral("!")})
     assert read(grammar) == [ord("!"), 264, 265]
     assert read(grammar, 265) == [ord("x")]
     with pytest.raises(LanguageError, match="special token"):
@@ -101,7 +101,7 @@ def test_names_are_those_of_the_vocabulary() -> None:
     assert "as a text" in str(caught.value.hint)
     # Other ends, and it is a token as others are.
     others = Vocabulary.from_tokens(TOKENS, [266], special_tokens=ID)
-    matcher = Constraint(SpecialToken("<|end|>") + Literal("a"), others).matcher()
+    matcher = Constraint(SpecialToken("<|end|>") + StringLiteral("a"), others).matcher()
     assert matcher.forced_token_ids() == [267, 97]
     for name in ("", "\ud800", 3):
         with pytest.raises(LanguageError):
@@ -110,13 +110,13 @@ def test_names_are_those_of_the_vocabulary() -> None:
 
 def test_what_has_no_meaning_is_refused() -> None:
     with pytest.raises(LanguageError, match="FE"):
-        Constraint(CALL | Literal(b"\xfe"), VOCABULARY)
-    with pytest.raises(LanguageError, match="right to left"):
-        (CALL + Literal("a")).reverse()
+        Constraint(CALL | StringLiteral(b"\xfe"), VOCABULARY)
+    with pytest.raises(LanguageError, match="cannot be reversed"):
+        (CALL + StringLiteral("a")).reverse()
     with pytest.raises(LanguageError, match="UTF-8"):
         CALL.edits(1)
     with pytest.raises(LanguageError, match="prompt"):
-        Query(CALL + Literal("a"), given=CALL)
+        Query(CALL + StringLiteral("a"), given=CALL)
     model = TableModel(VOCABULARY, {}, default=np.full(len(TOKENS), 1 / len(TOKENS)))
     with pytest.raises(LanguageError, match="contains"):
         mass(model, CALL, event="contains")
@@ -136,7 +136,7 @@ def test_no_token_and_no_bytes_end_within_one() -> None:
     assert matcher.text == CALL.data
     assert "'<|done|>' is not allowed" in matcher.explain(265).text
     assert matcher.explain(265).viable_bytes == 0
-    ahead = Constraint(Literal("x") + CALL + (DONE | CALL), VOCABULARY).matcher()
+    ahead = Constraint(StringLiteral("x") + CALL + (DONE | CALL), VOCABULARY).matcher()
     assert ahead.forced_bytes() == b"x" + CALL.data
 
 
@@ -148,7 +148,7 @@ def test_set_operations() -> None:
     rest = grammar - Regex("a")
     assert rest.matches(CALL.data)
     assert not rest.matches("a")
-    assert (grammar & (CALL | DONE | Literal("a"))).to_automaton(max_bytes=30).count(
+    assert (grammar & (CALL | DONE | StringLiteral("a"))).to_automaton(max_bytes=30).count(
         10, unit="bytes"
     ) == 2
 
@@ -179,7 +179,7 @@ def test_structures_are_taken_apart() -> None:
     found = inner.value(CALL.data + b"zcall1")
     assert isinstance(found, list)
     assert [one.text for one in found] == ["z", "1"]
-    with pytest.raises(LanguageError, match="would never come"):
+    with pytest.raises(LanguageError, match="could never be recognized"):
         Structure([Section(CALL, Regex("a")), Section(("x", CALL), Regex("a"))])
 
 
@@ -249,7 +249,7 @@ def test_stops_are_texts() -> None:
 
 
 def test_questions() -> None:
-    language = (CALL + Regex("[ab]") + DONE) | Literal("<|")
+    language = (CALL + Regex("[ab]") + DONE) | StringLiteral("<|")
     hits = list(search(model(), Query(language, event="complete")))
     texts = [(hit.text, hit.data) for hit in hits]
     assert texts[0][0] == "<|" or "<|call|>a<|done|>" in [text for text, _ in texts]
@@ -270,5 +270,5 @@ def test_questions() -> None:
 
 
 def test_two_names_of_one_token_are_refused() -> None:
-    with pytest.raises(VocabularyError, match="name the same token"):
+    with pytest.raises(VocabularyError, match="name each token once"):
         Vocabulary.from_tokens([b"a", None], special_tokens={"<|a|>": 1, "<|b|>": 1})

@@ -11,11 +11,11 @@ from formalm import (
     JsonSchema,
     Language,
     LanguageError,
-    Literal,
     PythonType,
     Query,
     Regex,
     Section,
+    StringLiteral,
     Structure,
     ToolCalls,
     TypeScript,
@@ -26,26 +26,35 @@ POINT = {"type": "object", "properties": {"x": {"multipleOf": Decimal("0.10")}}}
 FORMAT = CallFormat("{name}({arguments})", "<call>", "</call>", separator=", ")
 LANGUAGES = [
     JsonSchema(POINT),
-    JsonSchema(True, order="any", blanks=0, escapes="ascii", formats=False, approximate=True),
+    JsonSchema(
+        True,
+        property_order="any",
+        max_whitespace=0,
+        escapes="ascii",
+        formats=False,
+        approximate=True,
+    ),
     JsonSchema({"$ref": "https://a.b/c"}, resources={"https://a.b/c": {"type": "null"}}),
-    TypeScript("interface A { a?: B }\ninterface B { b: A[] }", root="B", closed=False, blanks=2),
-    JsonSchema(True, indent=2, separators=(", ", ":"), numbers="any"),
+    TypeScript(
+        "interface A { a?: B }\ninterface B { b: A[] }", root="B", closed=False, max_whitespace=2
+    ),
+    JsonSchema(True, indent=2, separators=(", ", ":"), number_format="any"),
     JsonSchema(True, indent="\t"),
     JsonSchema(True, formats=["uuid", "date"], additional_properties=False, max_depth=3),
     TypeScript("'a' | 'b'"),
     Structure([Section("<a>", Regex("[0-9]+"), "</a>"), Section("{", JsonSchema(POINT))]),
     Structure(
-        [Section("<a>", Literal("x"))],
+        [Section("<a>", StringLiteral("x"))],
         minimum=1,
         maximum=3,
         free=False,
         reasoning=("<think>", "</think>"),
         opened=True,
     ),
-    ToolCalls({"find": JsonSchema(POINT), "now": Literal("{}")}, FORMAT),
-    ToolCalls({"find": JsonSchema(POINT), "now": Literal("{}")}, FORMAT, required="now"),
+    ToolCalls({"find": JsonSchema(POINT), "now": StringLiteral("{}")}, FORMAT),
+    ToolCalls({"find": JsonSchema(POINT), "now": StringLiteral("{}")}, FORMAT, required="now"),
     ToolCalls({"f": TypeScript("{}")}, CallFormat("<f={name}>{arguments}"), minimum=1, maximum=2),
-    Literal("a") | JsonSchema(POINT) + Regex("b*"),
+    StringLiteral("a") | JsonSchema(POINT) + Regex("b*"),
 ]
 
 
@@ -59,8 +68,8 @@ def test_data_goes_there_and_back(language: Language) -> None:
 
 
 def test_a_schema_may_be_a_table() -> None:
-    written = {"kind": "json_schema", "schema": {"enum": ["a", "b"]}, "blanks": 0}
-    assert from_data(written) == JsonSchema({"enum": ["a", "b"]}, blanks=0)
+    written = {"kind": "json_schema", "schema": {"enum": ["a", "b"]}, "max_whitespace": 0}
+    assert from_data(written) == JsonSchema({"enum": ["a", "b"]}, max_whitespace=0)
 
 
 @pytest.mark.parametrize(
@@ -69,16 +78,19 @@ def test_a_schema_may_be_a_table() -> None:
         ({"kind": "json_schema"}, "lacks 'schema'"),
         ({"kind": "json_schema", "schema": 1}, "language.schema"),
         ({"kind": "json_schema", "schema": {}, "blank": 1}, "'blank'"),
-        ({"kind": "json_schema", "schema": {}, "blanks": True}, "language.blanks"),
-        ({"kind": "json_schema", "schema": {}, "blanks": -1}, "blanks is an integer"),
-        ({"kind": "json_schema", "schema": {}, "order": "best"}, "no order"),
+        ({"kind": "json_schema", "schema": {}, "max_whitespace": True}, "language.max_whitespace"),
+        (
+            {"kind": "json_schema", "schema": {}, "max_whitespace": -1},
+            "max_whitespace must be an integer",
+        ),
+        ({"kind": "json_schema", "schema": {}, "property_order": "best"}, "property_order must be"),
         ({"kind": "json_schema", "schema": {}, "resources": [{"uri": "a"}]}, "resources"),
         ({"kind": "typescript", "text": "1", "closed": "no"}, "language.closed"),
         ({"kind": "typescript", "text": "1", "resources": []}, "'resources'"),
         ({"kind": "structure", "sections": [{"trigger": "a"}]}, "sections[0]"),
-        ({"kind": "structure", "sections": []}, "no sections"),
+        ({"kind": "structure", "sections": []}, "at least one Section"),
         ({"kind": "tool_calls", "tools": []}, "lacks 'format'"),
-        ({"kind": "tool_calls", "tools": [], "format": {"call": "x"}}, "no call"),
+        ({"kind": "tool_calls", "tools": [], "format": {"call": "x"}}, "call must have"),
     ],
 )
 def test_mistakes_are_named(data: object, told: str) -> None:
@@ -90,13 +102,13 @@ def test_mistakes_are_named(data: object, told: str) -> None:
 def test_tools_have_names_of_their_own() -> None:
     data = to_data(next(one for one in LANGUAGES if isinstance(one, ToolCalls)))
     data["tools"][1]["name"] = "find"
-    with pytest.raises(ArgumentError, match="another tool"):
+    with pytest.raises(ArgumentError, match="other tools"):
         from_data(data)
 
 
 def test_code_has_no_form() -> None:
     pytest.importorskip("pydantic")
-    with pytest.raises(ArgumentError, match="no form as data"):
+    with pytest.raises(ArgumentError, match="must have a form as data"):
         to_data(PythonType(int))
     described = JsonSchema(PythonType(int).schema)
     assert from_data(to_data(described)) == described

@@ -15,15 +15,14 @@ from formalm import (
     JsonSchema,
     LanguageError,
     LimitError,
-    Literal,
-    Piece,
     Regex,
     Section,
+    StringLiteral,
     Structure,
     TokenError,
     Vocabulary,
 )
-from formalm.languages import free_text, until
+from formalm.languages import Piece, free_text, until
 from formalm.reference.naive_mask import naive_mask
 
 TEXTS = ["".join(letters) for size in range(8) for letters in product("abc", repeat=size)]
@@ -107,7 +106,7 @@ def test_members_and_pieces_are_those_of_the_definition(case: dict[str, Any], ki
             with pytest.raises(TokenError):
                 structure.value(text)
         elif len(read[text]) > 1:
-            with pytest.raises(LanguageError, match="more than one way"):
+            with pytest.raises(LanguageError, match="is ambiguous"):
                 structure.value(text)
         else:
             pieces = structure.pieces(text)
@@ -153,10 +152,10 @@ def test_a_self_overlapping_trigger_begins_where_it_first_occurs() -> None:
 
 def test_structures_are_parts_of_other_languages() -> None:
     structure = built(CASES[0], "grammar")
-    row = Literal("[") + structure + Literal("]")
+    row = StringLiteral("[") + structure + StringLiteral("]")
     assert row.matches("[cabac]")
     assert not row.matches("[ab]")
-    assert (structure | Literal("ab")).matches("ab")
+    assert (structure | StringLiteral("ab")).matches("ab")
     assert not (structure - Regex(".*c")).matches("abac")
 
 
@@ -201,8 +200,8 @@ def test_marks_with_special_tokens_in_them_are_refused() -> None:
         {"model": model, "pre_tokenizer": level, "decoder": level, "added_tokens": added}
     )
     assert vocabulary.special_tokens == {"<tool>": 4}
-    structure = Structure([Section("<tool>", Literal("a"), "\n")])
-    for language in (structure, Literal("a") + structure, structure.optional()):
+    structure = Structure([Section("<tool>", StringLiteral("a"), "\n")])
+    for language in (structure, StringLiteral("a") + structure, structure.optional()):
         with pytest.raises(LanguageError, match="special token"):
             Constraint(language, vocabulary)
     bytes_only = Vocabulary.from_tokens([b"<", b"tool>", b"a", b"<tool>", b"\n"])
@@ -212,18 +211,18 @@ def test_marks_with_special_tokens_in_them_are_refused() -> None:
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
-    part = Section("<a>", Literal("x"))
+    part = Section("<a>", StringLiteral("x"))
     with pytest.raises(LanguageError, match="occurs in the trigger"):
-        Structure([part, Section("<a>b", Literal("x"))])
+        Structure([part, Section("<a>b", StringLiteral("x"))])
     with pytest.raises(LanguageError, match="empty"):
-        Section("", Literal("x"))
+        Section("", StringLiteral("x"))
     with pytest.raises(LanguageError, match="empty"):
-        Section("<a>", Literal("x") & Literal("y"))
+        Section("<a>", StringLiteral("x") & StringLiteral("y"))
     with pytest.raises(LanguageError, match="occurs in the trigger"):
         Structure([part], reasoning=("<a><b>", "</b>"))
     with pytest.raises(LanguageError, match="surrogate"):
-        Section("\ud800", Literal("x"))
-    with pytest.raises(LanguageError, match="not a language"):
+        Section("\ud800", StringLiteral("x"))
+    with pytest.raises(LanguageError, match="must be a Language"):
         Section("<a>", "x")  # type: ignore[arg-type]
     wrong: list[dict[str, Any]] = [
         {"minimum": 2, "maximum": 1},
@@ -236,7 +235,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
     for options in wrong:
         with pytest.raises(ArgumentError):
             Structure([part], **options)
-    for sections in ([], [Literal("x")], "ab", 3):
+    for sections in ([], [StringLiteral("x")], "ab", 3):
         with pytest.raises(ArgumentError):
             Structure(sections)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError):
@@ -247,7 +246,7 @@ def test_reading_of_ends_that_are_everywhere_is_limited() -> None:
     structure = Structure([Section("a", Regex("(?s:.+)"))])
     with pytest.raises(LimitError, match="bytes to read"):
         structure.pieces("ab" * 500, limit_bytes=5_000)
-    with pytest.raises(LanguageError, match="more than one way"):
+    with pytest.raises(LanguageError, match="is ambiguous"):
         structure.pieces("ab" * 50)
     with pytest.raises(ArgumentError):
         structure.pieces("ab", limit_bytes=0)

@@ -12,16 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formalm import (
-    ArgumentError,
-    Choice,
-    Constraint,
-    LimitError,
-    Literal,
-    Regex,
-    TokenAutomaton,
-    Vocabulary,
-)
+from formalm import ArgumentError, Choice, Constraint, LimitError, Regex, StringLiteral, Vocabulary
+from formalm.automata import TokenAutomaton
 
 GPT2 = Path(__file__).parents[3] / "shared" / "tokenizers" / "gpt2-50k.json.gz"
 NUMBER = r"([0-9]+)?\.[0-9]+"
@@ -125,7 +117,7 @@ def test_many_tokens_are_named_by_a_few() -> None:
 @pytest.mark.skipif(not GPT2.exists(), reason="the shared tokenizer files are not here")
 def test_the_has_four_tokenizations_with_gpt2() -> None:
     vocabulary = Vocabulary.from_tokenizer_json(GPT2)
-    automaton = Constraint(Literal("The"), vocabulary).to_automaton()
+    automaton = Constraint(StringLiteral("The"), vocabulary).to_automaton()
     texts = [[vocabulary.token_bytes(i) for i in ids] for ids in automaton]
     assert automaton.count() == 4
     assert sorted(texts) == [[b"T", b"h", b"e"], [b"T", b"he"], [b"Th", b"e"], [b"The"]]

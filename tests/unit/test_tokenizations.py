@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formalm import ArgumentError, Constraint, LimitError, Literal, Vocabulary, VocabularyError
+from formalm import (
+    ArgumentError,
+    Constraint,
+    LimitError,
+    StringLiteral,
+    Vocabulary,
+    VocabularyError,
+)
 from formalm.models.canary import canary
 
 TOKENS = st.lists(st.binary(min_size=1, max_size=3).map(lambda b: bytes(x % 3 for x in b)))
@@ -49,7 +56,7 @@ def test_the_canonical_one_comes_first_and_once() -> None:
 def test_they_are_the_paths_of_the_automaton() -> None:
     vocabulary = canary().vocabulary
     for text in ("the dog", "1234", "don't"):
-        automaton = Constraint(Literal(text), vocabulary).to_automaton()
+        automaton = Constraint(StringLiteral(text), vocabulary).to_automaton()
         found = vocabulary.tokenizations(text)
         assert found.count == automaton.count()
         assert set(found) == {tuple(ids) for ids in automaton.enumerate()}

@@ -105,7 +105,7 @@ def test_there_are_enough() -> None:
 @pytest.mark.parametrize(("type_", "unchanged"), TYPES, ids=[str(row[0]) for row in TYPES])
 def test_python_types(type_: Any, unchanged: bool) -> None:
     # A walk that avoids exponents does not come back from a number that needs one.
-    language = PythonType(type_, numbers="plain")
+    language = PythonType(type_, number_format="plain")
     adapter: Any = pydantic.TypeAdapter(type_)
     # Distinct items and bounded multiples are slow to read.
     slow = typing.get_origin(type_) in (set, frozenset) or "decimal_places" in str(type_)

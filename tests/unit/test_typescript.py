@@ -174,15 +174,15 @@ def test_options() -> None:
     source = "type A = {a: 1}; type B = {b: A}; type C = {c: A}"
     assert TypeScript(source, root="B").matches('{"b": {"a": 1}}')
     assert TypeScript("{a: 1}", closed=False).matches('{"a": 1, "b": 2}')
-    assert TypeScript("{a: 1, b: 2}", order="any").matches('{"b": 2, "a": 1}')
-    assert not TypeScript("{a: 1}", blanks=0).is_viable("{ ")
+    assert TypeScript("{a: 1, b: 2}", property_order="any").matches('{"b": 2, "a": 1}')
+    assert not TypeScript("{a: 1}", max_whitespace=0).is_viable("{ ")
     for options in (
         {"root": "Z"},
         {"root": 1},
         {"closed": 1},
         {"resources": {}},
-        {"order": "no"},
-        {"blanks": -1},
+        {"property_order": "no"},
+        {"max_whitespace": -1},
     ):
         with pytest.raises(ArgumentError):
             TypeScript("type A = 1", **options)  # type: ignore[arg-type]
@@ -193,14 +193,14 @@ def test_options() -> None:
 
 
 def test_values_of_the_class() -> None:
-    language = TypeScript("type A = {a: 1}; type B = 2", root="A", closed=False, blanks=0)
+    language = TypeScript("type A = {a: 1}; type B = 2", root="A", closed=False, max_whitespace=0)
     for again in (copy.copy(language), pickle.loads(pickle.dumps(language))):  # noqa: S301
         assert again == language
         assert hash(again) == hash(language)
     assert eval(repr(language), {"TypeScript": TypeScript}) == language  # noqa: S307
     assert language.text.startswith("type A")
-    assert language != TypeScript("type A = {a: 1}", closed=False, blanks=0)
-    assert language != JsonSchema(language.schema, blanks=0)
+    assert language != TypeScript("type A = {a: 1}", closed=False, max_whitespace=0)
+    assert language != JsonSchema(language.schema, max_whitespace=0)
     assert json.loads(TypeScript("1.5 | 'a'").schema) == {"enum": [1.5, "a"]}
 
 

@@ -18,10 +18,10 @@ from formalm import (
     LanguageError,
     LimitError,
     Limits,
-    Literal,
     Matcher,
     ModelError,
     Regex,
+    StringLiteral,
     TableModel,
     Vocabulary,
     VocabularyError,
@@ -115,10 +115,11 @@ def test_choices_of_what_is_no_text(texts: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "deeper", [lambda x: ~x, lambda x: x.optional(), lambda x: (x + Literal("a")) | Literal("b")]
+    "deeper",
+    [lambda x: ~x, lambda x: x.optional(), lambda x: (x + StringLiteral("a")) | StringLiteral("b")],
 )
 def test_languages_nest_as_deep_as_they_can_be_used(deeper: Any) -> None:
-    language: Language = Literal("x")
+    language: Language = StringLiteral("x")
     while language._depth <= 198:
         language = deeper(language)
     assert len(repr(language)) < 10_000
@@ -130,7 +131,7 @@ def test_languages_nest_as_deep_as_they_can_be_used(deeper: Any) -> None:
 
 
 def test_a_long_sum_is_not_deep() -> None:
-    assert sum([Literal("a")] * 300, start=Literal("b")).matches("b" + 300 * "a")
+    assert sum([StringLiteral("a")] * 300, start=StringLiteral("b")).matches("b" + 300 * "a")
 
 
 def test_canonical_tokens_need_a_tokenizer() -> None:
@@ -138,9 +139,9 @@ def test_canonical_tokens_need_a_tokenizer() -> None:
     model = TableModel(vocabulary, {}, default=[0.5, 0.5])
     for drive in (generate, stream):
         with pytest.raises(VocabularyError, match="without a tokenizer"):
-            drive(model, None, Literal("a"), tokenization="canonical", max_tokens=2)
+            drive(model, None, StringLiteral("a"), tokenization="canonical", max_tokens=2)
     with pytest.raises(VocabularyError, match="without a tokenizer"):
-        search(model, Literal("a"), tokenization="canonical")
+        search(model, StringLiteral("a"), tokenization="canonical")
 
 
 def test_integers_of_thousands_of_digits_are_refused() -> None:

@@ -12,6 +12,8 @@ from formalm.automata.numbering import MEMORY_LIMIT_BYTES as LIMIT_BYTES
 from formalm.automata.numbering import Numbering
 from formalm.automata.people import byte_labels, edges_for_people
 from formalm.automata.texts import (
+    Relation,
+    Unit,
     as_text,
     checked_integer,
     counts_characters,
@@ -35,10 +37,10 @@ class Automaton(View):
     whether two *languages* are equal, however they were written. Immutable, picklable, shared
     freely between threads.
 
-    Members are handed out as ``str``; one that is not UTF-8 (only :class:`Literal` of bytes makes
-    such) as ``bytes``. Lengths count characters, and members come by length and then in order of
-    code points, which is that of their bytes. ``unit="bytes"`` counts bytes instead; it is the only
-    unit for languages with members that are not UTF-8, for which the other is a
+    Members are handed out as ``str``; one that is not UTF-8 (only :class:`StringLiteral` of bytes
+    makes such) as ``bytes``. Lengths count characters, and members come by length and then in order
+    of code points, which is that of their bytes. ``unit="bytes"`` counts bytes instead; it is the
+    only unit for languages with members that are not UTF-8, for which the other is a
     :class:`LanguageError`. Iterating goes through all members in this order, lazily; ``in`` asks
     for membership, and ``len`` is the number of *states*.
 
@@ -79,9 +81,11 @@ class Automaton(View):
     def step(self, state: int, byte: int) -> int | None:
         """The state after ``byte``; None if no member goes on so."""
         if checked_integer("state", state) >= self.state_count:
-            raise ArgumentError(f"state {state} of an automaton with {self.state_count} states")
+            raise ArgumentError(
+                f"state must be below the number of states ({self.state_count}), got {state}"
+            )
         if checked_integer("byte", byte) > 255:
-            raise ArgumentError(f"a byte is at most 255, not {byte}")
+            raise ArgumentError(f"byte must be from 0 to 255, got {byte}")
         return self.core.after(state, byte)
 
     def matches(self, text: str | bytes) -> bool:
@@ -89,7 +93,7 @@ class Automaton(View):
         data = text_bytes(text)
         return data is not None and self.core.accepts(data)
 
-    def shortest(self, *, unit: str = "characters") -> str | bytes | None:
+    def shortest(self, *, unit: Unit = "characters") -> str | bytes | None:
         """The shortest, then smallest, member; None if there is none."""
         found = self.core.shortest(counts_characters(unit))
         return None if found is None else as_text(found)
@@ -99,7 +103,7 @@ class Automaton(View):
         length: int | None = None,
         *,
         max_length: int | None = None,
-        unit: str = "characters",
+        unit: Unit = "characters",
         memory_limit_bytes: int = LIMIT_BYTES,
     ) -> int:
         """How many members there are: of a length, of at most a length, or altogether.
@@ -116,13 +120,13 @@ class Automaton(View):
         return self._numbering(unit, memory_limit_bytes).count(length, max_length)
 
     def counts(
-        self, max_length: int, *, unit: str = "characters", memory_limit_bytes: int = LIMIT_BYTES
+        self, max_length: int, *, unit: Unit = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> list[int]:
         """How many members there are of each length, from 0 to ``max_length``."""
         return self._numbering(unit, memory_limit_bytes).counts(max_length)
 
     def nth(
-        self, index: int, *, unit: str = "characters", memory_limit_bytes: int = LIMIT_BYTES
+        self, index: int, *, unit: Unit = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> str | bytes:
         """The member with number ``index``, from 0, by length and then from the smallest.
 
@@ -134,7 +138,7 @@ class Automaton(View):
         return as_text(self._numbering(unit, memory_limit_bytes).nth(index))
 
     def rank(
-        self, text: str | bytes, *, unit: str = "characters", memory_limit_bytes: int = LIMIT_BYTES
+        self, text: str | bytes, *, unit: Unit = "characters", memory_limit_bytes: int = LIMIT_BYTES
     ) -> int:
         """The number of a member: ``nth(rank(text)) == text``.
 
@@ -156,7 +160,7 @@ class Automaton(View):
         *,
         length: int | None = None,
         max_length: int | None = None,
-        unit: str = "characters",
+        unit: Unit = "characters",
         memory_limit_bytes: int = LIMIT_BYTES,
     ) -> Iterator[str | bytes]:
         """Members by length and then from the smallest, lazily: all, or those of some lengths."""
@@ -170,7 +174,7 @@ class Automaton(View):
         seed: int | None = None,
         length: int | None = None,
         max_length: int | None = None,
-        unit: str = "characters",
+        unit: Unit = "characters",
         memory_limit_bytes: int = LIMIT_BYTES,
     ) -> list[str | bytes]:
         """``n`` members, independent and uniform: each member is exactly as likely as any other.
@@ -216,9 +220,9 @@ class Automaton(View):
     def witness(
         self,
         other: Automaton,
-        relation: str = "equivalence",
+        relation: Relation = "equivalence",
         *,
-        unit: str = "characters",
+        unit: Unit = "characters",
         state_limit: int = PAIR_LIMIT,
     ) -> str | bytes | None:
         """The shortest, then smallest, text that refutes a relation; None if it holds.
@@ -261,13 +265,15 @@ class Automaton(View):
             If ``data`` is anything else.
         """
         if not isinstance(data, bytes):
-            raise ArgumentError(f"a saved automaton is bytes, not {type(data).__name__}")
+            raise ArgumentError(
+                f"data must be the bytes of a saved automaton, got {type(data).__name__}"
+            )
         return cls(_core.Graph.load(data))
 
     def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
         return edges_for_people(self.core.ranges(), byte_labels)
 
-    def _numbering(self, unit: str, memory_limit_bytes: int) -> Numbering:
+    def _numbering(self, unit: Unit, memory_limit_bytes: int) -> Numbering:
         names = ("length", "max_length")
         return Numbering(self.core, counts_characters(unit), names, memory_limit_bytes)
 
@@ -290,7 +296,7 @@ class Automaton(View):
 def _checked(other: object) -> Automaton:
     if not isinstance(other, Automaton):
         raise ArgumentError(
-            f"an automaton is compared with an Automaton, not with {type(other).__name__}",
+            f"other must be an Automaton, got {type(other).__name__}",
             hint="write language.to_automaton(), or compare the languages themselves",
         )
     return other

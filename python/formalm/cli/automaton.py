@@ -16,6 +16,7 @@ from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:
     from formalm.automata import Automaton, TokenAutomaton
+    from formalm.automata.texts import Relation
     from formalm.languages import Language
 
 __all__ = ["automaton", "shown_tokens"]
@@ -116,7 +117,8 @@ def automaton(
         if asked in ("equivalent-to", "subset-of"):
             if tokens or vocabulary.given:
                 raise ArgumentError(f"--{asked} compares texts, so no tokens take part")
-            other = Regex(question.pattern, dialect=language.dialect)
+            dialect: Any = language.dialect
+            other = Regex(question.pattern, dialect=dialect)
             _compare(wanted, other, asked, state_limit or 1_000_000, json)
             return
         automaton = _written_out(wanted, vocabulary, tokens, state_limit or 100_000)
@@ -173,7 +175,7 @@ def shown_tokens(token_ids: Any, vocabulary: Any) -> str:
 
 
 def _compare(language: Language, other: Language, asked: str, state_limit: int, json: bool) -> None:
-    relation = "equivalence" if asked == "equivalent-to" else "inclusion"
+    relation: Relation = "equivalence" if asked == "equivalent-to" else "inclusion"
     witness = language.witness(other, relation, state_limit=state_limit)
     holds = witness is None
     within = None if witness is None else language.matches(witness)

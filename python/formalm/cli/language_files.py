@@ -43,8 +43,9 @@ def read_grammar(
     """The grammar in a file, in the syntax that is given or that its name tells."""
     from formalm.languages import Grammar
 
-    chosen = syntax or SYNTAXES.get(file.suffix.lower(), "lark")
-    return Grammar(_text(file), chosen, lexing, start, indentation=indentation)
+    chosen: Any = syntax or SYNTAXES.get(file.suffix.lower(), "lark")
+    reading: Any = lexing
+    return Grammar(_text(file), chosen, reading, start, indentation=indentation)
 
 
 def read_indentation(rules: str, brackets: str) -> Indentation:
@@ -53,7 +54,8 @@ def read_indentation(rules: str, brackets: str) -> Indentation:
 
     if len(brackets) % 2:
         raise ArgumentError(f"--brackets are pairs such as '()[]', not {brackets!r}")
-    return Indentation(opening=tuple(brackets[::2]), closing=tuple(brackets[1::2]), rules=rules)
+    columns: Any = rules
+    return Indentation(opening=tuple(brackets[::2]), closing=tuple(brackets[1::2]), rules=columns)
 
 
 def _text(file: Path) -> str:

@@ -137,7 +137,7 @@ class LanguageOptions:
 
     def language(self) -> Language | None:
         """The union of what the options name, or None."""
-        from formalm.languages import Choice, Literal, Regex
+        from formalm.languages import Choice, Regex, StringLiteral
         from formalm.languages.regex import DIALECTS
 
         if self.dialect not in DIALECTS:
@@ -146,12 +146,11 @@ class LanguageOptions:
             )
         if self.dialect != "python" and not self.regex:
             raise ArgumentError("--dialect is about patterns, and there is no --regex")
-        parts: list[Language] = [
-            Regex(pattern, dialect=self.dialect) for pattern in self.regex or []
-        ]
+        dialect: Any = self.dialect
+        parts: list[Language] = [Regex(pattern, dialect=dialect) for pattern in self.regex or []]
         if self.choice:
             parts.append(Choice(self.choice))
-        parts += [Literal(text) for text in self.literal or []]
+        parts += [StringLiteral(text) for text in self.literal or []]
         parts += [read_schema(file) for file in self.schema or []]
         parts += [read_grammar(file) for file in self.grammar or []]
         return reduce(or_, parts) if parts else None

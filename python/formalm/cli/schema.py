@@ -85,8 +85,10 @@ for command in (check, sample):
 
 
 def read(file: Path, order: str, resources: list[str], *, approximate: bool) -> JsonSchema:
-    """The schema in a file, without blanks."""
-    return read_schema(file, resources, order=order, blanks=0, approximate=approximate)
+    """The schema in a file, without whitespace."""
+    return read_schema(
+        file, resources, property_order=order, max_whitespace=0, approximate=approximate
+    )
 
 
 def as_data(found: SchemaCheck) -> dict[str, object]:

@@ -62,7 +62,7 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str | None = N
         If it has another tokenization than the one given.
     """
     if not isinstance(language, Constraint):
-        wanted = tokenization or "all"
+        wanted: Any = tokenization or "all"
         made = _compiled(as_language(language), vocabulary, wanted)
         if wanted == "all" or made.vocabulary.merges_like(vocabulary):
             return made
@@ -87,7 +87,7 @@ def check_tokenization(tokenization: object) -> None:
 
 
 @lru_cache(maxsize=16)
-def _compiled(language: Language, vocabulary: Vocabulary, tokenization: str) -> Constraint:
+def _compiled(language: Language, vocabulary: Vocabulary, tokenization: Any) -> Constraint:
     return Constraint(language, vocabulary, tokenization=tokenization)
 
 

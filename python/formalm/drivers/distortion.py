@@ -88,7 +88,7 @@ def distortion(
     batch_size
         Most prefixes a call of the model.
     progress
-        Called with a :class:`~formalm.Progress` before each batch.
+        Called with a :class:`~formalm.cost.Progress` before each batch.
 
     Raises
     ------

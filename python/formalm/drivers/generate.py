@@ -184,9 +184,9 @@ def generate(
         A language, a list of strings, a :class:`~formalm.Constraint`, or a type, which stands for
         its JSON, see :class:`~formalm.PythonType`; None leaves the model free.
     n
-        Number of texts a prompt. Without it one :class:`~formalm.Generation` a prompt is returned,
-        with it a list, of one if ``n=1``: what comes back depends on what was written, not on a
-        number's value.
+        Number of texts a prompt. Without it one :class:`~formalm.generation.Generation` a prompt is
+        returned, with it a list, of one if ``n=1``: what comes back depends on what was written,
+        not on a number's value.
     beams
         Search instead of drawing: at each step the ``beams`` best beginnings go on. The score is
         the sum of the model's own log-probabilities of the tokens, :attr:`Generation.logprob`.
@@ -199,8 +199,8 @@ def generate(
         numbers). None is what a given :class:`~formalm.Constraint` has, else ``"all"``.
     heal
         Whether tokens of the prompt may be given back where no member follows them in canonical
-        tokens, and how many: see :func:`~formalm.continuation`. Their bytes are generated again,
-        in front of the text.
+        tokens, and how many: see :func:`~formalm.continuations.continuation`. Their bytes are
+        generated again, in front of the text.
     measure
         With canonical tokens, ask the model at every step, and measure what tokens that only
         *spell* members would have been allowed: :attr:`Generation.byte_mass`.
@@ -212,7 +212,7 @@ def generate(
         Strings, or a language. The text ends where the first of them *ends*; it is left out of
         ``text`` and stands in ``stop_text``.
     temperature, top_k, top_p, min_p
-        How a token is drawn, see :class:`~formalm.Decoding`. ``temperature=0`` is
+        How a token is drawn, see :class:`~formalm.query.Decoding`. ``temperature=0`` is
         greedy. With ``beams`` nothing is drawn: a temperature other than 1 or 0 and every other
         one of these is refused.
     seed

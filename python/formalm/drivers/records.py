@@ -34,7 +34,8 @@ class Records(Sequence[Record]):
 
     Examples
     --------
-    >>> from formalm import Records, TableModel, Vocabulary, search
+    >>> from formalm import TableModel, Vocabulary, search
+    >>> from formalm.records import Records
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
     >>> records = Records(search(model, ["a", "ab"]))
@@ -178,7 +179,8 @@ def rescore(model: LanguageModel, records: Iterable[Any]) -> list[tuple[float, .
 
     Examples
     --------
-    >>> from formalm import TableModel, Vocabulary, rescore, search
+    >>> from formalm import TableModel, Vocabulary, search
+    >>> from formalm.records import rescore
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
     >>> [[round(x, 3) for x in row] for row in rescore(model, search(model, ["a", "ab"]))]

@@ -84,7 +84,7 @@ def sample(
     batch_size
         Most prefixes a call of the model. It does not change what is drawn.
     progress
-        Called with a :class:`~formalm.Progress` before each batch.
+        Called with a :class:`~formalm.cost.Progress` before each batch.
 
     Returns
     -------

@@ -21,7 +21,7 @@ from formalm.drivers.scores import Score, Scored
 from formalm.drivers.search import search
 from formalm.drivers.task import Task, Truncated
 from formalm.errors import ArgumentError
-from formalm.languages import Literal as LiteralText
+from formalm.languages import StringLiteral
 from formalm.models import LanguageModel, Session
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
@@ -66,7 +66,7 @@ def score(
     tolerance
         The probability of its tokenizations that may stay undecided; 0 adds up all.
     progress
-        Called with a :class:`~formalm.Progress` before each batch.
+        Called with a :class:`~formalm.cost.Progress` before each batch.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def score(
     fields: dict[str, object] = {"decoding": decoding or Decoding(), "renormalize": renormalize}
     fields |= {"event": event, "tokenization": tokenization}
     queries = [
-        asked_query(LiteralText(text), **fields, bos=bos, unique="tokens", limits=chosen)
+        asked_query(StringLiteral(text), **fields, bos=bos, unique="tokens", limits=chosen)
         for text in listed
     ]
     if not queries:
@@ -231,7 +231,8 @@ def _witness(
 
 
 def _task(session: Session, query: Query, prompt: Prompt, batch_size: int) -> Task:
-    constraint = Constraint(query.asked, session.vocabulary, tokenization=query.tokenization)
+    tokenization: Any = query.tokenization
+    constraint = Constraint(query.asked, session.vocabulary, tokenization=tokenization)
     return Task(
         session,
         constraint,

@@ -24,8 +24,7 @@ from formalm.drivers.saving import load, save
 from formalm.drivers.sequences import Sequences
 from formalm.drivers.task import Found, Task, Truncated
 from formalm.errors import ArgumentError
-from formalm.languages import Language
-from formalm.languages import Literal as LiteralText
+from formalm.languages import Language, StringLiteral
 from formalm.models import LanguageModel, Session
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
@@ -258,7 +257,7 @@ def search(
     batch_size
         Most prefixes a call of the model. It changes the cost, never the order.
     progress
-        Called with a :class:`~formalm.Progress` before each batch.
+        Called with a :class:`~formalm.cost.Progress` before each batch.
     resume
         A file that :meth:`Search.save` wrote: go on from there, with the hits that come next. The
         question must be the same, limits and ``batch_size`` aside; limits count from the
@@ -294,7 +293,7 @@ def search(
     start = None if ids is None else given_tokens(session.vocabulary.decode(ids), ids)
     asked = asked_query(
         query,
-        given=given if start is None else LiteralText(start.data),
+        given=given if start is None else StringLiteral(start.data),
         event=event,
         tokenization=tokenization,
         unique=unique,

@@ -7,7 +7,7 @@ from typing import Any
 
 from formalm.automata.texts import SPECIAL
 from formalm.errors import ArgumentError
-from formalm.languages import Choice, Language, Literal, as_language
+from formalm.languages import Choice, Language, StringLiteral, as_language
 
 __all__ = ["Scan", "stop_language"]
 
@@ -23,7 +23,7 @@ def stop_language(stop: Any) -> Language | None:
     if stop is None:
         return None
     if isinstance(stop, str):
-        language: Language = Literal(stop)
+        language: Language = StringLiteral(stop)
     elif isinstance(stop, (list, tuple)) and all(isinstance(text, str) for text in stop) and stop:
         language = Choice(stop)
     elif isinstance(stop, Language):

@@ -91,10 +91,10 @@ def stream(
 
     Examples
     --------
-    >>> from formalm import Literal, TableModel, Vocabulary
+    >>> from formalm import StringLiteral, TableModel, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens(["é".encode()[:1], "é".encode()[1:], b"t"])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
-    >>> pieces = stream(model, None, Literal("été"), max_tokens=9)
+    >>> pieces = stream(model, None, StringLiteral("été"), max_tokens=9)
     >>> list(pieces)
     ['é', 't', 'é']
     >>> pieces.generation.reason

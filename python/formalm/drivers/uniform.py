@@ -18,7 +18,7 @@ from formalm.drivers.sampling import random_numbers
 from formalm.drivers.task import Truncated
 from formalm.drivers.walks import Walks
 from formalm.errors import ArgumentError
-from formalm.languages import Language, Literal
+from formalm.languages import Language, StringLiteral
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["uniform_draws"]
@@ -75,7 +75,7 @@ def uniform_draws(walks: Walks, language: Language, count: int, seed: int) -> It
 def _texts(language: Language, given: bytes, count: int, seed: int) -> list[bytes]:
     """Uniform members that begin with a text."""
     if given:
-        language = language & (Literal(given) + anything())
+        language = language & (StringLiteral(given) + anything())
     automaton: Automaton = language.to_automaton()
     if not automaton.is_finite:
         raise ArgumentError(

@@ -41,7 +41,7 @@ Vocabularies = dict[tuple[int, ...], Vocabulary]
 
 
 class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore[misc]
-    """``TextGenerationPipeline`` with ``enforce``; :func:`formalm.pipeline` makes one."""
+    """``TextGenerationPipeline`` with ``enforce``: see :func:`~formalm.integrations.pipeline`."""
 
     def _sanitize_parameters(
         self,

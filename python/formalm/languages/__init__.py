@@ -3,14 +3,14 @@
 from formalm.languages.algebra import Combination, Repetition, as_language
 from formalm.languages.ambiguity import Ambiguity, Conflict
 from formalm.languages.captures import Captures, Group
-from formalm.languages.choice import Choice, Literal
+from formalm.languages.choice import Choice, StringLiteral
 from formalm.languages.data import from_data, to_data
 from formalm.languages.derivations import Expected
 from formalm.languages.edits import Edit, Edited, EditScript, Region
 from formalm.languages.grammar import Grammar, Note
 from formalm.languages.indentation import Indentation
 from formalm.languages.json_schema import JsonSchema
-from formalm.languages.language import Language, text_bytes
+from formalm.languages.language import Language
 from formalm.languages.parser import ParseFailure, Parser, TokenGroup
 from formalm.languages.python_types import PythonType
 from formalm.languages.regex import Regex
@@ -50,7 +50,6 @@ __all__ = [
     "JsonSchema",
     "Language",
     "Lexeme",
-    "Literal",
     "Note",
     "ParseFailure",
     "Parser",
@@ -65,6 +64,7 @@ __all__ = [
     "SchemaPath",
     "Section",
     "SpecialToken",
+    "StringLiteral",
     "Structure",
     "TokenGroup",
     "ToolCalls",
@@ -73,7 +73,6 @@ __all__ = [
     "as_language",
     "free_text",
     "from_data",
-    "text_bytes",
     "to_data",
     "until",
 ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from functools import reduce
+from os import PathLike
 from typing import TYPE_CHECKING, TypeGuard
 
 from formalm import _core
@@ -192,11 +195,15 @@ class Repetition(Mixed):
     def __init__(self, part: Language, minimum: int, maximum: int | None = None) -> None:
         for bound in (minimum, 0 if maximum is None else maximum):
             if type(bound) is not int or bound < 0:
-                raise ArgumentError(f"a repetition counts with integers from 0, not {bound!r}")
+                raise ArgumentError(
+                    f"repetition counts must be non-negative integers, got {bound!r}"
+                )
             if bound > MAX_REPETITION:
-                raise LanguageError(f"a repetition of {bound:,} is beyond {MAX_REPETITION:,}")
+                raise LanguageError(
+                    f"repetition counts must be at most {MAX_REPETITION:,}, got {bound:,}"
+                )
         if maximum is not None and maximum < minimum:
-            raise ArgumentError(f"a repetition from {minimum} to {maximum} is empty")
+            raise ArgumentError(f"maximum must be at least minimum ({minimum}), got {maximum}")
         super().__init__(part, minimum, maximum)
         self.part = part
         self.minimum = minimum
@@ -270,15 +277,32 @@ def as_language(value: object) -> Language:
         return hashable(value)  # type: ignore[arg-type]
     if isinstance(value, type) and issubclass(value, Language):
         raise LanguageError(
-            f"{value.__name__} is a class of languages and no language",
-            hint=f"make one of it: {value.__name__}(…)",
+            f"language must be a Language, got the class {value.__name__}",
+            hint=f"make an instance: {value.__name__}(...)",
         )
     if isinstance(value, (list, tuple)):
         return Choice(value)
     if is_type(value):
         return PythonType(value)
-    hint = "pass a Language, such as Regex(pattern), a list of strings, or a type"
+    kind = type(value).__name__
+    raise LanguageError(f"language must be a Language, got {kind}", hint=_hint_for(value))
+
+
+def _hint_for(value: object) -> str:
+    """Returns how to make a language of a value that is none."""
     if isinstance(value, (str, bytes)):
-        hint = "write Literal(text) for exactly this text, or Regex(pattern) for a pattern"
-        raise LanguageError(f"a {type(value).__name__} is not a language", hint=hint)
-    raise LanguageError(f"{type(value).__name__} is not a language", hint=hint)
+        return (
+            "write Regex(pattern) for a pattern, StringLiteral(text) for exactly this string, or"
+            " Choice([...]) for one of several"
+        )
+    if isinstance(value, (Mapping, bool)):
+        return "write JsonSchema(schema) for the JSON of a schema's instances"
+    if isinstance(value, PathLike):
+        return (
+            "write JsonSchema(path) for a JSON Schema, or Grammar(path.read_text()) for a grammar"
+        )
+    if isinstance(value, re.Pattern):
+        return "write Regex(pattern.pattern, pattern.flags)"
+    if isinstance(value, Iterable):
+        return "write Choice(list(strings)) for one of several strings"
+    return "pass a Language, such as Regex(pattern), a list of strings, or a type"

@@ -9,7 +9,7 @@ from formalm.errors import ArgumentError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from formalm.languages.edits import Edited, Region
+    from formalm.languages.edits import Edited, Operation, Region
     from formalm.languages.language import Language
     from formalm.languages.rewrites import Reversed, Rewritten
 
@@ -62,7 +62,7 @@ class Combining:
         bounds = count if isinstance(count, tuple) else (count, count)
         if len(bounds) != 2:
             raise ArgumentError(
-                f"{count!r} is not a repetition",
+                f"a repetition must be a count or a pair of counts, got {count!r}",
                 hint="write lang * 3, lang * (2, 5) or lang * (2, None)",
             )
         return self.repeat(*bounds)
@@ -92,7 +92,7 @@ class Combining:
         count: int,
         *,
         alphabet: object = None,
-        operations: Iterable[str] = ("insert", "delete", "substitute"),
+        operations: Iterable[Operation] = ("insert", "delete", "substitute"),
         region: Region | str | None = None,
     ) -> Edited:
         """Texts within ``count`` edits of a member: Levenshtein's distance, over characters.
@@ -128,8 +128,8 @@ class Combining:
 
         Examples
         --------
-        >>> from formalm import Literal
-        >>> near = Literal("receive").edits(2)
+        >>> from formalm import StringLiteral
+        >>> near = StringLiteral("receive").edits(2)
         >>> near.matches("recieve"), near.matches("received it")
         (True, False)
         >>> near.script("recieve").count
@@ -158,8 +158,8 @@ class Combining:
 
         Examples
         --------
-        >>> from formalm import Literal
-        >>> text = Literal("a big dog")
+        >>> from formalm import StringLiteral
+        >>> text = StringLiteral("a big dog")
         >>> text.rewrite({"big": ["large", "huge"]}).matches("a huge dog")
         True
         >>> text.rewrite({"big": ["large", "huge"]}).matches("a big dog")

@@ -11,6 +11,7 @@ from formalm.errors import LanguageError
 from formalm.languages.algebra import as_language
 
 if TYPE_CHECKING:
+    from formalm.automata.texts import Relation, Unit
     from formalm.languages.language import Language
 
 __all__ = ["difference", "written_out"]
@@ -35,7 +36,7 @@ def written_out(language: Language, state_limit: int, max_bytes: int | None) -> 
 
 
 def difference(
-    left: Language, other: object, relation: str, unit: str | None, state_limit: int
+    left: Language, other: object, relation: Relation, unit: Unit | None, state_limit: int
 ) -> str | bytes | None:
     """The first text that refutes a relation; None if it holds. Without a unit, any text does."""
     right = as_language(other)
@@ -47,8 +48,9 @@ def difference(
         for language, machine in zip((left, right), machines, strict=True):
             if machine is not None and not machine.is_text(state_limit):
                 raise LanguageError(
-                    f"some member of {language!r} is not UTF-8, so it has no length in characters",
-                    hint='say unit="bytes"',
+                    f"a length in characters needs UTF-8, and some member of {language!r} is"
+                    " not UTF-8",
+                    hint='pass unit="bytes"',
                 )
     if left is right:
         return None

@@ -15,7 +15,7 @@ from typing import Any
 from formalm.errors import ArgumentError
 from formalm.languages import structured_data
 from formalm.languages.algebra import Combination, Repetition
-from formalm.languages.choice import Choice, Literal
+from formalm.languages.choice import Choice, StringLiteral
 from formalm.languages.edits import Edited, Region
 from formalm.languages.grammar import Grammar
 from formalm.languages.indentation import Indentation
@@ -50,16 +50,16 @@ def to_data(language: Language) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from formalm import Literal, Regex
-    >>> to_data(Regex("[a-z]+") - Literal("no"))["kind"]
+    >>> from formalm import StringLiteral, Regex
+    >>> to_data(Regex("[a-z]+") - StringLiteral("no"))["kind"]
     'difference'
-    >>> from_data(to_data(Regex("[a-z]+") - Literal("no")))
-    (Regex('[a-z]+') - Literal('no'))
+    >>> from_data(to_data(Regex("[a-z]+") - StringLiteral("no")))
+    (Regex('[a-z]+') - StringLiteral('no'))
     """
     writer = _WRITERS.get(type(language))
     if writer is None:
         raise ArgumentError(
-            f"{type(language).__name__} has no form as data",
+            f"language must have a form as data, got {type(language).__name__}",
             hint="pickle it; of a Python type, JsonSchema(language.schema) has one",
         )
     data = writer(language)
@@ -89,7 +89,7 @@ def from_data(data: object, where: str = "language") -> Language:
     if reader is None:
         known = ", ".join(sorted(_READERS))
         raise ArgumentError(
-            f"{where}.kind is {kind!r}, which is no language", hint=f"one of {known}"
+            f"{where}.kind must be a kind of language, got {kind!r}", hint=f"one of {known}"
         )
     try:
         language = reader(table, kind)
@@ -113,7 +113,9 @@ def _text(value: object, where: str) -> str | bytes:
     try:
         return bytes.fromhex(digits)
     except ValueError:
-        raise ArgumentError(f"{where}.bytes is hexadecimal digits, not {digits!r:.60}") from None
+        raise ArgumentError(
+            f"{where}.bytes must be hexadecimal digits, got {digits!r:.60}"
+        ) from None
 
 
 def _regex_data(language: Any) -> dict[str, Any]:
@@ -127,7 +129,7 @@ def _regex(table: Table, _kind: str) -> Language:
     flags = 0
     for where, name in table.items("flags", optional=True):
         if name not in _FLAGS:
-            raise ArgumentError(f"{where} is one of {', '.join(_FLAGS)}, not {name!r:.60}")
+            raise ArgumentError(f"{where} must be one of {', '.join(_FLAGS)}, got {name!r:.60}")
         flags |= _FLAGS[str(name)]
     return Regex(table.take("pattern", str), flags, table.take("dialect", str, "python"))
 
@@ -140,7 +142,7 @@ def _combination(table: Table, kind: str) -> Language:
     parts = [from_data(value, where) for where, value in table.items("of")]
     if len(parts) < 2 if kind != "complement" else len(parts) != 1:
         wanted = "one language" if kind == "complement" else "two languages or more"
-        raise ArgumentError(f"{table.where}.of has {wanted}, not {len(parts)}")
+        raise ArgumentError(f"{table.where}.of must have {wanted}, got {len(parts)}")
     return Combination(OPERATORS[kind], *parts)
 
 
@@ -258,7 +260,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Regex: _regex_data,
     Choice: lambda language: {"kind": "choice", "texts": [*map(text_data, language.texts)]},
     SpecialToken: lambda language: {"kind": "special_token", "name": language.name},
-    Literal: lambda language: {"kind": "literal", "text": text_data(language._arguments[0])},
+    StringLiteral: lambda language: {"kind": "literal", "text": text_data(language._arguments[0])},
     Combination: _combination_data,
     Repetition: _repetition_data,
     Edited: _edited_data,
@@ -271,7 +273,7 @@ _READERS: dict[str, Callable[[Table, str], Language]] = {
     "regex": _regex,
     "choice": lambda table, _: Choice([_text(value, at) for at, value in table.items("texts")]),
     "special_token": lambda table, _: SpecialToken(table.take("name", str)),
-    "literal": lambda table, _: Literal(
+    "literal": lambda table, _: StringLiteral(
         _text(table.take("text", (str, dict)), f"{table.where}.text")
     ),
     **dict.fromkeys(OPERATORS, _combination),

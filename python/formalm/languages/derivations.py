@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from formalm import _core
 from formalm.automata.texts import text_bytes
@@ -17,6 +17,8 @@ from formalm.pictures.railroad import PART_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
+
+    from formalm.automata.texts import Unit
 
 __all__ = ["Derivations", "Expected"]
 
@@ -166,7 +168,7 @@ class Derivations(Language):
         return ambiguity_of(self)
 
     def tree_counts(
-        self, most: int, *, unit: str = "characters", step_limit: int = COUNT_STEPS
+        self, most: int, *, unit: Unit = "characters", step_limit: int = COUNT_STEPS
     ) -> list[int | None]:
         """How many trees there are of texts of each length up to ``most``; nothing is listed.
 
@@ -238,7 +240,7 @@ class Derivations(Language):
         self,
         text: str | bytes,
         *,
-        ambiguity: str = "first",
+        ambiguity: Literal["first", "refuse"] = "first",
         whole: bool = False,
         step_limit: int = STEP_LIMIT,
     ) -> Tree:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from formalm import _core
 from formalm.errors import ArgumentError, LanguageError
@@ -12,11 +12,14 @@ from formalm.languages.derivations import Derivations
 from formalm.languages.given import Languages, inlined, is_terminal, named_languages
 from formalm.languages.indentation import Indentation
 from formalm.languages.language import Language
-from formalm.languages.lark import description
+from formalm.languages.lark import Lexing, description
 from formalm.languages.notes import Note
 from formalm.languages.trees import STEP_LIMIT
 
 __all__ = ["Grammar", "Note"]
+
+#: The notations of grammars.
+Syntax = Literal["lark", "gbnf", "ebnf"]
 
 
 class Grammar(Derivations):
@@ -89,27 +92,27 @@ class Grammar(Derivations):
     def __init__(
         self,
         text: str,
-        syntax: str = "lark",
-        lexing: str | None = None,
+        syntax: Syntax = "lark",
+        lexing: Lexing | None = None,
         start: str | None = None,
         languages: Languages = (),
         indentation: Indentation | None = None,
     ) -> None:
         for name, value in (("text", text), ("syntax", syntax)):
             if not isinstance(value, str):
-                raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
+                raise ArgumentError(f"{name} must be a str, got {type(value).__name__}")
         for name, option in (("lexing", lexing), ("start", start)):
             if option is not None and not isinstance(option, str):
-                raise ArgumentError(f"{name} is a str or None, not {type(option).__name__}")
+                raise ArgumentError(f"{name} must be a str or None, got {type(option).__name__}")
         try:
             text.encode()
         except UnicodeEncodeError as error:
             span = (error.start, error.end)
-            message = "a grammar has a lone surrogate, which no text has"
+            message = "text must be encodable as UTF-8, and this grammar has a lone surrogate"
             raise LanguageError(message, source=text, span=span) from None
         if indentation is not None and not isinstance(indentation, Indentation):
             raise ArgumentError(
-                f"indentation is an Indentation or None, not {type(indentation).__name__}"
+                f"indentation must be an Indentation or None, got {type(indentation).__name__}"
             )
         given = named_languages(languages)
         flat = (part for pair in given for part in pair)
@@ -119,7 +122,7 @@ class Grammar(Derivations):
         self._unusable: list[tuple[str, tuple[int, int] | None]] | None = None
 
     @classmethod
-    def from_lark(cls, parser: Any, *, lexing: str | None = None) -> Grammar:
+    def from_lark(cls, parser: Any, *, lexing: Lexing | None = None) -> Grammar:
         """Return the grammar of a ``lark.Lark``.
 
         Parameters
@@ -271,8 +274,9 @@ class Grammar(Derivations):
 
     def _build(self) -> NoReturn:
         raise LanguageError(
-            "a grammar is not regular: it cannot be edited, rewritten, reversed or complemented",
-            hint="it goes into | and + with any language, and into & and - with a regular one",
+            "a grammar cannot be edited, rewritten, reversed or complemented: these need a regular"
+            " language",
+            hint="| and + take any language, & and - a regular one",
         )
 
     @property

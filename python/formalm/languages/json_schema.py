@@ -12,8 +12,16 @@ from formalm.languages.language import Language
 from formalm.languages.partial_json import PartialJson, whole_json
 from formalm.languages.schema_comparison import SchemaQuestions
 from formalm.languages.schema_notes import SchemaNote, SchemaPath, paths_of
-from formalm.languages.schema_options import OPTIONS, changed, checked_options, known_options
-from formalm.languages.schema_text import resource_texts, schema_text
+from formalm.languages.schema_options import (
+    OPTIONS,
+    Escapes,
+    NumberFormat,
+    PropertyOrder,
+    changed,
+    checked_options,
+    known_options,
+)
+from formalm.languages.schema_text import explain_unread, resource_texts, schema_text
 
 __all__ = ["JsonSchema", "SchemaNote"]
 
@@ -31,22 +39,23 @@ class JsonSchema(SchemaQuestions, Language):
         A dictionary (or True or False), the text of a schema, or the path of a file with one.
         Floats of a dictionary mean the decimals that they print as; :class:`decimal.Decimal` is
         kept exactly.
-    order
-        ``"schema"``: members come in one fixed order at each place, declared names first, as they
-        are declared. ``"any"``: in any order. No name comes twice in one object.
-    blanks
-        Most blanks (spaces, tabs, line ends) in each gap between the parts of a text; 0 is
-        compact, and None is 1.
+    property_order
+        ``"schema"``: properties come in one fixed order in each object, declared ones first, in the
+        order of their declaration. ``"any"``: in any order. No property comes twice in one object.
+    max_whitespace
+        Maximum number of whitespace characters (spaces, tabs, line ends) wherever JSON allows
+        whitespace between two of its tokens. 0 is compact. None is 1, or, with `indent` or
+        `separators`, what these say.
     indent
-        A count of blanks, or blanks: texts are laid out over lines exactly as :func:`json.dumps`
-        does with it.
+        A number of spaces, or a string of whitespace: members are laid out over lines exactly as
+        :func:`json.dumps` lays them out with it.
     separators
         Exactly what separates items, and names from values, as :func:`json.dumps` takes it:
         ``(", ", ": ")`` is its layout on one line. With `indent` it is ``(",", ": ")`` if None.
-        Without either, and only then, `blanks` says what there is.
-    numbers
-        Spelling of numbers: ``"plain"`` has exponents only where nothing is asked of a number;
-        ``"any"`` has them everywhere, without a limit of their size, and takes more states.
+        Without either, `max_whitespace` bounds the whitespace.
+    number_format
+        Spelling of numbers: ``"plain"`` allows exponents only where no keyword constrains a number;
+        ``"any"`` allows them everywhere, of any size, and takes more states.
     escapes
         Spelling of strings: ``"minimal"`` escapes where JSON needs it; ``"ascii"`` escapes all
         that is beyond ASCII too; ``"any"`` allows every spelling that JSON has.
@@ -105,12 +114,12 @@ class JsonSchema(SchemaQuestions, Language):
         self,
         schema: Mapping[str, object] | bool | str | Path,
         *,
-        order: str = "schema",
-        blanks: int | None = None,
+        property_order: PropertyOrder = "schema",
+        max_whitespace: int | None = None,
         indent: int | str | None = None,
         separators: tuple[str, str] | None = None,
-        numbers: str = "plain",
-        escapes: str = "minimal",
+        number_format: NumberFormat = "plain",
+        escapes: Escapes = "minimal",
         formats: bool | Collection[str] = True,
         additional_properties: bool = True,
         max_depth: int | None = None,
@@ -118,7 +127,7 @@ class JsonSchema(SchemaQuestions, Language):
         resources: Mapping[str, object] | None = None,
     ) -> None:
         written: tuple[Any, ...] = (
-            *(order, blanks, indent, separators, numbers, escapes),
+            *(property_order, max_whitespace, indent, separators, number_format, escapes),
             *(formats, additional_properties, max_depth, approximate),
         )
         try:
@@ -129,7 +138,11 @@ class JsonSchema(SchemaQuestions, Language):
         text = schema if type(schema) is str else schema_text(schema)
         others = () if resources is None else resource_texts(resources)
         super().__init__(text, options, others)
-        self._schema = _core.JsonSchema(text, others, core)
+        try:
+            self._schema = _core.JsonSchema(text, others, core)
+        except LanguageError as error:
+            explain_unread(error, schema)
+            raise
         self._loose: JsonSchema | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -159,7 +172,11 @@ class JsonSchema(SchemaQuestions, Language):
         """The schema with options that allow every spelling of an instance; made once."""
         if self._loose is None:
             self._loose = self.varied(
-                order="any", blanks=1, numbers="any", escapes="any", max_depth=None
+                property_order="any",
+                max_whitespace=1,
+                number_format="any",
+                escapes="any",
+                max_depth=None,
             )
         return self._loose
 
@@ -205,7 +222,7 @@ class JsonSchema(SchemaQuestions, Language):
         """
         if not self.matches(text):
             raise TokenError(
-                "a text that is not a member stands for nothing", hint="ask matches(text) first"
+                "text must be a member, and this one is not", hint="ask matches(text) first"
             )
         return whole_json(text)
 
@@ -228,7 +245,8 @@ class JsonSchema(SchemaQuestions, Language):
         """
         if not self.is_viable(text):
             raise TokenError(
-                "no member begins with this text, so it has no parts", hint="ask is_viable(text)"
+                "text must be a viable prefix, and no member begins with this one",
+                hint="ask is_viable(text)",
             )
         parts = self.parts()
         parts.feed(text if isinstance(text, str) else text.decode(errors="ignore"))
@@ -266,8 +284,9 @@ class JsonSchema(SchemaQuestions, Language):
 
     def _build(self) -> NoReturn:
         raise LanguageError(
-            "a schema is not regular: it cannot be edited, rewritten, reversed or complemented",
-            hint="combine schemas by allOf, anyOf and not",
+            "a schema cannot be edited, rewritten, reversed or complemented: these need a regular"
+            " language",
+            hint="combine schemas with allOf, anyOf and not",
         )
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ from formalm.languages import python_numbers as numbers
 from formalm.languages import python_texts as texts
 from formalm.languages import python_times as times
 from formalm.languages.pydantic_objects import lookups, object_of
-from formalm.languages.schema_notes import SchemaNote
+from formalm.languages.schema_notes import Effect, SchemaNote
 from formalm.languages.whole_numbers import with_whole_numbers
 
 __all__ = ["described"]
@@ -105,7 +105,7 @@ def described(type_: Any) -> tuple[Any, Schema, tuple[SchemaNote, ...]]:
     remarks: dict[SchemaNote, None] = {}
 
     class Exact(ExactSchema):
-        def remark(self, message: str, effect: str = "more") -> None:
+        def remark(self, message: str, effect: Effect = "more") -> None:
             remarks[SchemaNote("#", message, effect)] = None
 
     is_function = inspect.isroutine(type_)
@@ -143,9 +143,11 @@ def _arguments(function: Any) -> Any:
     name = function.__name__
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise ArgumentError(f"{name} has an argument that has no name: {parameter}")
+            raise ArgumentError(f"every argument of {name} must have a name, got {parameter}")
         if parameter.name not in hints:
-            raise ArgumentError(f"the argument {parameter.name!r} of {name} has no annotation")
+            raise ArgumentError(
+                f"the argument {parameter.name!r} of {name} must have an annotation"
+            )
         hint = hints[parameter.name]
         needed = parameter.default is parameter.empty
         members[parameter.name] = hint if needed else NotRequired[hint]
@@ -167,7 +169,7 @@ def _takes_host(host: str) -> bool:
 class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
     """Schemas all of whose instances are values, as far as a schema can say it."""
 
-    def remark(self, message: str, effect: str = "more") -> None:
+    def remark(self, message: str, effect: Effect = "more") -> None:
         """Keep where the schema is not exact, and in which direction."""
         raise NotImplementedError
 
@@ -518,7 +520,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         is_text = values is not None and all(isinstance(value, str) for value in values)
         if "$ref" in asked or asked.get("type") == "string" or is_text:
             return asked
-        raise ArgumentError(f"keys of the type {schema['type']} have no JSON of their own")
+        raise ArgumentError(f"keys of type {schema['type']} are not supported")
 
     def function_before_schema(self, schema: Any) -> Schema:
         """Code that runs before the check."""
@@ -544,13 +546,14 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         self._remark_code(schema, "fewer")
         return typing.cast(Schema, super().function_plain_schema(schema))
 
-    def _remark_code(self, schema: Any, *effects: str) -> None:
+    def _remark_code(self, schema: Any, *effects: Effect) -> None:
         function = schema["function"]["function"]
         function = getattr(function, "func", function)
         if _is_known(function):
             return
         name = getattr(function, "__qualname__", None) or repr(function)
-        for effect in ("more", *effects):
+        told: tuple[Effect, ...] = ("more", *effects)
+        for effect in told:
             self.remark(f"the validator {name} is code, which the schema does not have", effect)
 
 

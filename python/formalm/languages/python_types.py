@@ -6,11 +6,16 @@ import inspect
 import json
 import types
 import typing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formalm.errors import ArgumentError, LimitError, TokenError
 from formalm.languages.json_schema import JsonSchema
 from formalm.languages.schema_notes import SchemaNote
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from formalm.languages.schema_options import JsonOptions
 
 __all__ = ["PythonType", "is_type"]
 
@@ -34,7 +39,8 @@ class PythonType(JsonSchema):
     type_
         The type. Of a function, its arguments by name, each of which needs an annotation.
     **options
-        ``order``, ``blanks``, ``escapes`` and others of :class:`~formalm.JsonSchema`.
+        ``property_order``, ``max_whitespace``, ``escapes`` and other options of
+        :class:`~formalm.JsonSchema`.
 
     Raises
     ------
@@ -64,28 +70,33 @@ class PythonType(JsonSchema):
 
     __slots__ = ("_adapter", "_options", "_remarks", "_type")
 
-    def __init__(self, type_: object, **options: Any) -> None:
+    def __init__(self, type_: object, **options: Unpack[JsonOptions]) -> None:
         for name in ("resources", "formats"):
             if name in options:
-                raise ArgumentError(f"{name} is an option of JSON Schemas, not of Python types")
+                raise ArgumentError(
+                    f"{name} must be left out: it is an option of JsonSchema, not of PythonType"
+                )
         if not is_type(type_):
             kind = type(type_).__name__
             raise ArgumentError(
-                f"{type_!r:.60} is no type, but of type {kind}",
+                f"type_ must be a type, an annotation or a function, got {type_!r:.60} of"
+                f" type {kind}",
                 hint="pass a class, an annotation such as list[int], or a function",
             )
         try:
             from formalm.languages import pydantic_schemas
         except ImportError:
             raise ArgumentError(
-                "a Python type needs the pydantic package, which makes its schema and its values",
+                "PythonType needs the pydantic package",
                 hint="pip install 'formalm[pydantic]', or write a JsonSchema",
             ) from None
         check_levels(type_)
         self._adapter, schema, self._remarks = pydantic_schemas.described(type_)
         # Pydantic writes large and small numbers with exponents, whatever is asked of them.
-        numbers = "plain" if '"uniqueItems": true' in json.dumps(schema, default=str) else "any"
-        super().__init__(schema, **{"numbers": numbers, **options})
+        has_sets = '"uniqueItems": true' in json.dumps(schema, default=str)
+        written: JsonOptions = {"number_format": "plain" if has_sets else "any"}
+        written.update(options)
+        super().__init__(schema, **written)
         self._type = type_
         self._options = options
 
@@ -115,7 +126,7 @@ class PythonType(JsonSchema):
         """
         if not self.matches(text):
             raise TokenError(
-                "a text that is not a member stands for nothing", hint="ask matches(text) first"
+                "text must be a member, and this one is not", hint="ask matches(text) first"
             )
         try:
             return self._adapter.validate_json(text)
@@ -123,8 +134,8 @@ class PythonType(JsonSchema):
             raise LimitError("levels of nesting", 1000, 1000) from None
         except ValueError as error:
             raise TokenError(
-                f"the type refuses a text of its schema: {error}",
-                hint="its validators ask for more than a schema can say; see notes",
+                f"the type rejects an instance of its schema: {error}",
+                hint="its validators check more than a schema can express; see notes",
             ) from error
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ from formalm.automata.texts import is_inclusion, text_bytes
 from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:
+    from formalm.automata.texts import Relation
     from formalm.languages.json_schema import JsonSchema
 
 __all__ = ["Comparison", "SchemaQuestions"]
@@ -62,7 +63,7 @@ class SchemaQuestions:
         shorter = _GAPS.sub(lambda found: found[1] or b" ", data.strip(b" \t\n\r"))
         return machine is not None and machine.matches(shorter)
 
-    def compare(self, other: JsonSchema, relation: str = "equivalence") -> Comparison:
+    def compare(self, other: JsonSchema, relation: Relation = "equivalence") -> Comparison:
         """Whether two schemas have the same instances, or all of this one are the other's.
 
         Decided by looking for an instance of one that is none of the other. How instances are
@@ -98,7 +99,7 @@ class SchemaQuestions:
         from formalm.languages.json_schema import JsonSchema
 
         if not isinstance(other, JsonSchema):
-            raise ArgumentError(f"a schema is compared with a schema, not {type(other).__name__}")
+            raise ArgumentError(f"other must be a JsonSchema, got {type(other).__name__}")
         this = cast("JsonSchema", self)
         sides = [(this, other)]
         if not is_inclusion(relation):

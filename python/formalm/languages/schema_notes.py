@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 __all__ = ["SchemaNote", "SchemaPath", "paths_of", "refused"]
+
+#: How a language differs from the instances of a schema.
+Effect = Literal["exact", "fewer", "more", "dead ends"]
 
 
 class SchemaNote(NamedTuple):
@@ -25,7 +28,7 @@ class SchemaNote(NamedTuple):
 
     place: str
     message: str
-    effect: str = "exact"
+    effect: Effect = "exact"
 
 
 class SchemaPath(NamedTuple):
@@ -44,8 +47,8 @@ class SchemaPath(NamedTuple):
     """
 
     place: str
-    status: str = "exact"
-    effect: str = "exact"
+    status: Literal["exact", "approximate", "refused"] = "exact"
+    effect: Effect = "exact"
     reasons: tuple[str, ...] = ()
 
 

@@ -1,25 +1,55 @@
-"""How the members of a schema are written: options, their defaults and what they may be."""
+"""Options of JSON Schemas that fix how instances are written: their types, defaults and checks."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from formalm import _core
 from formalm.errors import ArgumentError
 
-__all__ = ["OPTIONS", "changed", "checked_options", "known_options"]
+__all__ = [
+    "OPTIONS",
+    "Escapes",
+    "JsonOptions",
+    "NumberFormat",
+    "PropertyOrder",
+    "changed",
+    "checked_options",
+    "known_options",
+]
 
-MAX_BLANKS = 255
+PropertyOrder = Literal["schema", "any"]
+NumberFormat = Literal["plain", "any"]
+Escapes = Literal["minimal", "ascii", "any"]
 
-#: Options with their defaults, in the order in which a language keeps them behind its text.
+
+class JsonOptions(TypedDict, total=False):
+    """Keyword options of :class:`~formalm.JsonSchema` that other JSON languages take too."""
+
+    property_order: PropertyOrder
+    max_whitespace: int | None
+    indent: int | str | None
+    separators: tuple[str, str] | None
+    number_format: NumberFormat
+    escapes: Escapes
+    formats: bool | Collection[str]
+    additional_properties: bool
+    max_depth: int | None
+    approximate: bool
+
+
+#: Largest `max_whitespace`, in bytes. The machine counts whitespace in one byte.
+LARGEST_WHITESPACE = 255
+
+#: Options with their defaults, in the order in which a language stores them after its schema.
 OPTIONS = {
-    "order": "schema",
-    "blanks": None,
+    "property_order": "schema",
+    "max_whitespace": None,
     "indent": None,
     "separators": None,
-    "numbers": "plain",
+    "number_format": "plain",
     "escapes": "minimal",
     "formats": True,
     "additional_properties": True,
@@ -27,58 +57,70 @@ OPTIONS = {
     "approximate": False,
 }
 
+#: The values of options that have a fixed set of them.
+VALUES = {
+    "property_order": ("schema", "any"),
+    "number_format": ("plain", "any"),
+    "escapes": ("minimal", "ascii", "any"),
+}
 
-#: What stands between the parts of a text: options of which one kind is given.
-GAPS = ("blanks", "indent", "separators")
+#: The options that say what whitespace there is: either a maximum or an exact layout.
+WHITESPACE = ("max_whitespace", "indent", "separators")
 
 Layout = tuple[str | None, str, str, str]
 
 
 def changed(options: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Options with some changed; blanks that are chosen take the place of a layout, and back."""
+    """Options with some changed; a maximum of whitespace replaces a layout, and vice versa."""
     options = dict(options)
-    if changes.get("blanks") is not None:
+    if changes.get("max_whitespace") is not None:
         options |= {"indent": None, "separators": None}
-    elif any(changes.get(name) is not None for name in GAPS):
-        options["blanks"] = None
+    elif any(changes.get(name) is not None for name in WHITESPACE):
+        options["max_whitespace"] = None
     return options | changes
 
 
-def blanks_between(blanks: object, indent: object, separators: object) -> tuple[int, Layout | None]:
-    """Most blanks in each gap, and exactly which there are if that is said.
+def whitespace_between(
+    maximum: object, indent: object, separators: object
+) -> tuple[int, Layout | None]:
+    """Returns the most whitespace between two tokens of JSON, and the exact layout if one is given.
 
-    The second are the indentation, and what stands behind commas, before and behind colons.
+    A layout is the indentation, and what follows commas, precedes and follows colons.
     """
     if indent is None and separators is None:
-        if blanks is None:
+        if maximum is None:
             return 1, None
-        if type(blanks) is not int or not 0 <= blanks <= MAX_BLANKS:
-            raise ArgumentError(f"blanks is an integer from 0 to {MAX_BLANKS}, not {blanks!r}")
-        return blanks, None
-    if blanks is not None:
+        if type(maximum) is not int or not 0 <= maximum <= LARGEST_WHITESPACE:
+            raise ArgumentError(
+                f"max_whitespace must be an integer from 0 to {LARGEST_WHITESPACE} or None, "
+                f"got {maximum!r}"
+            )
+        return maximum, None
+    if maximum is not None:
         given = "separators" if indent is None else "indent"
         raise ArgumentError(
-            f"{given} says exactly which blanks there are, so that blanks says nothing beside it",
-            hint=f"leave out blanks, or {given}",
+            f"max_whitespace must be None if {given} is given, got {maximum!r}: {given} already"
+            " fixes all whitespace",
+            hint=f"leave out max_whitespace or {given}",
         )
     if type(indent) is int and indent >= 0:
         indent = " " * indent
     if not (indent is None or isinstance(indent, str)):
-        raise ArgumentError(f"indent is a count of blanks, or blanks, not {indent!r}")
+        raise ArgumentError(f"indent must be a number of spaces or whitespace, got {indent!r}")
     if separators is None:
         separators = (",", ": ")
     parts = tuple(separators) if isinstance(separators, list | tuple) else ()
     if len(parts) != 2 or not all(isinstance(part, str) for part in parts):
         raise ArgumentError(
-            f"separators are two texts, for items and for names, not {separators!r}",
+            f"separators must be two strings, for items and for names, got {separators!r}",
             hint='pass them as json.dumps takes them, as in (", ", ": ")',
         )
     before, comma, after_comma = parts[0].partition(",")
     before_colon, colon, after_colon = parts[1].partition(":")
     if not comma or before or not colon:
         raise ArgumentError(
-            "separators are a comma with blanks behind it, and a colon with blanks around it, "
-            f"not {separators!r}"
+            "separators must be a comma followed by whitespace and a colon surrounded by"
+            f" whitespace, got {separators!r}"
         )
     return 0, (indent, after_comma, before_colon, after_colon)
 
@@ -90,51 +132,54 @@ def enforced_formats(formats: object) -> bool | tuple[str, ...]:
     names = None if isinstance(formats, str | bytes) else formats
     if not isinstance(names, Collection) or not all(isinstance(one, str) for one in names):
         raise ArgumentError(
-            f"formats is True, False or names of formats, not {formats!r}",
+            f"formats must be True, False or a collection of names, got {formats!r}",
             hint='pass a list, as in formats=["date", "uuid"]',
         )
     return tuple(sorted(set(names))) or False
 
 
 def checked_options(
-    order: object,
-    blanks: object,
+    property_order: object,
+    max_whitespace: object,
     indent: object,
     separators: Any,
-    numbers: object,
+    number_format: object,
     escapes: object,
     formats: object,
     additional_properties: object,
     max_depth: object,
     approximate: object,
 ) -> tuple[tuple[Any, ...], _core.SchemaOptions]:
-    """Options as a language keeps them, in the order of `OPTIONS`, and as the core has them."""
-    most, layout = blanks_between(blanks, indent, separators)
+    """Options as a language stores them, in the order of `OPTIONS`, and as the core takes them."""
+    maximum, layout = whitespace_between(max_whitespace, indent, separators)
     if max_depth is not None and (type(max_depth) is not int or not 0 <= max_depth < 1 << 31):
-        raise ArgumentError(f"max_depth is a count or None, not {max_depth!r}")
+        raise ArgumentError(f"max_depth must be a non-negative integer or None, got {max_depth!r}")
     flags = (("additional_properties", additional_properties), ("approximate", approximate))
     for name, flag in flags:
         if type(flag) is not bool:
-            raise ArgumentError(f"{name} is True or False, not {flag!r}")
+            raise ArgumentError(f"{name} must be True or False, got {flag!r}")
     enforced = enforced_formats(formats)
-    texts = (("order", order), ("numbers", numbers), ("escapes", escapes))
-    for name, value in texts:
-        if not isinstance(value, str):
-            raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
+    chosen = {"property_order": property_order, "number_format": number_format, "escapes": escapes}
+    for name, value in chosen.items():
+        if not isinstance(value, str) or value not in VALUES[name]:
+            *others, last = map(repr, VALUES[name])
+            raise ArgumentError(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
     core = _core.SchemaOptions(
-        **dict(texts),  # type: ignore[arg-type]
-        blanks=most,
+        order=str(property_order),
+        blanks=maximum,
         layout=layout,
+        numbers=str(number_format),
+        escapes=str(escapes),
         formats=None if enforced is True else list(enforced or ()),
         takes_more=bool(additional_properties),
         depth=max_depth,
         approximate=bool(approximate),
     )
     separators = None if separators is None else (separators[0], separators[1])
-    gaps = (blanks, indent, separators)
+    whitespace = (max_whitespace, indent, separators)
     kept = (enforced, additional_properties, max_depth, approximate)
-    return (order, *gaps, numbers, escapes, *kept), core
+    return (property_order, *whitespace, number_format, escapes, *kept), core
 
 
-#: The same, looked up where they were checked before: schemas of one program have few options.
+#: Memoized: the schemas of one program share few combinations of options.
 known_options = lru_cache(maxsize=64, typed=True)(checked_options)

@@ -69,13 +69,18 @@ def forbidding(language: JsonSchema, beginning: bytes, following: bytes) -> tupl
 
     if allowed(document):
         return ()
-    loosest = {"order": "any", "blanks": 255, "numbers": "any", "escapes": "any"}
+    loosest = {
+        "property_order": "any",
+        "max_whitespace": 255,
+        "number_format": "any",
+        "escapes": "any",
+    }
     for option, value in loosest.items():
         if allowed(document, **{option: value}):
             laid_out = (
                 one for one in ("indent", "separators") if language.options[one] is not None
             )
-            return (next(laid_out, option) if option == "blanks" else option,)
+            return (next(laid_out, option) if option == "max_whitespace" else option,)
     plain: list[Path] = []
     joining: list[Path] = []
     for path, is_joining in _keywords(document, ()):

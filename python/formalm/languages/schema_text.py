@@ -7,12 +7,26 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from formalm.errors import ArgumentError, LimitError
+from formalm.errors import ArgumentError, LanguageError, LimitError
 
 __all__ = ["resource_texts", "schema_text"]
 
 #: Dictionaries and lists within each other; the reader of texts has the same limit.
 MAX_NESTING = 500
+
+
+def explain_unread(error: LanguageError, schema: object) -> None:
+    """Gives the error of a string that is not JSON a hint if it is something else."""
+    if not isinstance(schema, str) or error.hint is not None:
+        return
+    text = schema.strip()
+    name = text.rpartition("/")[2].rpartition("\\")[2]
+    stem, dot, suffix = name.rpartition(".")
+    if "\n" in text or any(one in text for one in '{}[]"') or not (stem and dot and suffix):
+        return
+    if suffix.isalnum() and suffix[0].isalpha():
+        read = "TypeScript(Path(path).read_text())" if suffix == "ts" else "JsonSchema(Path(path))"
+        error.hint = f"this is a path, not a schema: read the file with {read}"
 
 
 def schema_text(schema: object) -> str:
@@ -25,10 +39,10 @@ def schema_text(schema: object) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise ArgumentError(f"the schema cannot be read: {error}") from error
     if not isinstance(schema, Mapping | bool):
-        kind = type(schema).__name__
-        raise ArgumentError(
-            f"a schema is a dictionary, a bool, a text or a Path, not {kind}",
-        )
+        kind, hint = type(schema).__name__, None
+        if isinstance(schema, type):
+            hint = f"write PythonType({schema.__name__}) for the JSON of a Python type"
+        raise ArgumentError(f"schema must be a dict, bool, str or Path, got {kind}", hint=hint)
     return _text(schema)
 
 
@@ -38,12 +52,12 @@ def resource_texts(resources: object) -> tuple[tuple[str, str], ...]:
         return ()
     if not isinstance(resources, Mapping):
         raise ArgumentError(
-            f"resources are schemas by URI, not {type(resources).__name__}",
+            f"resources must map URIs to schemas, got {type(resources).__name__}",
             hint='pass a dictionary, as in {"https://a.example/b": {"type": "null"}}',
         )
     for uri in resources:
         if not isinstance(uri, str):
-            raise ArgumentError(f"resources are named by URIs, which are texts, not {uri!r}")
+            raise ArgumentError(f"keys of resources must be URIs, got {uri!r}")
     return tuple((uri, schema_text(one)) for uri, one in resources.items())
 
 
@@ -69,7 +83,10 @@ def _text(schema: object) -> str:
             parts.append(_scalar(value))
             continue
         if id(value) in path:
-            raise ArgumentError("the schema contains itself", hint="refer to parts by $ref")
+            raise ArgumentError(
+                "schema must be a finite value, and contains itself",
+                hint="refer to parts with $ref",
+            )
         path.append(id(value))
         if len(path) > MAX_NESTING:
             raise LimitError("levels of nesting", len(path), MAX_NESTING)
@@ -86,7 +103,7 @@ def _inside(
     if isinstance(value, Mapping):
         for name, member in value.items():
             if not isinstance(name, str):
-                raise ArgumentError(f"names of members are texts, not {name!r}")
+                raise ArgumentError(f"property names of a schema must be strings, got {name!r}")
             yield f"{comma}{json.dumps(name)}:", member
             comma = ","
     else:
@@ -106,5 +123,5 @@ def _scalar(value: object) -> str:
                 message = f"an integer of {value.bit_length()} bits is too long to write"
                 hint = "numbers of schemas have some thousand digits at most"
                 raise ArgumentError(message, hint=hint) from error
-            raise ArgumentError(f"{value!r} is no JSON") from error
-    raise ArgumentError(f"{type(value).__name__} is no JSON")
+            raise ArgumentError(f"values of a schema must be JSON, got {value!r}") from error
+    raise ArgumentError(f"values of a schema must be JSON, got {type(value).__name__}")

@@ -27,9 +27,9 @@ def case() -> dict[str, list[str]]:
 
     Examples
     --------
-    >>> from formalm import Literal
+    >>> from formalm import StringLiteral
     >>> from formalm.languages import variants
-    >>> Literal("Paris").rewrite(variants.case(), optional=True).matches("pARIS")
+    >>> StringLiteral("Paris").rewrite(variants.case(), optional=True).matches("pARIS")
     True
     """
     return {letter: list(forms) for letter, forms in _cases()}
@@ -45,9 +45,9 @@ def punctuation() -> dict[str, list[str]]:
 
     Examples
     --------
-    >>> from formalm import Literal
+    >>> from formalm import StringLiteral
     >>> from formalm.languages import variants
-    >>> Literal("don't").rewrite(variants.punctuation(), optional=True).matches("don’t")
+    >>> StringLiteral("don't").rewrite(variants.punctuation(), optional=True).matches("don’t")
     True
     """
     table = {}

@@ -18,8 +18,8 @@ class Limits:
 
     Limits say when an answer has cost enough; ``tolerance``, when it is good enough. What was
     proven until a limit was reached is returned, with the name of the limit as ``truncated_by``.
-    ``forwards``, ``tokens_computed`` and ``seconds`` bound the fields of :class:`~formalm.Cost`
-    with these names.
+    ``forwards``, ``tokens_computed`` and ``seconds`` bound the fields of
+    :class:`~formalm.cost.Cost` with these names.
 
     Parameters
     ----------

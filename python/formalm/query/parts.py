@@ -9,6 +9,7 @@ from typing import Any
 
 from formalm.errors import ArgumentError
 from formalm.languages import Choice, Language, Region
+from formalm.languages.edits import Operation
 
 __all__ = ["Edits", "checked_weights"]
 
@@ -31,7 +32,7 @@ class Edits:
 
     count: int
     alphabet: Language | None = None
-    operations: tuple[str, ...] = ("insert", "delete", "substitute")
+    operations: tuple[Operation, ...] = ("insert", "delete", "substitute")
     region: Region | str | None = None
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from formalm.automata import Automaton, TokenAutomaton
-from formalm.constraint import Constraint
+from formalm.constraint import Constraint, Tokenization
 from formalm.errors import LanguageError, LimitError
 from formalm.languages import Language
 from formalm.query.prefixes import members
@@ -141,7 +141,8 @@ def plan(
 
     Examples
     --------
-    >>> from formalm import Query, Regex, Vocabulary, plan
+    >>> from formalm import Query, Regex, Vocabulary
+    >>> from formalm.query import plan
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", None], end_token_ids=[3])
     >>> print(plan(Query(Regex("ab|b")), vocabulary))
     Query(Regex('ab|b'))
@@ -161,7 +162,7 @@ def plan(
         notes.append(f"the number of members is not known: {error.message}")
     if vocabulary is not None and not query.asked.is_empty():
         limits = {"state_limit": state_limit, "edge_limit": edge_limit}
-        kind = "canonical" if query.tokenization == "canonical" else "all"
+        kind: Tokenization = "canonical" if query.tokenization == "canonical" else "all"
         if query.tokenization == "canonical-given":
             notes.append("token sequences are counted with any tokens for given, not its own only")
         try:

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from formalm.errors import LanguageError
-from formalm.languages import Language, Region, as_language
-from formalm.languages import Literal as LiteralText
+from formalm.languages import Language, Region, StringLiteral, as_language
 from formalm.languages.special import special_tokens_of
 from formalm.query.checks import check_query
 from formalm.query.decoding import Decoding
@@ -127,7 +126,7 @@ class Query:
     def __post_init__(self) -> None:
         object.__setattr__(self, "language", as_language(self.language))
         if isinstance(self.given, (str, bytes)):
-            object.__setattr__(self, "given", LiteralText(self.given))
+            object.__setattr__(self, "given", StringLiteral(self.given))
         for name in ("given", "without"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, as_language(getattr(self, name)))

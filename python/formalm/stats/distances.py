@@ -24,7 +24,7 @@ def total_variation(one: Iterable[Any], other: Iterable[Any]) -> Quantity:
     ----------
     one, other
         Probabilities of the same categories that sum to one, or pairs of bounds between which they
-        are, such as :class:`~formalm.Interval`.
+        are, such as :class:`~formalm.probability.Interval`.
 
     Returns
     -------

@@ -25,7 +25,7 @@ __all__ = ["FORMAT", "TEXTS", "VERSION", "read_suite", "read_text"]
 
 FORMAT = "formalm-suite"
 VERSION = 1
-TEXTS = ("description", "warning", "citation", "licence")
+TEXTS = ("description", "warning", "citation", "license")
 SLOT_KINDS = ("pattern", "file", "words_of", "schema")
 SUITE_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 

@@ -10,7 +10,7 @@ from string import Formatter
 from typing import NamedTuple
 
 from formalm.errors import ArgumentError
-from formalm.languages import JsonSchema, Language, Literal, Regex
+from formalm.languages import JsonSchema, Language, Regex, StringLiteral
 
 __all__ = ["Piece", "Slot", "Template", "language_of", "resolved"]
 
@@ -176,7 +176,7 @@ def language_of(template: Template, slots: Mapping[str, Slot], fixed: Mapping[st
         if not names:
             start += text
     if not names:
-        return Filled(Literal(start), start)
+        return Filled(StringLiteral(start), start)
     parts = [part for part in [*parts, Regex(pattern)] if part != Regex("")]
     language = parts[0]
     for part in parts[1:]:

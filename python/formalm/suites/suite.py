@@ -30,7 +30,7 @@ class Suite:
         Its parts, by their names.
     assertions
         What has to hold.
-    description, warning, citation, licence
+    description, warning, citation, license
         Text about it; a warning where its texts may offend.
     rows
         Facts that are asked one by one, by their names.
@@ -54,7 +54,7 @@ class Suite:
     ... event = "prefix"
     ... ''')
     >>> [item.query.given for item in suite.items()]
-    [Literal('The sky is')]
+    [StringLiteral('The sky is')]
     >>> Suite.from_toml(suite.to_toml()) == suite
     True
     """
@@ -70,7 +70,7 @@ class Suite:
     description: str = ""
     warning: str = ""
     citation: str = ""
-    licence: str = ""
+    license: str = ""
     rows: Mapping[str, Rows] = field(default_factory=dict)
     oracles: Mapping[str, Oracle] = field(default_factory=dict)
 

@@ -275,6 +275,25 @@ class Vocabulary(CanonicalTokens):
 _integers = token_ids  # parameters of the same name hide it
 
 
+def check_vocabulary(vocabulary: object) -> None:
+    """Refuses what is not a Vocabulary, and says how to make one of it."""
+    if isinstance(vocabulary, Vocabulary):
+        return
+    kind = type(vocabulary)
+    hint = "Vocabulary.from_pretrained(folder) and Vocabulary.from_tokens(tokens) make one"
+    if isinstance(vocabulary, (list, tuple)):
+        hint = "pass Vocabulary.from_tokens(tokens, end_token_ids=...)"
+    elif isinstance(vocabulary, (str, PathLike)):
+        hint = "pass Vocabulary.from_pretrained(path)"
+    elif callable(getattr(kind, "get_vocab", None)):
+        hint = "pass Vocabulary.from_tokenizer(tokenizer)"
+    elif hasattr(kind, "is_viable"):
+        hint = "the language comes first: Constraint(language, vocabulary)"
+    elif isinstance(getattr(vocabulary, "vocabulary", None), Vocabulary):
+        hint = "pass model.vocabulary"
+    raise ArgumentError(f"vocabulary must be a Vocabulary, got {kind.__name__}", hint=hint)
+
+
 def _restore(
     prepared: bytes, tokenizer: Any, chat: ChatTemplate | None, source: str, cannot_encode: str
 ) -> Vocabulary:

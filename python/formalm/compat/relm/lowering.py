@@ -14,6 +14,7 @@ from formalm.compat.relm.queries import (
 )
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages import Choice, Language, Regex, Region
+from formalm.languages.edits import Operation
 from formalm.query import Decoding, Limits, Query
 from formalm.query.prefixes import members
 from formalm.vocabulary import Vocabulary
@@ -133,7 +134,7 @@ def _edited(language: Language, edits: object, given: Language | None) -> Langua
         raise ArgumentError(
             f"a preprocessor is a LevenshteinTransformer, not {type(edits).__name__}"
         )
-    operations = {
+    operations: dict[Operation, bool] = {
         "insert": edits.allow_inserts,
         "delete": edits.allow_deletes,
         "substitute": edits.allow_substitutions,

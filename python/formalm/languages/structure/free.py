@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from formalm.languages.algebra import Combination
-from formalm.languages.choice import Choice, Literal
+from formalm.languages.choice import Choice, StringLiteral
 from formalm.languages.language import Language
 from formalm.languages.regex import Regex
 from formalm.languages.structure.marks import (
@@ -56,7 +56,7 @@ def until(mark: Mark, *others: Mark) -> Language:
     mark = checked_mark("a mark", mark)
     anything, something = Regex("(?s:.*)"), Regex("(?s:.+)")
     if isinstance(mark, str):
-        return (anything + Literal(mark)) - Combination(
+        return (anything + StringLiteral(mark)) - Combination(
             "+", anything, Choice([mark, *_texts(others)]), something
         )
     # Where it has a special token it can be nowhere else: only what is text in front matters.
@@ -64,7 +64,7 @@ def until(mark: Mark, *others: Mark) -> Language:
     first = pieces[0]
     if not isinstance(first, str):
         return Combination("+", free_text(*others), mark_language(mark))
-    front = (anything + Literal(first)) & free_text(*others)
+    front = (anything + StringLiteral(first)) & free_text(*others)
     return Combination("+", front, mark_language(joined(*pieces[1:])))
 
 

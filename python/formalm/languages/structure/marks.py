@@ -9,7 +9,7 @@ from typing import TypeAlias
 from formalm.automata.texts import SPECIAL
 from formalm.errors import LanguageError
 from formalm.languages.algebra import Combination
-from formalm.languages.choice import Literal
+from formalm.languages.choice import StringLiteral
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.special import SpecialToken
 from formalm.vocabulary import Vocabulary
@@ -45,10 +45,10 @@ def mark_bytes(mark: Mark) -> bytes:
 
 def mark_language(mark: Mark) -> Language:
     """The language of a mark alone."""
-    parts = [Literal(one) if isinstance(one, str) else one for one in pieces_of_mark(mark)]
+    parts = [StringLiteral(one) if isinstance(one, str) else one for one in pieces_of_mark(mark)]
     if len(parts) > 1:
         return Combination("+", *parts)
-    return parts[0] if parts else Literal("")
+    return parts[0] if parts else StringLiteral("")
 
 
 def joined(*marks: Mark) -> Mark:
@@ -86,12 +86,14 @@ def checked_mark(name: str, mark: object, *, empty: bool = False) -> Mark:
     for one in pieces:
         if not isinstance(one, (str, SpecialToken)):
             hint = "a mark is a text, a SpecialToken, or a tuple of them"
-            raise LanguageError(f"{name} is a str, not {type(one).__name__}", hint=hint)
+            raise LanguageError(f"{name} must be a str, got {type(one).__name__}", hint=hint)
         if isinstance(one, str) and text_bytes(one) is None:
-            raise LanguageError(f"{name} has a lone surrogate, so it is not a text: {one!r}")
+            raise LanguageError(
+                f"{name} must be encodable as UTF-8, got {one!r} with a lone surrogate"
+            )
     whole = joined(*pieces)
     if whole == "" and not empty:
-        raise LanguageError(f"{name} is empty, so it would be everywhere")
+        raise LanguageError(f"{name} must not be empty")
     return whole
 
 

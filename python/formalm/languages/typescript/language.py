@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.json_schema import JsonSchema
@@ -13,6 +13,11 @@ from formalm.languages.typescript.lowering import Lowering
 from formalm.languages.typescript.shapes import Reference
 from formalm.languages.typescript.words import refuse
 from formalm.languages.whole_numbers import with_whole_numbers
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from formalm.languages.schema_options import JsonOptions
 
 __all__ = ["TypeScript"]
 
@@ -35,7 +40,8 @@ class TypeScript(JsonSchema):
         Whether objects have no members but those declared. TypeScript itself does not forbid
         others.
     **options
-        ``order``, ``blanks``, ``escapes`` and others of :class:`~formalm.JsonSchema`.
+        ``property_order``, ``max_whitespace``, ``escapes`` and other options of
+        :class:`~formalm.JsonSchema`.
 
     Raises
     ------
@@ -69,16 +75,21 @@ class TypeScript(JsonSchema):
     __slots__ = ("_written",)
 
     def __init__(
-        self, text: str, *, root: str | None = None, closed: bool = True, **options: Any
+        self,
+        text: str,
+        *,
+        root: str | None = None,
+        closed: bool = True,
+        **options: Unpack[JsonOptions],
     ) -> None:
         if not isinstance(text, str):
-            raise ArgumentError(f"a TypeScript type is a str, not {type(text).__name__}")
+            raise ArgumentError(f"text must be a str, got {type(text).__name__}")
         if root is not None and not isinstance(root, str):
-            raise ArgumentError(f"root is a str or None, not {type(root).__name__}")
+            raise ArgumentError(f"root must be a str or None, got {type(root).__name__}")
         if type(closed) is not bool:
-            raise ArgumentError(f"closed is True or False, not {closed!r}")
+            raise ArgumentError(f"closed must be True or False, got {closed!r}")
         if "resources" in options:
-            raise ArgumentError("resources are for JSON Schemas: a TypeScript text refers to none")
+            raise ArgumentError("resources must be left out: a TypeScript type refers to none")
         super().__init__(_schema(text, root, closed), **options)
         self._written = (text, root, closed, options)
 
@@ -139,13 +150,13 @@ def _root(module: tree.Module, root: str | None) -> tree.Node:
     """The type that the whole text stands for."""
     if root is not None:
         if root not in module.declared:
-            raise ArgumentError(f"root is {root!r}, which the text does not declare")
+            raise ArgumentError(f"root must be declared in the text, got {root!r}")
         declared = module.declared[root]
         return tree.Named(declared.span, root)
     if module.type is not None:
         return module.type
     if not module.declared:
-        raise LanguageError("there is no type in this text")
+        raise LanguageError("text must contain a type, and has none")
     used = {
         name
         for declared in module.declared.values()
@@ -155,7 +166,7 @@ def _root(module: tree.Module, root: str | None) -> tree.Node:
     free = [name for name in module.declared if name not in used]
     if len(free) != 1:
         raise LanguageError(
-            f"which type does the text stand for: {', '.join(free or module.declared)}?",
+            f"text declares several types: {', '.join(free or module.declared)}",
             hint="name it with root=, write 'export default' before it, or its name at the end",
         )
     return tree.Named(module.declared[free[0]].span, free[0])

@@ -109,10 +109,10 @@ class CanaryModel:
         """Append one or more tokens to each state."""
         own = [state for state in states if isinstance(state, State)]
         if not len(own) == len(states) == len(runs):
-            raise ModelError("extend takes this model's own states and tokens for each")
+            raise ModelError("states must be of this model, with a run of tokens for each")
         for state, run in zip(own, runs, strict=True):
             if not run:
-                raise ModelError("a run has at least one token")
+                raise ModelError("each run must have at least one token")
             self._check(run, state.length + len(run))
         return self.network.extend(own, runs)
 
@@ -122,7 +122,7 @@ class CanaryModel:
 
     def _check(self, token_ids: Sequence[int], length: int) -> None:
         if length == 0:
-            raise ModelError("a prefix needs at least one token: start with bos_token_id")
+            raise ModelError("a prefix must have at least one token: start with bos_token_id")
         allowed = self.network.context_length
         if length > allowed:
             raise LimitError("tokens of context", length, allowed, "shorten the prompt")
