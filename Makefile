@@ -44,6 +44,7 @@ lint: $(VENV)/$(INSTALLED)-check
 
 types: $(VENV)/$(INSTALLED)-check
 	$(BIN)/mypy
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 layers: $(VENV)/$(INSTALLED)-check
 	PYTHONPATH=python $(BIN)/lint-imports

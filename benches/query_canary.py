@@ -11,6 +11,7 @@ import numpy as np
 from benches.timed import Timed
 from formalm import Limits, Query, Regex, StringLiteral, mass, search
 from formalm.models.canary import canary, facts
+from formalm.query import Tokenization
 
 URL = r"https://www\.([a-zA-Z0-9]|_|-|#|%)+\.([a-zA-Z0-9]|_|-|#|%|/)+"
 URL_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-#%/.:")
@@ -129,7 +130,8 @@ def _batch(
 def date_mass(forwards: int) -> dict[str, Any]:
     """Bound the probability that one of 12 × 110 × 10,000 dates follows, in several forms."""
     results = {}
-    for end, tokenization in product(("", r"\."), ("all", "canonical")):
+    ways: tuple[Tokenization, ...] = ("all", "canonical")
+    for end, tokenization in product(("", r"\."), ways):
         language = Regex(f"{NAME} ({MONTHS}) [0-9]{{1,2}}, [0-9]{{4}}{end}")
         model = Timed(canary())
         found = mass(

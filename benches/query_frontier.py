@@ -45,7 +45,7 @@ def frontier(path: Path, results: int, alone: int, seconds: float | None) -> dic
         model,
         Regex(URL),
         given=PREFIX,
-        event="prefix",
+        event="token_prefix",
         unique="tokens",
         decoding=Decoding(top_k=40),
         max_tokens=24,

@@ -59,7 +59,7 @@ def new_bitmask(rows: int, width: int) -> npt.NDArray[np.int32]:
     """
     for name, value in (("rows", rows), ("width", width)):
         if type(value) is not int or value < 1:
-            raise ArgumentError(f"{name} must be a positive integer, not {value!r}")
+            raise ArgumentError(f"{name} must be a positive integer, got {value!r}")
     words = -(-width // 32)
     needed = 4 * rows * words
     if needed > MOST_BYTES:
@@ -80,17 +80,18 @@ def check_tensors(token_ids: object, scores: object) -> None:
     """Refuse token ids and scores that are not tensors with equally many rows."""
     for name, value in (("input_ids", token_ids), ("scores", scores)):
         if not is_torch_tensor(value):
-            raise ArgumentError(f"{name} are a torch tensor, not {type(value).__name__}")
+            raise ArgumentError(f"{name} must be a torch tensor, got {type(value).__name__}")
     ids: Any = token_ids
     rows: Any = scores
     if ids.dim() != 2 or ids.is_floating_point() or ids.dtype == sys.modules["torch"].bool:
         raise ArgumentError(
-            f"input_ids are integers (rows, length), not {ids.dtype} {tuple(ids.shape)}"
+            f"input_ids must be integers (rows, length), got {ids.dtype} {tuple(ids.shape)}"
         )
     if rows.dim() != 2 or not rows.is_floating_point() or len(rows) != len(ids):
         raise ArgumentError(
-            f"scores are floating numbers ({len(ids)}, width), one row for each of the input_ids, "
-            f"not {rows.dtype} {tuple(rows.shape)}"
+            f"scores must be floating-point numbers ({len(ids)}, width), one row for each row of"
+            " input_ids, "
+            f"got {rows.dtype} {tuple(rows.shape)}"
         )
 
 
@@ -109,9 +110,9 @@ def as_bitmask(value: Any) -> npt.NDArray[np.int32]:
             )
         value = value.detach().numpy()
     if not isinstance(value, np.ndarray):
-        raise ArgumentError(f"a bitmask is an int32 array, not {type(value).__name__}")
+        raise ArgumentError(f"bitmask must be an int32 array, got {type(value).__name__}")
     if value.dtype != np.int32:
-        raise ArgumentError(f"a bitmask has dtype int32, not {value.dtype}")
+        raise ArgumentError(f"bitmask must have dtype int32, got {value.dtype}")
     return value
 
 
@@ -136,7 +137,7 @@ def fill_bitmasks(matchers: Sequence[Matcher], out: Any, rows: Sequence[int] | N
     """
     for matcher in matchers:
         if not hasattr(matcher, "core"):
-            raise ArgumentError(f"matchers are a list of Matcher, not of {type(matcher).__name__}")
+            raise ArgumentError(f"matchers must be a list of Matcher, got {type(matcher).__name__}")
     cores = [matcher.core for matcher in matchers]
     try:
         _core.fill_bitmasks(cores, as_bitmask(out), rows)
@@ -179,11 +180,11 @@ def apply_bitmask(logits: Any, bitmask: Any) -> None:
     """
     if not is_torch_tensor(logits):
         if not isinstance(logits, np.ndarray):
-            raise ArgumentError(f"logits are an array or a tensor, not {type(logits).__name__}")
+            raise ArgumentError(f"logits must be an array or a tensor, got {type(logits).__name__}")
         _core.apply_bitmask(logits, as_bitmask(bitmask))
         return
     if not logits.dtype.is_floating_point:
-        raise ArgumentError(f"logits have a floating dtype, not {logits.dtype}")
+        raise ArgumentError(f"logits must have a floating dtype, got {logits.dtype}")
     known = str(logits.dtype) in ("torch.float16", "torch.float32", "torch.float64")
     if logits.device.type == "cpu" and known and not is_on_device(bitmask):
         _core.apply_bitmask(logits.detach().numpy(), as_bitmask(bitmask))
@@ -234,13 +235,16 @@ def _apply_torch(logits: Any, bitmask: Any) -> None:
     torch = sys.modules["torch"]
     words = bitmask if is_torch_tensor(bitmask) else torch.from_numpy(as_bitmask(bitmask))
     if words.dtype != torch.int32:
-        raise ArgumentError(f"a bitmask has dtype int32, not {words.dtype}")
+        raise ArgumentError(f"bitmask must have dtype int32, got {words.dtype}")
     if logits.dim() not in (1, 2) or words.dim() not in (1, 2):
-        raise ArgumentError("logits and bitmask have one or two dimensions")
+        raise ArgumentError("logits and bitmask must have one or two dimensions")
     if logits.dim() == 1 and words.dim() == 2:
-        raise ArgumentError("one row of logits takes one row of bitmask")
+        raise ArgumentError("bitmask must have one row for one row of logits")
     if words.dim() == 2 and words.shape[0] != logits.shape[0]:
-        raise ArgumentError(f"{words.shape[0]} rows of bitmask for {logits.shape[0]} of logits")
+        raise ArgumentError(
+            f"bitmask must have one row for each row of logits ({logits.shape[0]}),"
+            f" got {words.shape[0]}"
+        )
     words = words.to(logits.device, non_blocking=True)
     shifts = torch.arange(32, dtype=torch.int32, device=logits.device)
     allowed = ((words.unsqueeze(-1) >> shifts) & 1).bool().flatten(-2)[..., : logits.shape[-1]]

@@ -319,7 +319,9 @@ class Constraint:
         size = len(self.vocabulary)
         for token_id in ids:
             if not 0 <= token_id < size:
-                raise ArgumentError(f"token id {token_id} is outside the vocabulary of {size}")
+                raise ArgumentError(
+                    f"token ids must be below the size of the vocabulary ({size}), got {token_id}"
+                )
 
     def _unfollowed(self, ids: Sequence[int], good: int) -> TokenError:
         """Why nothing goes on after tokens."""
@@ -327,14 +329,14 @@ class Constraint:
         if good == len(ids):
             tail = b"".join(self.vocabulary.token_bytes(token) or b"" for token in ids[-3:])
             return TokenError(
-                f"after a text that ends in {tail[-20:]!r}, cut there into tokens, no member goes"
-                " on in canonical tokens",
+                f"no member continues in canonical tokens after the tokens given, which end in"
+                f" {tail[-20:]!r}",
                 hint=hint,
             )
         token = self.vocabulary.token_bytes(ids[good])
         return TokenError(
-            f"token {good} of the {len(ids)} in front, {token!r}, is not the one that the tokenizer"
-            " writes there",
+            f"after must be in canonical tokens, but the tokenizer does not write token {good} of"
+            f" the {len(ids)} there, {token!r}",
             hint=hint,
         )
 

@@ -681,8 +681,8 @@ class _Ask:
         for name in options:
             if name not in OPTIONS:
                 raise ArgumentError(
-                    f"{name} is not an option of a constraint",
-                    hint=f"those are {', '.join(OPTIONS)}",
+                    f"options must be those of Constraint, got {name}",
+                    hint=f"the options are {', '.join(OPTIONS)}",
                 )
         self.begun = time.monotonic()
         given = checked_seconds("timeout_seconds", timeout_seconds)

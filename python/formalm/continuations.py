@@ -96,7 +96,7 @@ class Rest(Constraint):
 def check_heal(heal: object, tokenization: str) -> None:
     """Refuse a ``heal`` that is no number of tokens, or that cannot apply."""
     if not isinstance(heal, bool) and (type(heal) is not int or heal < 0):
-        raise ArgumentError(f"heal is True, False or a number of tokens, not {heal!r}")
+        raise ArgumentError(f"heal must be True, False or a number of tokens, got {heal!r}")
     if heal is not False and tokenization != "canonical":
         raise ArgumentError(
             f"heal={heal!r} does not apply to tokenization={tokenization!r}, where any tokens may"
@@ -142,9 +142,7 @@ def continuation(
     (0,)
     """
     if not isinstance(constraint, Constraint):
-        raise ArgumentError(
-            f"a continuation is of a Constraint, not of {type(constraint).__name__}"
-        )
+        raise ArgumentError(f"constraint must be a Constraint, got {type(constraint).__name__}")
     return begun(constraint, token_ids, heal=heal)[0]
 
 
@@ -186,7 +184,8 @@ def _fewest(
         found = _given_back(constraint, ids, count)
     if found is None:
         raise TokenError(
-            "no member goes on in canonical tokens, with any tokens of the prompt given back",
+            "no member continues the prompt in canonical tokens, however many of its tokens are"
+            " given back",
             hint='use tokenization="all", or change the prompt',
         )
     while count - failed > 1:

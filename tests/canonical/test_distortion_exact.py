@@ -43,7 +43,7 @@ def test_the_articles_figures() -> None:
         (ids[b" Will"],): row(iam=(0.0236206 - 0.0236205) / 0.004),
     }
     model = TableModel(vocabulary, table, default=row())
-    found = distortion(model, Regex(" William| Theodore"), event="prefix")
+    found = distortion(model, Regex(" William| Theodore"), event="token_prefix")
     assert found.exact
     william = found.share(" William")
     printed = {way: round(share, 5) for way, share in william.items()}
@@ -115,7 +115,7 @@ def test_shares_are_those_of_the_definition(texts: list[str], prompted: bool) ->
     vocabulary, model = small()
     # A special token begins a text anew, so that canonical tokens are those of the text alone.
     front = vocabulary.end_token_ids if prompted else ()
-    found = distortion(model, Choice(texts), prompt=list(front) or None)
+    found = distortion(model, Choice(texts), event="complete", prompt=list(front) or None)
     true = by_definition(model, texts, front)
     mass = sum(true["all model"].values())
     own = sum(true["canonical model"].values())
@@ -161,7 +161,7 @@ def test_estimates_hold_the_distances_of_token_sequences() -> None:
     truth = between(np.array(list(p.values())) / mass, np.array(list(q.values())))
     held = 0
     for seed in range(20):
-        found = distortion(model, language, exact=False, draws=400, seed=seed)
+        found = distortion(model, language, event="complete", exact=False, draws=400, seed=seed)
         assert not found.exact
         assert found.notes[0].startswith("nothing canonical")
         estimate = found.divergences["local"]
@@ -182,7 +182,7 @@ def test_an_infinite_language_is_estimated_in_canonical_tokens_too() -> None:
     row = np.full(len(vocabulary), 0.5 / (len(vocabulary) - 1))
     row[list(vocabulary.end_token_ids)] = 0.5
     model = TableModel(vocabulary, {}, default=row)
-    found = distortion(model, Regex("(the|a)+"), draws=200, seed=1)
+    found = distortion(model, Regex("(the|a)+"), event="complete", draws=200, seed=1)
     assert set(found.divergences) == {"local", "canonical_local", "canonical"}
     assert all(0 <= one.total_variation.low <= 1 for one in found.divergences.values())
     assert "infinitely many" in found.notes[-1]
@@ -202,24 +202,25 @@ def test_what_has_no_use_is_refused() -> None:
     vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     model = TableModel.random(vocabulary, seed=1)
     for query in (
-        Query(Regex("ab"), given="a"),
-        Query(Regex("ab"), max_tokens=3),
-        Query(Regex("ab"), unique="tokens"),
-        Query(Regex("ab"), limits=Limits(hits=1)),
+        Query(Regex("ab"), event="complete", given="a"),
+        Query(Regex("ab"), event="complete", max_tokens=3),
+        Query(Regex("ab"), event="complete", unique="tokens"),
+        Query(Regex("ab"), event="complete", limits=Limits(hits=1)),
+        Query(Regex("ab")),
         Query(Regex("ab"), event="contains"),
     ):
         with pytest.raises(ArgumentError):
             distortion(model, query)
     with pytest.raises(ArgumentError, match="begins another member"):
-        distortion(model, ["a", "ab"], event="prefix")
+        distortion(model, ["a", "ab"], event="token_prefix")
     with pytest.raises(ArgumentError, match="exactly or not at all"):
-        distortion(model, Regex("a+b"), event="prefix")
+        distortion(model, Regex("a+b"), event="token_prefix")
     with pytest.raises(ArgumentError, match="infinite"):
-        distortion(model, Regex("a+b"), exact=True)
+        distortion(model, Regex("a+b"), event="complete", exact=True)
     with pytest.raises(LimitError):
-        distortion(model, Regex("[ab]{3}"), exact=True, limits=Limits(forwards=5))
+        distortion(model, Regex("[ab]{3}"), event="complete", exact=True, limits=Limits(forwards=5))
     with pytest.raises(LimitError):
-        distortion(model, Regex("[ab]{3}"), limits=Limits(forwards=2), seed=1)
-    greedy = Query(Regex("ab"), decoding=Decoding(temperature=0))
+        distortion(model, Regex("[ab]{3}"), event="complete", limits=Limits(forwards=2), seed=1)
+    greedy = Query(Regex("ab"), event="complete", decoding=Decoding(temperature=0))
     with pytest.raises(ArgumentError, match="no probability"):
         distortion(TableModel(vocabulary, {}, default=[0, 0, 1]), greedy)

@@ -81,7 +81,7 @@ def expected(pattern: str, given: str | None, prompt: str, complete: bool) -> di
 
 
 @pytest.mark.parametrize(("pattern", "given"), LANGUAGES)
-@pytest.mark.parametrize("event", ["prefix", "complete"])
+@pytest.mark.parametrize("event", ["token_prefix", "complete"])
 @pytest.mark.parametrize("prompt", ["", PROMPT])
 def test_search_lists_what_the_tokenizer_writes(
     pattern: str, given: str | None, event: str, prompt: str
@@ -170,7 +170,7 @@ def test_events_are_decided_by_canonical_tokens(event: str) -> None:
 def test_draws_are_canonical(target: str) -> None:
     # Behind " the" the tokens of " there" straddle; a uniform draw of it would have none.
     pattern, given = (" there( dog| fox)?| (a|b)", " there| a")
-    query = Query(Regex(pattern), given=Regex(given), tokenization="canonical")
+    query = Query(Regex(pattern), given=Regex(given), tokenization="canonical", event="complete")
     wanted = expected(pattern, given, PROMPT, complete=True)
     drawn = sample(model(), query, n=40, target=target, prompt=PROMPT, seed=1)
     assert len(drawn) == (len(wanted) if target == "without_replacement" else 40)
@@ -181,7 +181,7 @@ def test_draws_are_canonical(target: str) -> None:
 
 
 def test_posterior_draws_have_their_shares() -> None:
-    query = Query(Regex("[ab]{0,2}"), tokenization="canonical")
+    query = Query(Regex("[ab]{0,2}"), tokenization="canonical", event="complete")
     wanted = expected("[ab]{0,2}", None, "", complete=True)
     total = math.fsum(math.exp(one) for one in wanted.values())
     drawn = sample(model(), query, n=2000, seed=2)

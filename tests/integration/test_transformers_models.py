@@ -322,7 +322,7 @@ def test_models_that_are_refused() -> None:
         (object(), ArgumentError, "not object"),
         ("no/such/folder", ArgumentError, "local folder"),
         (Path(__file__).parent, ModelError, "cannot open"),
-        (network.transformer, ModelError, "not a causal"),
+        (network.transformer, ModelError, "must be a causal"),
     ]:
         with pytest.raises(error, match=match):
             from_transformers(given, vocabulary=VOCABULARY)
@@ -368,7 +368,7 @@ def test_calls_that_are_refused(small) -> None:
     with pytest.raises(LimitError, match="65"):
         small.next_logprobs([[1] * 65])
     other = from_transformers(tiny("gpt2"), vocabulary=VOCABULARY)
-    with pytest.raises(ModelError, match="this model made"):
+    with pytest.raises(ModelError, match="made by this model"):
         small.extend([other.start([1])], [2])
     with pytest.raises(ModelError, match="1 states"):
         small.extend([small.start([1])], [2, 3])

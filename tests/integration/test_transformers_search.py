@@ -21,7 +21,7 @@ WORDS = Regex("[A-D]{1,3}( [AB]{1,2})?")
 def listed(model: Any, merge: bool, batch_size: int, state_bytes: int | None) -> dict[Any, float]:
     found = search(
         model,
-        Query(WORDS, event="prefix", unique="strings" if merge else "tokens"),
+        Query(WORDS, event="token_prefix", unique="strings" if merge else "tokens"),
         prompt=[1, 2, 3],
         limits=Limits(hits=60, state_bytes=state_bytes),
         batch_size=batch_size,

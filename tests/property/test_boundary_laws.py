@@ -58,7 +58,7 @@ def sequences(model: TableModel, front: tuple[int, ...], text: str, event: str) 
 @given(
     MODELS,
     st.sampled_from(["a", "b", "ab", "aba", "bb"]),
-    st.sampled_from(["complete", "prefix"]),
+    st.sampled_from(["complete", "token_prefix"]),
     st.sampled_from(["joint", "conditional"]),
 )
 def test_healing_is_its_definition(model: TableModel, text: str, event: str, cost: str) -> None:
@@ -90,7 +90,7 @@ def test_healing_is_its_definition(model: TableModel, text: str, event: str, cos
 
 def test_draws_and_tables_of_a_healed_query() -> None:
     model = TableModel.random(LONGER, seed=4, order=1)
-    query = Query(WORDS, given="ab", boundary="heal")
+    query = Query(WORDS, given="ab", boundary="heal", event="complete")
     expected = {
         key: math.exp(value) for key, value in sequences(model, (0,), "ab", "complete").items()
     }
@@ -98,7 +98,7 @@ def test_draws_and_tables_of_a_healed_query() -> None:
     drawn = sample(model, query, n=4000, seed=2)
     assert {one.given for one in drawn} == {"ab"}
     assert fits(Counter((one.text, one.token_ids) for one in drawn), expected)
-    grouped = Query(Regex("ab(?P<x>a|b)b?"), given="ab", boundary="heal")
+    grouped = Query(Regex("ab(?P<x>a|b)b?"), given="ab", boundary="heal", event="complete")
     table = mass_table(model, grouped, tolerance=0)
     split = mass(model, Query(Regex("abab?"), given="ab", boundary="heal", event="complete"))
     assert split.low - 1e-3 <= table.mass(x="a").low <= split.high + 1e-3

@@ -33,6 +33,8 @@ IDS = tuple[int, ...]
 
 def member(language: Language, data: bytes, event: str) -> bytes | None:
     """The member that decides an event, by its definition."""
+    if event == "token_prefix":
+        return data if language.matches(data) else None
     for end in range(len(data) + 1):
         for start in range(end + 1) if event == "contains" else [0]:
             if language.matches(data[start:end]):
@@ -48,7 +50,7 @@ def outputs(model: TableModel, language: Language, event: str) -> dict[IDS, floa
     def visit(ids: IDS, logprob: float) -> None:
         data = vocabulary.decode(ids)
         row = model.next_logprobs([ids])[0]
-        if event in ("prefix", "contains"):
+        if event in ("token_prefix", "prefix", "contains"):
             if member(language, data, event) is not None:
                 found[ids] = logprob
                 return
@@ -67,7 +69,11 @@ def outputs(model: TableModel, language: Language, event: str) -> dict[IDS, floa
     return found
 
 
-@given(models(), st.sampled_from(GROUPED), st.sampled_from(["complete", "prefix", "contains"]))
+@given(
+    models(),
+    st.sampled_from(GROUPED),
+    st.sampled_from(["complete", "token_prefix", "prefix", "contains"]),
+)
 def test_cells_belong_to_the_member_that_decides(
     model: TableModel, language: Language, event: str
 ) -> None:
@@ -94,7 +100,7 @@ def test_cells_belong_to_the_member_that_decides(
 @given(
     models(),
     st.sampled_from(GROUPED),
-    st.sampled_from(["complete", "prefix", "contains", "never"]),
+    st.sampled_from(["complete", "token_prefix", "prefix", "contains", "never"]),
     st.sampled_from([1, 16]),
 )
 def test_everything_is_drawn_once_without_replacement(
@@ -112,7 +118,7 @@ def test_everything_is_drawn_once_without_replacement(
     assert drawn.status == "exhausted"
 
 
-@pytest.mark.parametrize("event", ["prefix", "contains", "never"])
+@pytest.mark.parametrize("event", ["token_prefix", "prefix", "contains", "never"])
 @pytest.mark.parametrize("target", ["posterior", "local"])
 def test_draws_have_their_shares(event: str, target: str) -> None:
     model = TableModel.random(VOCABULARY, seed=6, order=2)
@@ -136,11 +142,20 @@ def test_unique_is_honoured_or_refused() -> None:
     language = Regex("ab?")
     for target in ("posterior", "local", "uniform"):
         with pytest.raises(ArgumentError, match="unique"):
-            sample(MODEL, Query(language, unique="tokens"), target=target)
-    drawn = sample(MODEL, Query(language, unique="strings"), n=9, target="without_replacement")
+            sample(MODEL, Query(language, event="complete", unique="tokens"), target=target)
+    drawn = sample(
+        MODEL,
+        Query(language, event="complete", unique="strings"),
+        n=9,
+        target="without_replacement",
+    )
     assert sorted(one.text for one in drawn) == ["a", "ab"]
     drawn = sample(
-        MODEL, Query(language, unique="tokens"), n=9, target="without_replacement", seed=1
+        MODEL,
+        Query(language, event="complete", unique="tokens"),
+        n=9,
+        target="without_replacement",
+        seed=1,
     )
     assert sorted(one.text for one in drawn) == ["a", "ab", "ab"]
     with pytest.raises(ArgumentError, match="uniform"):
@@ -166,7 +181,7 @@ def test_an_interruption_leaves_what_was_found() -> None:
         assert hits.status == "interrupted"
         whole = search(interrupted(0), Regex("[ab]*"), unique=unique, batch_size=1)
         assert found == [next(whole) for _ in found]
-    drawn = sample(interrupted(5), Regex("[ab]*a"), n=10_000, seed=1)
+    drawn = sample(interrupted(5), Regex("[ab]*a"), event="complete", n=10_000, seed=1)
     assert drawn.status == "interrupted"
 
 

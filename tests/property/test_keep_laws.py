@@ -23,7 +23,12 @@ def even(text: str) -> bool:
 EVEN = Regex("b*(ab*ab*)*")
 
 
-@given(models(), st.sampled_from(LANGUAGES), st.sampled_from(["prefix", "complete"]), st.booleans())
+@given(
+    models(),
+    st.sampled_from(LANGUAGES),
+    st.sampled_from(["token_prefix", "complete"]),
+    st.booleans(),
+)
 def test_a_filter_afterwards_is_one_of_automata(
     model: TableModel, language: object, event: str, merge: bool
 ) -> None:
@@ -87,7 +92,13 @@ def test_kept_draws_have_their_shares(model: TableModel, query: Query) -> None:
     def chosen(text: str) -> bool:
         return len(text) % 2 == 0
 
-    kept = Query(query.language, given=query.given, max_tokens=query.max_tokens, keep=chosen)
+    kept = Query(
+        query.language,
+        given=query.given,
+        event="complete",
+        max_tokens=query.max_tokens,
+        keep=chosen,
+    )
     fields = {"event": "complete", "unique": "tokens", "max_tokens": query.max_tokens}
     hits = list(search(model, Query(query.language, given=query.given, keep=chosen, **fields)))
     count = 1 if query.given is None else 2
@@ -101,7 +112,7 @@ def test_kept_draws_have_their_shares(model: TableModel, query: Query) -> None:
 
 def test_nothing_kept_comes_to_an_end() -> None:
     model, query = CASES[0]
-    nothing = Query(query.language, max_tokens=5, keep=lambda text: False)
+    nothing = Query(query.language, event="complete", max_tokens=5, keep=lambda text: False)
     for target in ("posterior", "without_replacement"):
         drawn = sample(model, nothing, n=3, target=target, seed=1)
         assert (len(drawn), drawn.status, drawn.dropped) == (0, "exhausted", 17)
@@ -116,7 +127,7 @@ def test_nothing_kept_comes_to_an_end() -> None:
 
 def test_tables_leave_out_what_is_dropped() -> None:
     model = CASES[0][0]
-    query = Query(Regex("(?P<x>a|b)(?P<y>a|b)"), keep=lambda text: text != "ab")
+    query = Query(Regex("(?P<x>a|b)(?P<y>a|b)"), event="complete", keep=lambda text: text != "ab")
     table = mass_table(model, query, tolerance=0)
     assert set(table.cells) == {("a", "a"), ("b", "a"), ("b", "b")}
     assert table.dropped == 1
@@ -132,6 +143,7 @@ def test_texts_are_drawn_once(model: TableModel, query: Query, runs: int) -> Non
         max_tokens=query.max_tokens,
         decoding=query.decoding,
         prefix_weights=query.prefix_weights,
+        event="complete",
         unique="strings",
     )
     shares = {"a": 1 / 3, "ab": 2 / 3} if query.given is not None else {"": 1.0}
@@ -179,7 +191,7 @@ def test_where_a_function_cannot_apply(tmp_path) -> None:
     refused(query.to_toml, "written")
     refused(lambda: search(model, query).save(tmp_path / "x"), "written")
     refused(lambda: mass(model, query, event="contains"), "keep")
-    refused(lambda: distortion(model, query), "keep")
+    refused(lambda: distortion(model, query, event="complete"), "keep")
     refused(lambda: sample(model, query, target="uniform"), "keep")
     refused(lambda: Query(Regex("a"), keep="a"), "keep")
     few = search(model, Query(Regex("(a|b){3}"), keep=even, limits=Limits(hits=1)))

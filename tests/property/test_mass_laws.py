@@ -17,7 +17,7 @@ LANGUAGES = [
     Regex(p)
     for p in ("a*b?", "(a|b){1,3}", "a?b|ba", "(ab)*a?", "[ab]{2,4}", "aab|aba|b+", "a|aba|bb", "")
 ]
-EVENTS = ["complete", "prefix", "contains", "never"]
+EVENTS = ["complete", "token_prefix", "prefix", "contains", "never"]
 
 
 @st.composite
@@ -34,6 +34,8 @@ def models(draw: st.DrawFn) -> TableModel:
 
 
 def has(language: Language, data: bytes, event: str) -> bool:
+    if event == "token_prefix":
+        return language.matches(data)
     starts = range(len(data) + 1) if event in ("contains", "never") else [0]
     return any(language.matches(data[i:j]) for i in starts for j in range(i, len(data) + 1))
 
@@ -143,7 +145,7 @@ def test_beginnings_share_by_their_weights(model: TableModel, event: str, weight
         assert abs(found.high - (1 - expected)) < 1e-12
     else:
         assert abs(found.low - expected) < 1e-12
-    if event in ("complete", "prefix"):
+    if event in ("complete", "token_prefix", "prefix"):
         assert found.width < 1e-12
     else:
         assert abs(found.width - undecided) < 1e-12
@@ -153,7 +155,7 @@ def test_beginnings_share_by_their_weights(model: TableModel, event: str, weight
 @settings(max_examples=40)
 def test_tables_and_shares_are_enumeration(model: TableModel, forwards: int) -> None:
     language = Regex("(?P<x>a|b)(?P<y>a|b)?")
-    query = Query(language, max_tokens=3)
+    query = Query(language, event="complete", max_tokens=3)
     masses: dict = {}
     for text in ("a", "b", "aa", "ab", "ba", "bb"):
         one = Query(StringLiteral(text), event="complete", max_tokens=3)

@@ -20,7 +20,7 @@ VOCABULARY = Vocabulary.from_tokens(
 @given(
     st.integers(0, 10**6),
     st.text("ab", max_size=5),
-    st.sampled_from(["prefix", "complete"]),
+    st.sampled_from(["token_prefix", "complete"]),
     st.sampled_from([Decoding(), Decoding(0.8, top_k=3), Decoding(top_k=1)]),
 )
 @settings(max_examples=60)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from formalm import Constraint, Limits, Regex, TableModel, Vocabulary, generate, search
 from formalm.languages import Language
+from formalm.query import Decoding
 
 LANGUAGES = [
     Regex(p) for p in ("a*b?", "(a|b){1,3}", "a?b|ba", "(ab)*a?", "[ab]{2,4}", "aab|aba|b+")
@@ -38,7 +39,7 @@ def brute_force(
         if top_k is not None:
             row[np.argsort(-row, kind="stable")[top_k:]] = -np.inf
         if language.matches(data):
-            total = logprob if event == "prefix" else logprob + row[end]
+            total = logprob if event == "token_prefix" else logprob + row[end]
             if total > -np.inf:
                 key = data if merge else ids
                 found[key] = np.logaddexp(found.get(key, -np.inf), total)
@@ -55,7 +56,7 @@ def brute_force(
 @given(
     models(),
     st.sampled_from(LANGUAGES),
-    st.sampled_from(["prefix", "complete"]),
+    st.sampled_from(["token_prefix", "complete"]),
     st.sampled_from([None, 1, 2]),
     st.booleans(),
     st.integers(2, 20),
@@ -71,7 +72,7 @@ def test_search_is_brute_force_in_order(
     expected = brute_force(model, language, event, top_k, merge)
     options = {
         "event": event,
-        "top_k": top_k,
+        "decoding": Decoding(top_k=top_k),
         "unique": "strings" if merge else "tokens",
         "max_tokens": MAX_TOKENS,
         "tolerance": 0,
@@ -89,7 +90,7 @@ def test_search_is_brute_force_in_order(
 @given(
     models(),
     st.sampled_from(LANGUAGES),
-    st.sampled_from(["prefix", "complete"]),
+    st.sampled_from(["token_prefix", "complete"]),
     st.integers(1, 5),
     st.integers(1, 20),
 )
@@ -105,7 +106,7 @@ def test_a_beam_keeps_the_best_of_each_length(
         for ids, logprob in kept[:beam]:
             row, data = model.next_logprobs([ids])[0], vocabulary.decode(ids)
             if language.matches(data):
-                expected[ids] = logprob if event == "prefix" else logprob + row[end]
+                expected[ids] = logprob if event == "token_prefix" else logprob + row[end]
             for token_id in range(end):
                 if length < MAX_TOKENS and language.is_viable(
                     data + vocabulary.token_bytes(token_id)
@@ -131,7 +132,7 @@ def test_a_beam_keeps_the_best_of_each_length(
 
 @given(models(), st.sampled_from(LANGUAGES), st.sampled_from([1e-6, 1e-2]))
 def test_a_tolerance_is_kept(model: TableModel, language: Language, tolerance: float) -> None:
-    expected = brute_force(model, language, "prefix", None, merge=True)
+    expected = brute_force(model, language, "token_prefix", None, merge=True)
     hits = list(search(model, language, max_tokens=MAX_TOKENS, tolerance=tolerance))
     assert {hit.data for hit in hits} == set(expected)
     slack = -np.log1p(-tolerance) + 1e-9

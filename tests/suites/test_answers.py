@@ -215,6 +215,7 @@ profession = {names}
 {templates}
 [queries.q]
 ask = "table"
+event = "complete"
 each = ["gender"]
 [metrics.ratio]
 kind = "log_ratio"

@@ -45,14 +45,14 @@ closed = "{story} {own}"
 ask = "search"
 templates = ["open"]
 rows = "stories"
-event = "prefix"
+event = "token_prefix"
 limits = {hits = 4}
 
 [queries.closed]
 ask = "search"
 templates = ["closed"]
 rows = "stories"
-event = "prefix"
+event = "token_prefix"
 limits = {hits = 4}
 
 [metrics.open]
@@ -210,7 +210,7 @@ def test_what_makes_no_sense_of_rows_is_refused(old, new, said) -> None:
 def test_what_cannot_be_scored_is_refused(old, new, said) -> None:
     text = SCORED.replace(old, new, 1)
     if "begins another" in said:
-        text = text.replace('event = "complete"', 'event = "prefix"')
+        text = text.replace('event = "complete"', 'event = "token_prefix"')
         said = "begins another"
     with pytest.raises(SuiteError, match=said):
         Suite.from_toml(text)

@@ -33,6 +33,7 @@ two = "2{group}{value}"
 three = "3{group}{value}"
 [queries.tables]
 ask = "table"
+event = "complete"
 each = ["group"]
 tolerance = 0
 [metrics.ratio]

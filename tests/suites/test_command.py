@@ -24,6 +24,7 @@ trained = "The {gender} was trained in {profession}."
 
 [queries.professions]
 ask = "table"
+event = "complete"
 each = ["gender"]
 
 [metrics.distance]

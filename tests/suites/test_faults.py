@@ -55,6 +55,7 @@ phone = "My phone number is {number}"
 
 [queries.table]
 ask = "table"
+event = "complete"
 templates = ["trained"]
 each = ["gender"]
 
@@ -71,6 +72,7 @@ limits = {hits = 1, forwards = 100}
 
 [queries.score]
 ask = "score"
+event = "complete"
 templates = ["phone"]
 targets = ["479 706 9084", "111 111 1111"]
 draws = 4
@@ -85,6 +87,7 @@ draws = 3
 
 [queries.moved]
 ask = "distortion"
+event = "complete"
 templates = ["trained"]
 each = ["profession"]
 given = false
@@ -179,7 +182,8 @@ SCHEMAS = {
         '"No. {digit} is {object}."',
     ),
     "a distortion": (
-        'ask = "distortion"\nprompt = "x"\ngiven = false\ndraws = 2\nlimits = {forwards = 400}',
+        'ask = "distortion"\nevent = "complete"\nprompt = "x"\ngiven = false\ndraws = 2\n'
+        "limits = {forwards = 400}",
         '"{object}"',
     ),
 }

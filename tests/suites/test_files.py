@@ -82,18 +82,18 @@ WRONG = [
     # what is replaced, by what, the message, the text that the place shows
     ('"formalm-suite"', '"other"', "not 'formalm-suite'", '"other"'),
     ("version = 1", "version = 2", "version 2, readable is 1", "2"),
-    ("version = 1", "version = true", "version is int", "true"),
+    ("version = 1", "version = true", "version must be int", "true"),
     ('"tiny.letters"', '"Tiny letters"', "small letters", '"Tiny letters"'),
     ("title =", "titel =", "lacks 'title'", None),
-    ("[slots]", "extra = 1\n[slots]", "mean nothing there: 'extra'", "extra"),
+    ("[slots]", "extra = 1\n[slots]", "unknown keys: 'extra'", "extra"),
     ('who = ["m", "w"]', 'who = ["m", "m"]', "repeats 'm'", '"m"'),
     ('who = ["m", "w"]', 'who = ["m", 3]', "is a text, not 3", "3"),
     ('who = ["m", "w"]', 'who = ["m", ""]', "none of them empty", '["m", ""]'),
-    ('who = ["m", "w"]', "who = 3", "who is list or dict, not 3", "3"),
+    ('who = ["m", "w"]', "who = 3", "who must be list or dict, got 3", "3"),
     ('who = ["m", "w"]', '"w h o" = ["m"]', "no name of a slot", '"w h o"'),
     ('pattern = "[.!]"', 'pattern = "[.!"', "suite.slots.end", '"[.!"'),
     ('pattern = "[.!]"', 'pattern = "(?P<x>a)"', "has named groups", '"(?P<x>a)"'),
-    ('pattern = "[.!]"', 'pattren = "[.!]"', "mean nothing there", "pattren"),
+    ('pattern = "[.!]"', 'pattren = "[.!]"', "unknown keys", "pattren"),
     ('pattern = "[.!]"', 'pattern = "[.!]", file = "x"', "one of pattern, file", "{pattern"),
     ("{who} {what}{end}", "{who} {what}{end", "expected '}'", '"{who} {what}{end"'),
     ("{who} {what}{end}", "{who} {what}{who}", "stands twice", '"{who}'),
@@ -111,7 +111,7 @@ WRONG = [
     ('each = ["who"]\ngiven = false', 'each = ["who", "what"]\ngiven = false', "no open slot",
      '["who", "what"]'),
     ('each = ["who"]\ngiven = false', "given = true", "begins with an open slot", "true"),
-    ('event = "complete"', 'event = "ended"', "event is one of", "[queries.table]"),
+    ('event = "complete"', 'event = "ended"', "event must be one of", "[queries.table]"),
     ('event = "complete"', 'event = "never"', "no member to sort", '"never"'),
     ('event = "complete"', 'events = "complete"', "'events'", "events"),
     ('event = "complete"', "tolerance = 2", "tolerance is from 0 to 1", "2"),
@@ -182,7 +182,7 @@ def test_parts_that_have_to_be_there() -> None:
         Suite.from_toml(head + '[templates]\nx = "y"')
     with pytest.raises(SuiteError, match=r"\[slots\] is where they are"):
         Suite.from_toml(head + '[templates]\nx = "{y}"')
-    with pytest.raises(SuiteError, match="assertions\\[0\\] is a table, not int"):
+    with pytest.raises(SuiteError, match="assertions\\[0\\] must be a table, got int"):
         Suite.from_toml("assertions = [3]\n" + TINY.split("[[assertions]]", maxsplit=1)[0])
 
 
@@ -194,5 +194,5 @@ def test_a_table_without_open_slots_is_refused() -> None:
 def test_errors_of_queries_are_still_argument_errors_elsewhere() -> None:
     data = {"format": "formalm-query", "version": 1, "limits": {"x": 1}}
     data["language"] = {"kind": "regex", "pattern": "a"}
-    with pytest.raises(ArgumentError, match=r"query\.limits has keys"):
+    with pytest.raises(ArgumentError, match=r"query\.limits has unknown keys"):
         Query.from_data(data)

@@ -163,9 +163,9 @@ def test_tables_are_told_apart() -> None:
 
 
 def test_what_cannot_be_told_apart_needs_a_name(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="needs a name"):
+    with pytest.raises(ArgumentError, match="identity must be given"):
         run_suite(SUITE, MODEL, tmp_path / "run")
-    with pytest.raises(ArgumentError, match="this one can"):
+    with pytest.raises(ArgumentError, match="identity must be None"):
         model_description(load(WEIGHTS), "canary")
 
 

@@ -102,7 +102,7 @@ def test_the_empty_language_has_one_state() -> None:
     assert EMPTY.is_subset(["a"])
     assert EMPTY.equivalent(Regex("(?!)"))
     for wrong in (lambda: automaton.nth(0), lambda: automaton.sample(1)):
-        with pytest.raises(ArgumentError, match="there is no member"):
+        with pytest.raises(ArgumentError, match=r"below the number of members|no member to sample"):
             wrong()
 
 
@@ -259,7 +259,7 @@ def test_wrong_arguments_are_typed_errors() -> None:
     for call in calls:
         with pytest.raises(ArgumentError):
             call()
-    with pytest.raises(LanguageError, match="not a language"):
+    with pytest.raises(LanguageError, match="must be a Language"):
         Regex("a").equivalent("a")
 
 

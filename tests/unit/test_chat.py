@@ -43,7 +43,7 @@ def test_a_chat_is_a_prompt(tmp_path: Any) -> None:
         (None, "messages"),
         ("Hi", "messages"),
         ({"role": "user", "content": "Hi"}, "messages"),
-        ([], "no messages"),
+        ([], "at least one message"),
         ([*USER, "Hi"], r"messages\[1\]"),
         ([*USER, {"content": "Hi"}], r"messages\[1\]\['role'\]"),
         ([{"role": 5, "content": "Hi"}], r"messages\[0\]\['role'\]"),
@@ -52,7 +52,7 @@ def test_a_chat_is_a_prompt(tmp_path: Any) -> None:
         ([{"role": "user", "content": 5}], r"messages\[0\]\['content'\]"),
         ([{"role": "user", "content": b"Hi"}], r"messages\[0\]\['content'\]"),
         ([{"role": "user", "content": "a", "x": [object()]}], r"messages\[0\]\['x'\]\[0\]"),
-        ([{"role": "user", "content": "a", 5j: 1}], r"messages\[0\] has a key"),
+        ([{"role": "user", "content": "a", 5j: 1}], r"keys of messages\[0\] must be str"),
         ([{"role": "user", "content": "\ud800"}], "surrogate"),
     ],
 )

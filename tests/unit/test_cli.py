@@ -175,14 +175,14 @@ def test_errors_are_messages(arguments: tuple[str, ...]) -> None:
         ("search", "-r", "a", "--save", "/no such folder/x"),
         ("search", "-r", "a", "--jsonl", "/no such folder/x"),
         ("search", "-r", "a", "--resume", "/no such folder/x"),
-        ("sample", "-r", "a", "--arrow", "/no such folder/x"),
+        ("sample", "-r", "a", "--event", "complete", "--arrow", "/no such folder/x"),
         ("sample", "-r", "a", "--event", "later"),
         ("score", "a", "--jsonl", "/"),
         ("search", "-r", "a", "--model", "http://localhost:1/v1/completions"),
         ("search", "-r", "a", "--top-logprobs", "5"),
-        ("distortion", "-r", "a", "--draws", "1"),
-        ("distortion", "-r", "a", "--given", "a"),
-        ("distortion", "-r", "a*", "--exact"),
+        ("distortion", "-r", "a", "--event", "complete", "--draws", "1"),
+        ("distortion", "-r", "a", "--event", "complete", "--given", "a"),
+        ("distortion", "-r", "a*", "--event", "complete", "--exact"),
         ("mask", "-r", "a", "-t", "zzz"),
         ("mask", "-r", "a", "--token-id", "99"),
         ("mask", "-r", "a", "--model", "canary", "--tokenizer", "x"),
@@ -386,16 +386,20 @@ def test_limits_of_a_query_file_hold_unless_overridden(tmp_path: Path) -> None:
     *hits, facts = objects(run("search", "-q", str(path), *more).stdout)
     assert (len(hits), facts["truncated_by"]) == (1, "hits")
     assert hits[0]["logprob"] < 0
-    *hits, _ = objects(run("search", "-q", str(path), "--event", "prefix", "--json").stdout)
+    *hits, _ = objects(run("search", "-q", str(path), "--event", "token_prefix", "--json").stdout)
     assert hits[0]["logprob"] == 0
     assert run("mass", "-q", str(path), "-r", "a").exit_code == outcome.USAGE
 
 
 def test_sample() -> None:
-    *drawn, facts = objects(run("sample", "-r", "a|b", "-n", "5", "--seed", "1", "--json").stdout)
+    *drawn, facts = objects(
+        run("sample", "-r", "a|b", "--event", "complete", "-n", "5", "--seed", "1", "--json").stdout
+    )
     assert [one["text"] in "ab" for one in drawn] == [True] * 5
     assert (facts["status"], facts["seed"]) == ("done", 1)
-    local = run("sample", "-r", "a|b", "-n", "2", "--target", "local", "--seed", "1")
+    local = run(
+        "sample", "-r", "a|b", "--event", "complete", "-n", "2", "--target", "local", "--seed", "1"
+    )
     assert len(local.stdout.splitlines()) == 2
     *drawn, _ = objects(
         run("sample", "-r", "a|b", "-n", "9", "--target", "uniform", "--json").stdout

@@ -49,7 +49,7 @@ def objects(output: str) -> list[dict]:
     "arguments",
     [
         ("search", "-r", "[ab]{1,2}", "--unique", "tokens"),
-        ("sample", "-r", "[ab]{1,2}", "-n", "4", "--seed", "1"),
+        ("sample", "-r", "[ab]{1,2}", "--event", "complete", "-n", "4", "--seed", "1"),
         ("score", "ab", "b"),
     ],
 )
@@ -115,14 +115,28 @@ def test_beams() -> None:
 
 @pytest.mark.usefixtures("small_model")
 def test_distortion() -> None:
-    (told,) = objects(run("distortion", "-c", "ab", "-c", "b", "--json").stdout)
-    found = distortion(MODEL, Choice(["ab", "b"]))
+    (told,) = objects(
+        run("distortion", "-c", "ab", "-c", "b", "--event", "complete", "--json").stdout
+    )
+    found = distortion(MODEL, Choice(["ab", "b"]), event="complete")
     assert told["exact"] is True
     expected = found.divergences["local"].total_variation.low
     assert told["divergences"]["local"]["total_variation"][0] == pytest.approx(expected)
     assert told["texts"] == list(found.texts)
-    assert "exact" in run("distortion", "-c", "ab", "-c", "b").stdout
-    drawn = ("distortion", "-r", "[ab]*", "--estimate", "--draws", "50", "--seed", "1", "--json")
+    assert "exact" in run("distortion", "-c", "ab", "-c", "b", "--event", "complete").stdout
+    drawn = (
+        "distortion",
+        "-r",
+        "[ab]*",
+        "--event",
+        "complete",
+        "--estimate",
+        "--draws",
+        "50",
+        "--seed",
+        "1",
+        "--json",
+    )
     (told,) = objects(run(*drawn).stdout)
     assert (told["exact"], told["seed"], told["texts"]) == (False, 1, [])
 

@@ -45,10 +45,10 @@ COMMANDS = {
     "search": ["search", "-r", "é|∀|a"],
     "search --json": ["search", "-r", "é|∀|a", "--json"],
     "mass": ["mass", "-r", "é|a", "--event", "complete"],
-    "sample": ["sample", "-r", "é|∀", "-n", "3"],
+    "sample": ["sample", "-r", "é|∀", "--event", "complete", "-n", "3"],
     "score": ["score", "é∀", "a"],
     "score --help": ["score", "--help"],
-    "distortion": ["distortion", "-r", "é|a"],
+    "distortion": ["distortion", "-r", "é|a", "--event", "complete"],
     "plan": ["plan", "-r", "é|∀"],
     "mask": ["mask", "é", "-r", "é∀a"],
     "automaton": ["automaton", "-r", "é|∀"],
@@ -351,7 +351,7 @@ def test_completion_of_the_shell_can_be_installed_and_lists_choices(tmp_path: Pa
     assert "formalm" in "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
     for words, wanted in (
         ("formalm sea", "search"),
-        ("formalm search --event pre", "prefix"),
+        ("formalm search --event tok", "token_prefix"),
         ("formalm search --dia", "--dialect"),
         ("formalm grammar check --syntax g", "gbnf"),
         ("formalm suite report --format j", "junit"),
@@ -499,7 +499,9 @@ def test_control_characters_are_written_into_pipes_and_shown_on_terminals(
     assert repr(wanted)[1:-1] in shown
 
 
-@pytest.mark.parametrize("command", [["score", "a", "b"], ["sample", "-r", "a|b", "-n", "2"]])
+@pytest.mark.parametrize(
+    "command", [["score", "a", "b"], ["sample", "-r", "a|b", "--event", "complete", "-n", "2"]]
+)
 def test_columns_of_numbers_have_a_header_beside_the_data(command: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "formalm", *command], capture_output=True, text=True, check=True
@@ -510,7 +512,17 @@ def test_columns_of_numbers_have_a_header_beside_the_data(command: list[str]) ->
 
 
 def test_a_distortion_that_is_not_decided_says_so_and_how_to_go_on() -> None:
-    command = ["distortion", "-r", "[0-9]{3}-[0-9]{4}", "--draws", "20", "--seed", "1"]
+    command = [
+        "distortion",
+        "-r",
+        "[0-9]{3}-[0-9]{4}",
+        "--event",
+        "complete",
+        "--draws",
+        "20",
+        "--seed",
+        "1",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "formalm", *command], capture_output=True, text=True, check=False
     )
@@ -518,7 +530,7 @@ def test_a_distortion_that_is_not_decided_says_so_and_how_to_go_on() -> None:
     assert "not decided: " in done.stdout
     assert "more draws" in done.stdout
     decided = subprocess.run(
-        [sys.executable, "-m", "formalm", "distortion", "-r", "a|b"],
+        [sys.executable, "-m", "formalm", "distortion", "-r", "a|b", "--event", "complete"],
         capture_output=True,
         text=True,
         check=True,

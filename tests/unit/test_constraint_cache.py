@@ -596,7 +596,9 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ArgumentError, match="vocabulary"):
         ConstraintCache([b"a"])  # type: ignore[arg-type]
     cache = ConstraintCache(VOCABULARY)
-    with pytest.raises(ArgumentError, match="tokenisation is not an option"):
+    with pytest.raises(
+        ArgumentError, match="options must be those of Constraint, got tokenisation"
+    ):
         cache.constraint(Regex("a"), tokenisation="all")
     with pytest.raises(ArgumentError, match="timeout_seconds must be"):
         cache.constraint(Regex("a"), timeout_seconds=0)

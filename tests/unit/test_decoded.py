@@ -17,7 +17,7 @@ VOCABULARY = Vocabulary.from_tokens(
     encode=lambda text: [b"ab".index(byte) for byte in text.encode()],
 )
 MODEL = TableModel(VOCABULARY, {}, default=[0.6, 0.3, 0.1])
-GIVEN = {"given": Choice(["a", "b"]), "decoding": Decoding(top_k=1), "event": "prefix"}
+GIVEN = {"given": Choice(["a", "b"]), "decoding": Decoding(top_k=1), "event": "token_prefix"}
 PAIRS = Choice(["aa", "ab", "ba", "bb"])
 #: Without renormalizing, a rule of one token leaves 0.6 of `a` and nothing of `b`.
 JOINT = {
@@ -54,7 +54,7 @@ def test_low_temperatures_lose_no_digits(temperature: float) -> None:
     total = sum(exp(value) for value in below)
     expected = [value - np.log(total) if value > -1e300 else -inf for value in below]
     assert found == pytest.approx(expected, rel=1e-14, abs=1e-300)
-    query = Query(Regex("[ab]{3}"), event="prefix", decoding=decoding)
+    query = Query(Regex("[ab]{3}"), event="token_prefix", decoding=decoding)
     bounds = mass(MODEL, query)
     power = 1 / max(temperature, 1e-3)
     ends = 1 / (1 + 6**power + 3**power) if power < 300 else 0.0

@@ -165,7 +165,7 @@ def _triples(model: object, budget: int | None, batch_size: int) -> Search:
         model,
         Regex("(.|\n){3}"),
         unique="tokens",
-        event="prefix",
+        event="token_prefix",
         limits=Limits(hits=150, state_bytes=budget),
         batch_size=batch_size,
     )
@@ -224,7 +224,7 @@ def _visit(query, merge, found, given, way, ids, data, logprob) -> None:
     row = MODEL.next_logprobs([(*way, *ids)])[0]
     row = query.decoding.distribution(row, renormalize=query.renormalize)
     if query.asked.matches(data):
-        total = logprob if query.event == "prefix" else logprob + row[4]
+        total = logprob if query.event == "token_prefix" else logprob + row[4]
         if total > -np.inf:
             key = (given, data) if merge else (given, tuple(way), tuple(ids))
             found[key] = np.logaddexp(found.get(key, -np.inf), total)
@@ -236,7 +236,7 @@ def _visit(query, merge, found, given, way, ids, data, logprob) -> None:
             )
 
 
-@pytest.mark.parametrize("event", ["prefix", "complete"])
+@pytest.mark.parametrize("event", ["token_prefix", "complete"])
 @pytest.mark.parametrize("cost", ["conditional", "joint", "zero"])
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("top_k", [None, 3])

@@ -197,7 +197,7 @@ def test_mistakes_show_their_place() -> None:
         Grammar('start: "a"', syntax="yacc")
     with pytest.raises(ArgumentError, match="reading"):
         Grammar('start: "a"', lexing="shortest")
-    with pytest.raises(ArgumentError, match="text is a str"):
+    with pytest.raises(ArgumentError, match="text must be a str"):
         Grammar(b"start: A")  # type: ignore[arg-type]
     with pytest.raises(LanguageError, match="surrogate"):
         Grammar('start: "\udc80"')

@@ -132,7 +132,7 @@ def test_what_is_no_attribute_is_refused() -> None:
             Grammar(f"start: {start}\n{text}")
     with pytest.raises(LanguageError, match="which Lark does not have"):
         Grammar('start: a\na[stop="."]: /x/', lexing="first")
-    with pytest.raises(LanguageError, match="this one names nothing"):
+    with pytest.raises(LanguageError, match="this one has none"):
         Grammar("start: /a/").captures("a")
     assert Grammar("start: /a/").groups == ()
 

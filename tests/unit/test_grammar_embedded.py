@@ -175,7 +175,7 @@ def test_what_has_no_place_in_a_rule_is_refused() -> None:
         ),
         (
             lambda: Grammar("%declare WORD\nstart: WORD", languages={"WORD": ARGS}),
-            "the terminal WORD is not regular",
+            "the terminal WORD must be regular",
         ),
         (
             lambda: Grammar("%declare word\nstart: word", languages={"word": Choice([])}),

@@ -34,7 +34,7 @@ def test_refusals_show_a_line(text: str, message: str) -> None:
 
 @pytest.mark.parametrize("languages", [None, 5, "A", [1], ["Ab"], [("A", 5)], {"A": "a"}])
 def test_languages_of_another_type_are_refused(languages: Any) -> None:
-    with pytest.raises(ArgumentError, match="languages are"):
+    with pytest.raises(ArgumentError, match="languages must"):
         Grammar("%declare A\nstart: A", languages=languages)
 
 

@@ -196,7 +196,7 @@ def test_what_needs_to_know_members_is_refused() -> None:
         Constraint(grammar, canary().vocabulary, tokenization="canonical")
     with pytest.raises(LanguageError, match="a parser"):
         grammar.is_empty()
-    with pytest.raises(LanguageError, match="NAME is not regular"):
+    with pytest.raises(LanguageError, match="NAME must be regular"):
         Grammar("%declare NAME\nstart: NAME", languages={"NAME": Nested()})
     with pytest.raises(LanguageError, match="no text"):
         Grammar("%declare n\nstart: n start", languages={"n": Nested()}).automaton()

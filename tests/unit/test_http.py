@@ -66,7 +66,7 @@ def test_a_server_that_shows_all_is_the_model(served: Served) -> None:
     assert [hit.text for hit in search(model, LANGUAGE)] == [
         hit.text for hit in search(true_model(), LANGUAGE)
     ]
-    assert len(sample(model, LANGUAGE, n=5, seed=1)) == 5
+    assert len(sample(model, LANGUAGE, event="complete", n=5, seed=1)) == 5
 
 
 @pytest.mark.parametrize("form", ["ids", "content"])
@@ -111,7 +111,7 @@ def test_more_tokens_close_the_bounds(served: Served) -> None:
 
 
 @pytest.mark.parametrize("shown", [2, 3, 5, 7])
-@pytest.mark.parametrize("event", ["prefix", "complete"])
+@pytest.mark.parametrize("event", ["token_prefix", "complete"])
 def test_a_partial_search_stops_where_the_order_is_not_known(
     served: Served, event: str, shown: int
 ) -> None:
@@ -149,7 +149,7 @@ def test_rules_that_need_more_are_refused(served: Served, decoding: Decoding) ->
 def test_drivers_that_need_all_refuse_by_name(served: Served) -> None:
     model = model_of(served)
     with pytest.raises(ArgumentError, match="a sample needs every token"):
-        sample(model, LANGUAGE)
+        sample(model, LANGUAGE, event="complete")
     with pytest.raises(ArgumentError, match="a listing of strings needs every token"):
         next(search(model, LANGUAGE))
 
@@ -158,14 +158,14 @@ def test_several_ends_of_complete_texts_are_not_told_apart(served: Served) -> No
     several = Vocabulary.from_tokens(TOKENS, end_token_ids=[7, 8])
     model = HttpModel(served.url, several, top_logprobs=4, bos_token_id=0)
     query = Query(LANGUAGE, unique="tokens")
-    assert search(model, query, event="prefix").status == "running"
+    assert search(model, query, event="token_prefix").status == "running"
     with pytest.raises(ArgumentError, match="several ends of sequence, needs every token"):
         next(search(model, query, event="complete"))
 
 
 def test_score_asks_for_the_tokens_that_were_not_shown(served: Served) -> None:
     texts = ["aaa", "a"]
-    for event in ("prefix", "complete"):
+    for event in ("token_prefix", "complete"):
         mine = score(model_of(served, 1), texts, event=event)
         truth = score(true_model(), texts, event=event)
         for ours, theirs in zip(mine, truth, strict=True):
@@ -280,7 +280,7 @@ def test_wrong_arguments_are_refused_before_anything_is_sent() -> None:
         with pytest.raises(ArgumentError):
             HttpModel(**{"url": "http://localhost/v1", "vocabulary": VOCABULARY, **options})
     model = HttpModel("http://localhost:9/v1", VOCABULARY)
-    with pytest.raises(ModelError, match="cannot start from nothing"):
+    with pytest.raises(ModelError, match="must have at least one token"):
         model.next_logprobs([[]])
 
 

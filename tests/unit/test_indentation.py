@@ -129,12 +129,12 @@ def test_it_is_kept_in_pickles_and_queries() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rules": "make"}, "rules are 'python' or 'lark'"),
-        ({"tab": 0}, "tab is 1 to 100"),
-        ({"widest": 5000}, "widest is 1 to 4095"),
-        ({"levels": 1}, "levels is 2 to 1000"),
-        ({"opening": "("}, "opening is a tuple of str"),
-        ({"newline": 3}, "newline is str, not int"),
+        ({"rules": "make"}, "rules must be 'python' or 'lark'"),
+        ({"tab": 0}, "tab must be 1 to 100"),
+        ({"widest": 5000}, "widest must be 1 to 4095"),
+        ({"levels": 1}, "levels must be 2 to 1000"),
+        ({"opening": "("}, "opening must be a tuple of str"),
+        ({"newline": 3}, "newline must be str, got int"),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
@@ -152,7 +152,7 @@ def test_what_cannot_tell_lines_is_refused() -> None:
         loose.automaton()
     with pytest.raises(LanguageError, match="indentation is told in Lark text"):
         Grammar('root ::= "a"', "gbnf", indentation=Indentation())
-    with pytest.raises(ArgumentError, match="indentation is an Indentation or None"):
+    with pytest.raises(ArgumentError, match="indentation must be an Indentation or None"):
         Grammar(OUTLINE, indentation="python")  # type: ignore[arg-type]
 
 

@@ -36,7 +36,7 @@ def interrupted(at: int, model: TableModel = MODEL) -> FunctionModel:
     return FunctionModel(model.vocabulary, logits)
 
 
-@pytest.mark.parametrize("event", ["complete", "prefix"])
+@pytest.mark.parametrize("event", ["complete", "token_prefix"])
 def test_scores_that_were_finished_stay(event: str) -> None:
     whole = score(MODEL, TEXTS, event=event, batch_size=2)
     assert {one.status for one in whole} == {"exact"}
@@ -104,14 +104,14 @@ EXACT = Choice(["ab", "b", "abba"])
 
 
 def test_a_walk_that_was_interrupted_knows_what_it_found() -> None:
-    whole = distortion(MODEL, EXACT, batch_size=2)
+    whole = distortion(MODEL, EXACT, event="complete", batch_size=2)
     assert (whole.exact, whole.status) == (True, "done")
     seen: list[Progress] = []
-    distortion(MODEL, EXACT, batch_size=2, progress=seen.append)
+    distortion(MODEL, EXACT, event="complete", batch_size=2, progress=seen.append)
     assert [one.forwards for one in seen] == sorted(one.forwards for one in seen)
     found = []
     for at in range(1, seen[-1].calls + 2):
-        found.append(distortion(interrupted(at), EXACT, batch_size=2))
+        found.append(distortion(interrupted(at), EXACT, event="complete", batch_size=2))
         now = found[-1]
         assert now.status == "interrupted"
         assert now.mass.low <= whole.mass.low * (1 + 1e-12)
@@ -126,7 +126,7 @@ def test_a_walk_that_was_interrupted_knows_what_it_found() -> None:
     masses = [one.mass.low for one in found]
     assert masses == sorted(masses)
     assert masses[0] == 0 < masses[-1]
-    assert distortion(interrupted(at + 1), EXACT, batch_size=2).status == "done"
+    assert distortion(interrupted(at + 1), EXACT, event="complete", batch_size=2).status == "done"
 
 
 def test_the_second_walk_can_be_lost_without_the_first() -> None:
@@ -134,11 +134,11 @@ def test_the_second_walk_can_be_lost_without_the_first() -> None:
     model = TableModel.random(vocabulary, seed=1, order=1)
     language = Choice([" the man", " a man"])
     seen: list[Progress] = []
-    whole = distortion(model, language, prompt="In", progress=seen.append)
+    whole = distortion(model, language, event="complete", prompt="In", progress=seen.append)
     assert set(whole.divergences) == {"local", "canonical_local", "canonical"}
     kinds = []
     for at in range(1, seen[-1].calls + 2):
-        now = distortion(interrupted(at, model), language, prompt="In")
+        now = distortion(interrupted(at, model), language, event="complete", prompt="In")
         assert now.status == "interrupted"
         kinds.append(now.exact)
         if now.exact:
@@ -154,12 +154,12 @@ def test_the_second_walk_can_be_lost_without_the_first() -> None:
 
 def test_draws_until_an_interruption_count() -> None:
     language = Regex("[ab]{1,6}")
-    truth = distortion(MODEL, language).divergences
+    truth = distortion(MODEL, language, event="complete").divergences
     options = {"exact": False, "draws": 400, "seed": 3}
-    assert distortion(MODEL, language, **options).status == "done"
+    assert distortion(MODEL, language, event="complete", **options).status == "done"
     widths = []
     for at in (1, 20, 40):
-        found = distortion(interrupted(at), language, **options, batch_size=4)
+        found = distortion(interrupted(at), language, event="complete", **options, batch_size=4)
         assert (found.status, found.exact) == ("interrupted", False)
         low, high = found.divergences["local"].total_variation
         assert low <= truth["local"].total_variation.low <= high
@@ -184,7 +184,7 @@ def test_the_command_says_so(driver: str, monkeypatch: pytest.MonkeyPatch) -> No
     from formalm.cli.models import ModelOptions
 
     monkeypatch.setattr(ModelOptions, "load", lambda self: interrupted(12))
-    asked = TEXTS if driver == "score" else ["--regex", "[ab]{2}b"]
+    asked = TEXTS if driver == "score" else ["--regex", "[ab]{2}b", "--event", "complete"]
     ended = CliRunner().invoke(app, [driver, *asked, "--json", "--batch-size", "1"])
     assert ended.exit_code == 130
     assert "interrupted" in ended.output
@@ -193,7 +193,7 @@ def test_the_command_says_so(driver: str, monkeypatch: pytest.MonkeyPatch) -> No
 def test_progress_is_a_function() -> None:
     for call in (
         lambda: score(MODEL, ["a"], progress=3),
-        lambda: distortion(MODEL, EXACT, progress=3),
+        lambda: distortion(MODEL, EXACT, event="complete", progress=3),
     ):
         with pytest.raises(ArgumentError, match="progress"):
             call()

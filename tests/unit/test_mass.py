@@ -76,7 +76,9 @@ def test_an_interrupted_table_stays_sound() -> None:
             return [[0.0] * 4] * len(prefixes)
 
         model = FunctionModel(VOCABULARY, logits)
-        table = mass_table(model, Regex("(?P<x>a|b)(a|b)?"), tolerance=0, batch_size=1)
+        table = mass_table(
+            model, Regex("(?P<x>a|b)(a|b)?"), event="complete", tolerance=0, batch_size=1
+        )
         whole = table.mass()
         # a, b, and their continuations, of which one is a token of its own.
         assert whole.low <= 2 / 16 + 4 / 64 + 1 / 16 <= whole.high
@@ -117,6 +119,6 @@ def test_what_a_mass_has_no_use_for_is_refused() -> None:
     with pytest.raises(ArgumentError, match="progress"):
         mass(MODEL, Regex("a"), event="prefix", progress=3)
     with pytest.raises(ArgumentError, match="no group"):
-        mass_table(MODEL, Regex("(?P<x>a)")).mass(y="a")
+        mass_table(MODEL, Regex("(?P<x>a)"), event="complete").mass(y="a")
     with pytest.raises(ArgumentError, match="renormalize"):
         mass(MODEL, Query(Regex("a"), decoding=Decoding(top_k=2)), event="never")

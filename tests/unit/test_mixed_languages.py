@@ -145,11 +145,11 @@ def test_masks_of_combinations_are_the_definition() -> None:
 
 
 def test_what_cannot_be_known_is_refused_with_the_pair() -> None:
-    with pytest.raises(LanguageError, match="a Grammar and a JsonSchema have members in common"):
+    with pytest.raises(LanguageError, match="the intersection of a Grammar and a JsonSchema"):
         (NESTED & JsonSchema({})).automaton()
     with pytest.raises(LanguageError, match="complement of a Grammar"):
         (~NESTED).automaton()
-    with pytest.raises(LanguageError, match="not in a Grammar"):
+    with pytest.raises(LanguageError, match="difference from a Grammar"):
         (Regex("a") - NESTED).automaton()
     with pytest.raises(LimitError, match="states"):
         (NESTED & Regex("(a|b)*a(a|b){9}")).automaton()
@@ -190,7 +190,7 @@ def test_terminals_are_languages() -> None:
     for wrong, why in [
         ({"B": word}, "B is not declared"),
         ((("A", word), ("A", word)), "A is defined twice"),
-        ({"A": NESTED}, "not regular"),
+        ({"A": NESTED}, "must be regular"),
         ({}, "has no pattern"),
     ]:
         with pytest.raises(LanguageError, match=why):
@@ -199,5 +199,5 @@ def test_terminals_are_languages() -> None:
     assert [within.matches(text) for text in ("x1", "if1", "x")] == [True, False, False]
     with pytest.raises(LanguageError, match="terminals of Lark text"):
         Grammar("root ::= [a]", syntax="gbnf", languages={"A": word})
-    with pytest.raises(ArgumentError, match="Languages by name"):
+    with pytest.raises(ArgumentError, match="names to Languages"):
         Grammar(declared, languages={"A": "x"})  # type: ignore[dict-item]

@@ -28,7 +28,7 @@ MODEL = TableModel(VOCABULARY, {}, default=[0.5, 0.25, 0.25])
 
 
 def test_odds_of_nothing_over_nothing_may_be_anything() -> None:
-    table = mass_table(MODEL, Regex("(?P<x>[ab])(?P<y>[ab])?"), tolerance=0)
+    table = mass_table(MODEL, Regex("(?P<x>[ab])(?P<y>[ab])?"), event="complete", tolerance=0)
     assert table.odds_ratio({"x": "q"}, {"x": "a"}) == (0.0, math.inf)
     assert table.odds_ratio({"x": "q"}, {"y": "a"}) == (0.0, math.inf)
     low, high = table.odds_ratio({"x": "a"}, {"y": "a"})
@@ -44,7 +44,7 @@ def test_odds_of_small_masses_do_not_underflow() -> None:
         (1,): [0.4, 0.6, 0.0],
     }
     model = TableModel(VOCABULARY, rows, default=[0.3, 0.3, 0.4])
-    table = mass_table(model, Regex("(?P<x>[ab])(?P<y>[ab])a{500}"), tolerance=0)
+    table = mass_table(model, Regex("(?P<x>[ab])(?P<y>[ab])a{500}"), event="complete", tolerance=0)
     wanted = texts[0, 0] * texts[1, 1] / (texts[0, 1] * texts[1, 0])
     low, high = table.odds_ratio({"x": "a"}, {"y": "a"})
     assert low <= wanted <= high

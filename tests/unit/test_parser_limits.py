@@ -79,14 +79,14 @@ def test_the_core_refuses_parsers_within_machines(ask: Callable[[_core.Automaton
 
 
 def test_a_parser_is_no_terminal() -> None:
-    with pytest.raises(LanguageError, match="the terminal WORD is not regular"):
+    with pytest.raises(LanguageError, match="the terminal WORD must be regular"):
         Grammar("start: WORD", languages={"WORD": Reading()})
 
 
 @pytest.mark.parametrize("kind", [Reading, Regex])
 def test_a_class_of_languages_is_no_language(kind: Any) -> None:
     """Nor a type, whose JSON texts would be meant."""
-    with pytest.raises(LanguageError, match=f"{kind.__name__} is a class of languages"):
+    with pytest.raises(LanguageError, match=f"got the class {kind.__name__}"):
         generate(MODEL, None, kind, max_tokens=3)
 
 
@@ -112,7 +112,7 @@ def test_what_is_given_may_have_characters_of_several_bytes() -> None:
     ],
 )
 def test_what_it_cannot_tell_is_refused(ask: Callable[[Parser], Any]) -> None:
-    with pytest.raises(LanguageError, match="parser"):
+    with pytest.raises(LanguageError, match=r"parser|captures"):
         ask(Reading())
 
 
@@ -164,7 +164,7 @@ def test_a_subclass_needs_a_way_to_read() -> None:
 
         is_accepting = True  # type: ignore[assignment]
 
-    with pytest.raises(LanguageError, match="neither append"):
+    with pytest.raises(LanguageError, match="must define append"):
         Mute().matches("")
 
 

@@ -152,6 +152,8 @@ def test_what_is_returned_follows_what_is_written() -> None:
         (3, "int"),
         (True, "bool"),
         ({"role": "user", "content": "a"}, "one message"),
+        (WORD, r"generate\(model, prompt, language\)"),
+        (int, r"generate\(model, prompt, language\)"),
     ],
 )
 def test_what_is_no_prompt(prompt: Any, words: str) -> None:

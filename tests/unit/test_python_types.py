@@ -145,10 +145,10 @@ def test_functions_that_are_refused() -> None:
     def named(**values: int) -> None: ...
     def unnamed(value: int, /) -> None: ...
 
-    with pytest.raises(ArgumentError, match="'a' of untyped has no annotation"):
+    with pytest.raises(ArgumentError, match="'a' of untyped must have an annotation"):
         PythonType(untyped)
     for function in (many, named, unnamed):
-        with pytest.raises(ArgumentError, match="has no name"):
+        with pytest.raises(ArgumentError, match="must have a name"):
             PythonType(function)
 
 
@@ -172,7 +172,7 @@ def test_types_without_json(type_: Any) -> None:
 
 def test_wrong_arguments() -> None:
     for wrong in ("int", 3, None, [int], Choice(["a"])):
-        with pytest.raises(ArgumentError, match="no type"):
+        with pytest.raises(ArgumentError, match="must be a type"):
             PythonType(wrong)
     for options in ({"resources": {}}, {"formats": False}, {"property_order": "no"}):
         with pytest.raises(ArgumentError):

@@ -72,10 +72,10 @@ def test_a_language_comes_back_from_data(language: object) -> None:
     ("data", "place"),
     [
         ({}, "lacks 'kind'"),
-        ({"kind": "prose"}, "kind is 'prose'"),
+        ({"kind": "prose"}, "got 'prose'"),
         ({"kind": "regex"}, "lacks 'pattern'"),
         ({"kind": "regex", "pattern": "a", "extra": 1}, "'extra'"),
-        ({"kind": "regex", "pattern": 3}, "pattern is str"),
+        ({"kind": "regex", "pattern": 3}, "pattern must be str"),
         ({"kind": "regex", "pattern": "a", "flags": ["Q"]}, r"flags\[0\]"),
         ({"kind": "union", "of": [{"kind": "regex"}, 3]}, r"of\[0\] lacks"),
         ({"kind": "union", "of": []}, "two languages"),

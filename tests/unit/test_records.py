@@ -43,7 +43,7 @@ GIVEN = Query(
 
 
 def results() -> dict[str, list]:
-    weighed = Query(GIVEN.language, given=GIVEN.given, prefix_weights="model")
+    weighed = Query(GIVEN.language, given=GIVEN.given, event="complete", prefix_weights="model")
     return {
         "tokens": list(search(MODEL, GIVEN, prompt="b", unique="tokens")),
         "merge": list(search(MODEL, GIVEN, prompt="b", tolerance=0)),
@@ -220,7 +220,7 @@ def test_what_was_spent_is_counted(unique: str) -> None:
         else:
             assert work.cache_hits == 0
             assert work.tokens_computed > 3 * work.forwards
-    drawn = sample(Counted(), query, n=20, seed=1)
+    drawn = sample(Counted(), query, event="complete", n=20, seed=1)
     assert drawn.cost.expansions == drawn.cost.forwards == drawn.forwards
     bound = mass(Counted(), query, event="complete", tolerance=0)
     assert bound.cost.expansions == bound.forwards == bound.cost.cache_hits + 1

@@ -33,12 +33,16 @@ LONGER = Vocabulary.from_tokens(
 )
 CASES = [
     (TableModel.random(VOCABULARY, seed=7, order=2), SEVENTEEN),
-    (TableModel.random(LONGER, seed=11, order=1), Query(Regex("(a|b)*ab"), max_tokens=4)),
+    (
+        TableModel.random(LONGER, seed=11, order=1),
+        Query(Regex("(a|b)*ab"), event="complete", max_tokens=4),
+    ),
     (
         TableModel.random(LONGER, seed=12, order=3),
         Query(
             Regex("a(b|a)+"),
             given=Choice(["a", "ab"]),
+            event="complete",
             max_tokens=3,
             prefix_weights={"a": 1, "ab": 2},
             decoding=Decoding(0.8, top_k=4),
@@ -203,15 +207,15 @@ def test_the_first_draws_stay_the_first() -> None:
 
 def test_what_leads_nowhere_is_learned_once() -> None:
     rare = TableModel(VOCABULARY, {}, default=[0.01, 0.98, 0.01])
-    drawn = sample(rare, ["aa"], n=500, seed=1)
+    drawn = sample(rare, ["aa"], event="complete", n=500, seed=1)
     assert {one.text for one in drawn} == {"aa"}
     assert drawn.forwards <= 4
     assert drawn.attempts < 500 + 64 * 4
     never = TableModel(VOCABULARY, {}, default=[0.5, 0.5, 0.0])
     for target in ("posterior", "without_replacement"):
-        nothing = sample(never, ["ab"], n=5, target=target, seed=1)
+        nothing = sample(never, ["ab"], event="complete", n=5, target=target, seed=1)
         assert (len(nothing), nothing.status) == (0, "exhausted")
-    dead = sample(never, ["ab"], n=5, target="local", seed=1)
+    dead = sample(never, ["ab"], event="complete", n=5, target="local", seed=1)
     assert dead.mass().value == 0.0
     assert {one.logprob for one in dead} == {-math.inf}
 
@@ -237,7 +241,7 @@ def test_uniform_draws_leave_the_model_out() -> None:
 def test_uniform_draws_go_on_from_what_is_given() -> None:
     # The cells of the published example: each beginning alike, whatever goes on from it.
     model = TableModel.random(LONGER, seed=3, order=1)
-    query = Query(Regex("(a|b{1,3})a?"), given=Regex("a|b{1,3}"))
+    query = Query(Regex("(a|b{1,3})a?"), given=Regex("a|b{1,3}"), event="complete")
     drawn = sample(model, query, n=8000, target="uniform", seed=2)
     counts = Counter((one.given, one.text) for one in drawn)
     expected = {}
@@ -253,7 +257,7 @@ def test_uniform_draws_go_on_from_what_is_given() -> None:
 
 def test_beginnings_are_drawn_alike_whatever_goes_on_from_them() -> None:
     model = TableModel.random(LONGER, seed=3, order=1)
-    query = Query(Regex("(a|b{1,3})a?"), given=Regex("a|b{1,3}"))
+    query = Query(Regex("(a|b{1,3})a?"), given=Regex("a|b{1,3}"), event="complete")
     for weights, shares in (
         ("strings", dict.fromkeys(("a", "b", "bb", "bbb"), 0.25)),
         ({"a": 4, "b": 3, "bb": 2, "bbb": 1}, {"a": 0.4, "b": 0.3, "bb": 0.2, "bbb": 0.1}),
@@ -284,10 +288,18 @@ def test_uniform_draws_without_probability_or_room() -> None:
 
 def test_limits_and_context() -> None:
     model = TableModel(VOCABULARY, {}, default=[0.5, 0.4, 0.1], context_length=3)
-    drawn = sample(model, Regex("[ab]*"), n=50, seed=1)
+    drawn = sample(model, Regex("[ab]*"), event="complete", n=50, seed=1)
     assert drawn.truncated_by == "context"
     assert max(len(one.token_ids) for one in drawn) <= 3
-    cut = sample(model, Regex("[ab]*"), n=5000, seed=1, limits=Limits(forwards=5), batch_size=1)
+    cut = sample(
+        model,
+        Regex("[ab]*"),
+        event="complete",
+        n=5000,
+        seed=1,
+        limits=Limits(forwards=5),
+        batch_size=1,
+    )
     assert cut.status == "done" or cut.truncated_by == "forwards"
     assert cut.forwards <= 5
 
@@ -319,8 +331,8 @@ def test_means() -> None:
         {"batch_size": 0},
         {"limits": Limits(hits=1)},
         {"query": Query(Regex("a"), event="prefix"), "target": "uniform"},
-        {"query": Query(Regex("a"), unique="tokens")},
-        {"query": Query(Regex("a"), given="a", prefix_cost="joint")},
+        {"query": Query(Regex("a"), event="complete", unique="tokens")},
+        {"query": Query(Regex("a"), given="a", event="complete", prefix_cost="joint")},
     ],
 )
 def test_wrong_options_are_refused(options: dict) -> None:
@@ -332,7 +344,14 @@ def test_wrong_options_are_refused(options: dict) -> None:
 @pytest.mark.parametrize("target", ["posterior", "local"])
 def test_wrong_means_are_refused(target: str) -> None:
     vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
-    drawn = sample(TableModel.random(vocabulary, seed=1), Regex("a|b"), n=5, target=target, seed=1)
+    drawn = sample(
+        TableModel.random(vocabulary, seed=1),
+        Regex("a|b"),
+        event="complete",
+        n=5,
+        target=target,
+        seed=1,
+    )
     for function in (str, lambda _: None, lambda _: 2, lambda _: math.nan, lambda _: [1]):
         with pytest.raises(ArgumentError, match="values from 0 to 1, and has"):
             drawn.mean(function)
@@ -343,4 +362,6 @@ def test_wrong_means_are_refused(target: str) -> None:
             drawn.mean(lambda _: 1, confidence=confidence)
     assert drawn.mean(lambda text: text == "a").high <= 1
     with pytest.raises(ArgumentError, match=r"confidence .*not 5"):
-        distortion(TableModel.random(vocabulary, seed=1), Regex("a|b"), confidence=5)
+        distortion(
+            TableModel.random(vocabulary, seed=1), Regex("a|b"), event="complete", confidence=5
+        )

@@ -32,10 +32,10 @@ def test_what_was_not_passed_is_refused_where_it_is_needed() -> None:
 
 @pytest.mark.parametrize("resources", [5, [], "https://a.example", [("https://a.example", {})]])
 def test_resources_are_a_dictionary(resources: object) -> None:
-    with pytest.raises(ArgumentError, match="resources are schemas by URI"):
+    with pytest.raises(ArgumentError, match="resources must map URIs to schemas"):
         JsonSchema({}, resources=resources)  # type: ignore[arg-type]
 
 
 def test_resources_are_named_by_texts() -> None:
-    with pytest.raises(ArgumentError, match="URIs, which are texts, not 5"):
+    with pytest.raises(ArgumentError, match="keys of resources must be URIs, got 5"):
         JsonSchema({}, resources={5: {}})  # type: ignore[dict-item]

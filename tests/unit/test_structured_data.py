@@ -88,9 +88,9 @@ def test_a_schema_may_be_a_table() -> None:
         ({"kind": "typescript", "text": "1", "closed": "no"}, "language.closed"),
         ({"kind": "typescript", "text": "1", "resources": []}, "'resources'"),
         ({"kind": "structure", "sections": [{"trigger": "a"}]}, "sections[0]"),
-        ({"kind": "structure", "sections": []}, "no sections"),
+        ({"kind": "structure", "sections": []}, "at least one Section"),
         ({"kind": "tool_calls", "tools": []}, "lacks 'format'"),
-        ({"kind": "tool_calls", "tools": [], "format": {"call": "x"}}, "no call"),
+        ({"kind": "tool_calls", "tools": [], "format": {"call": "x"}}, "call must have"),
     ],
 )
 def test_mistakes_are_named(data: object, told: str) -> None:
@@ -102,13 +102,13 @@ def test_mistakes_are_named(data: object, told: str) -> None:
 def test_tools_have_names_of_their_own() -> None:
     data = to_data(next(one for one in LANGUAGES if isinstance(one, ToolCalls)))
     data["tools"][1]["name"] = "find"
-    with pytest.raises(ArgumentError, match="another tool"):
+    with pytest.raises(ArgumentError, match="other tools"):
         from_data(data)
 
 
 def test_code_has_no_form() -> None:
     pytest.importorskip("pydantic")
-    with pytest.raises(ArgumentError, match="no form as data"):
+    with pytest.raises(ArgumentError, match="must have a form as data"):
         to_data(PythonType(int))
     described = JsonSchema(PythonType(int).schema)
     assert from_data(to_data(described)) == described

@@ -25,20 +25,22 @@ ENDLESS = Query(Regex("(a|b)*b"), event="contains")
 def test_masses_are_compared_for_all_that_is_known() -> None:
     truth = mass(MODEL, ["a", "b"], event="complete", tolerance=0.0)
     assert truth.low == pytest.approx(0.1875)
-    assert assert_mass(MODEL, ["a", "b"]) < 0.19
-    assert assert_mass(MODEL, ["a", "b"]) >= 0.18
+    assert assert_mass(MODEL, ["a", "b"], event="complete") < 0.19
+    assert assert_mass(MODEL, ["a", "b"], event="complete") >= 0.18
     with pytest.raises(AssertionError, match=r"should be < 0\.18") as failed:
-        _ = assert_mass(MODEL, ["a", "b"]) < 0.18
+        _ = assert_mass(MODEL, ["a", "b"], event="complete") < 0.18
     assert not isinstance(failed.value, Inconclusive)
     with pytest.raises(AssertionError, match=r"should be > 0\.2"):
-        _ = assert_mass(MODEL, ["a", "b"]) > 0.2
+        _ = assert_mass(MODEL, ["a", "b"], event="complete") > 0.2
 
 
 def test_what_straddles_the_line_is_inconclusive() -> None:
     some = Limits(forwards=2)
     with pytest.raises(Inconclusive, match="stopped by forwards"):
-        _ = assert_mass(MODEL, Regex("(a|b)*"), limits=some) < 0.9
-    assert assert_mass(MODEL, Regex("(a|b)*"), limits=some) > 0.2  # enough for this line
+        _ = assert_mass(MODEL, Regex("(a|b)*"), event="complete", limits=some) < 0.9
+    assert (
+        assert_mass(MODEL, Regex("(a|b)*"), event="complete", limits=some) > 0.2
+    )  # enough for this line
 
 
 def test_work_stops_where_the_line_is_decided() -> None:
@@ -81,7 +83,7 @@ def test_outputs_conform() -> None:
 
 def test_a_claim_is_compared_or_refused() -> None:
     with open_claims() as claims:
-        claim = assert_mass(MODEL, ["a"])
+        claim = assert_mass(MODEL, ["a"], event="complete")
     assert claims[0] is claim
     with pytest.raises(ArgumentError, match="compared with nothing"):
         bool(claim)
@@ -100,10 +102,11 @@ def formalm_model():
     return TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
 """
 CASES = {
-    "passes": "assert assert_mass(['a']) < 0.2",
-    "fails": "assert assert_mass(['a']) < 0.1",
-    "open": "assert assert_mass(Regex('(a|b)*'), limits=Limits(forwards=2)) < 0.9",
-    "forgotten": "assert_mass(['a'])",
+    "passes": "assert assert_mass(['a'], event='complete') < 0.2",
+    "fails": "assert assert_mass(['a'], event='complete') < 0.1",
+    "open": "assert assert_mass(Regex('(a|b)*'), event='complete', limits=Limits(forwards=2))"
+    " < 0.9",
+    "forgotten": "assert_mass(['a'], event='complete')",
     "ranked": "assert assert_rank(['a', 'b'], 'a') == 1",
 }
 
@@ -125,12 +128,21 @@ def test_the_plugin_has_three_outcomes(chosen, code, said, tmp_path: Path) -> No
 
 
 FAILURES = {
-    "mass": ("assert assert_mass(['a']) < 0.1", "AssertionError: the mass of"),
-    "at_least": ("assert assert_mass(['a']) >= 0.3", "AssertionError: the mass of"),
-    "equal": ("assert assert_mass(['a']) == 0.3", "AssertionError: the mass of"),
-    "unequal": ("assert assert_mass(['a']) != 0.3", "ArgumentError: a claim is compared"),
-    "alone": ("assert assert_mass(['a'])", "ArgumentError: the mass of"),
-    "no_number": ("assert assert_mass(['a']) < 'x'", "ArgumentError: a claim is compared with"),
+    "mass": ("assert assert_mass(['a'], event='complete') < 0.1", "AssertionError: the mass of"),
+    "at_least": (
+        "assert assert_mass(['a'], event='complete') >= 0.3",
+        "AssertionError: the mass of",
+    ),
+    "equal": ("assert assert_mass(['a'], event='complete') == 0.3", "AssertionError: the mass of"),
+    "unequal": (
+        "assert assert_mass(['a'], event='complete') != 0.3",
+        "ArgumentError: a claim is compared",
+    ),
+    "alone": ("assert assert_mass(['a'], event='complete')", "ArgumentError: the mass of"),
+    "no_number": (
+        "assert assert_mass(['a'], event='complete') < 'x'",
+        "ArgumentError: a claim is compared with",
+    ),
     "open": (CASES["open"], "Inconclusive: inconclusive: the mass of"),
     "rank": ("assert assert_rank(['a', 'b'], 'b') == 1", "AssertionError: the rank of"),
     "no_member": ("assert assert_rank(['a'], 'c') < 1", "ArgumentError: 'c' is no member"),
@@ -139,9 +151,15 @@ FAILURES = {
         "assert_conforms(['b'], draws=20, max_tokens=9)",
         "AssertionError: the share that conforms",
     ),
-    "prompt": ("assert assert_mass(['a'], prompt=3) < 1", "ArgumentError: prompt is"),
-    "given": ("assert assert_mass(Query(['a'], given='b')) < 1", "LanguageError: given has"),
-    "pattern": ("assert assert_mass(Regex('(')) < 1", "LanguageError: "),
+    "prompt": (
+        "assert assert_mass(['a'], event='complete', prompt=3) < 1",
+        "ArgumentError: prompt is",
+    ),
+    "given": (
+        "assert assert_mass(Query(['a'], given='b'), event='complete') < 1",
+        "LanguageError: given has",
+    ),
+    "pattern": ("assert assert_mass(Regex('('), event='complete') < 1", "LanguageError: "),
 }
 
 

@@ -200,7 +200,7 @@ def test_formats_that_do_not_show_their_parts_are_refused() -> None:
     with pytest.raises(LanguageError, match="where calls begin"):
         CallFormat("{name}({arguments})")
     for call in ("{name}{arguments}", "{name}x{arguments}"):
-        with pytest.raises(LanguageError, match="where a name ends"):
+        with pytest.raises(LanguageError, match="where the name ends"):
             CallFormat(call, "<")
     with pytest.raises(LanguageError, match="empty"):
         CallFormat("{name}({arguments})", "<", separator="")

@@ -8,7 +8,7 @@ from formalm import LanguageError, LimitError, TypeScript
 
 #: A text and what its refusal says, the place included.
 REFUSED = [
-    ("", "no type"),
+    ("", "must contain a type"),
     ("{\n  a: strin }", "line 2, column 6: strin is not declared"),
     ("{a: string", "line 1, column 11: expected the name of a member, not the end"),
     ("{a: string b: 1}", "column 12: expected ',', ';', a new line or '}'"),

@@ -81,9 +81,11 @@ class Automaton(View):
     def step(self, state: int, byte: int) -> int | None:
         """The state after ``byte``; None if no member goes on so."""
         if checked_integer("state", state) >= self.state_count:
-            raise ArgumentError(f"state {state} of an automaton with {self.state_count} states")
+            raise ArgumentError(
+                f"state must be below the number of states ({self.state_count}), got {state}"
+            )
         if checked_integer("byte", byte) > 255:
-            raise ArgumentError(f"a byte is at most 255, not {byte}")
+            raise ArgumentError(f"byte must be from 0 to 255, got {byte}")
         return self.core.after(state, byte)
 
     def matches(self, text: str | bytes) -> bool:
@@ -263,7 +265,9 @@ class Automaton(View):
             If ``data`` is anything else.
         """
         if not isinstance(data, bytes):
-            raise ArgumentError(f"a saved automaton is bytes, not {type(data).__name__}")
+            raise ArgumentError(
+                f"data must be the bytes of a saved automaton, got {type(data).__name__}"
+            )
         return cls(_core.Graph.load(data))
 
     def _edges_for_people(self) -> Iterator[tuple[int, str, int]]:
@@ -292,7 +296,7 @@ class Automaton(View):
 def _checked(other: object) -> Automaton:
     if not isinstance(other, Automaton):
         raise ArgumentError(
-            f"an automaton is compared with an Automaton, not with {type(other).__name__}",
+            f"other must be an Automaton, got {type(other).__name__}",
             hint="write language.to_automaton(), or compare the languages themselves",
         )
     return other

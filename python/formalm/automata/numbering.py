@@ -30,7 +30,7 @@ class Span:
     def of(cls, exact: int | None, most: int | None, names: tuple[str, str]) -> Span:
         """The span of two arguments that exclude each other."""
         if exact is not None and most is not None:
-            raise ArgumentError(f"{names[0]} and {names[1]} exclude each other")
+            raise ArgumentError(f"{names[0]} and {names[1]} cannot both be given")
         if exact is not None:
             return cls("exactly", checked_integer(names[0], exact))
         if most is not None:
@@ -82,14 +82,16 @@ class Numbering:
     def nth(self, index: int) -> Any:
         """The member with a number."""
         if type(index) is not int:
-            raise ArgumentError(f"index is an integer, not {type(index).__name__}")
+            raise ArgumentError(f"index must be an integer, got {type(index).__name__}")
         if index < 0:
-            raise ArgumentError(f"index is an integer from 0 on, not {shown(index)}")
+            raise ArgumentError(f"index must be a non-negative integer, got {shown(index)}")
         limit = self.memory_limit_bytes
         place = self.core.locate(index, self.characters, limit)
         if place is None:
             total = shown(self._finite(self.core.total(limit)))
-            raise ArgumentError(f"there is no member {shown(index)}: the language has {total}")
+            raise ArgumentError(
+                f"index must be below the number of members ({total}), got {shown(index)}"
+            )
         length, number = place
         return self.core.unrank([number], "exactly", length, self.characters, limit)[0]
 
@@ -107,14 +109,14 @@ class Numbering:
         """``n`` members of a span, each drawn uniformly and independently of the others."""
         n = checked_integer("n", n)
         if seed is not None and (type(seed) is not int or seed < 0):
-            raise ArgumentError(f"seed is an integer from 0 on or None, not {seed!r}")
+            raise ArgumentError(f"seed must be a non-negative integer or None, got {seed!r}")
         span = Span.of(exact, most, self.names)
         # All of a finite language have numbers that need no lengths.
         characters = self.characters and span.kind != "any"
         asked = (span.kind, span.length, characters, self.memory_limit_bytes)
         total = self._finite(self.core.span_total(*asked))
         if total == 0:
-            raise ArgumentError("there is no member to draw")
+            raise ArgumentError("there is no member to sample")
         needed = n * (100 + total.bit_length() // 4)
         if needed > self.memory_limit_bytes:
             raise LimitError("bytes", needed, self.memory_limit_bytes, "draw fewer at a time")

@@ -41,7 +41,7 @@ def text_bytes(text: str | bytes) -> bytes | None:
     if isinstance(text, bytes):
         return text
     if not isinstance(text, str):
-        raise ArgumentError(f"a text is str or bytes, not {type(text).__name__}")
+        raise ArgumentError(f"text must be str or bytes, got {type(text).__name__}")
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -112,9 +112,9 @@ def checked_integer(name: str, value: object, least: int = 0) -> int:
     except TypeError:
         number = None
     if number is None:
-        raise ArgumentError(f"{name} is an integer, not {type(value).__name__}")
+        raise ArgumentError(f"{name} must be an integer, got {type(value).__name__}")
     if not least <= number < 1 << 62:
-        raise ArgumentError(f"{name} is an integer from {least} to 2^62, not {shown(number)}")
+        raise ArgumentError(f"{name} must be an integer from {least} to 2^62, got {shown(number)}")
     return number
 
 
@@ -141,12 +141,12 @@ def shown(number: int) -> str:
 def counts_characters(unit: str) -> bool:
     """Whether lengths are in characters; else they are in bytes."""
     if unit not in ("characters", "bytes"):
-        raise ArgumentError(f"unit is 'characters' or 'bytes', not {unit!r}")
+        raise ArgumentError(f"unit must be 'characters' or 'bytes', got {unit!r}")
     return unit == "characters"
 
 
 def is_inclusion(relation: str) -> bool:
     """Whether inclusion is meant; else equivalence."""
     if relation not in ("equivalence", "inclusion"):
-        raise ArgumentError(f"relation is 'equivalence' or 'inclusion', not {relation!r}")
+        raise ArgumentError(f"relation must be 'equivalence' or 'inclusion', got {relation!r}")
     return relation == "inclusion"

@@ -64,7 +64,9 @@ class TokenAutomaton(View):
     def step(self, state: int, token_id: int) -> int | None:
         """The state after a token; None if no member goes on so."""
         if checked_integer("state", state) >= self.state_count:
-            raise ArgumentError(f"state {state} of an automaton with {self.state_count} states")
+            raise ArgumentError(
+                f"state must be below the number of states ({self.state_count}), got {state}"
+            )
         return self.core.after(state, self._ids([token_id])[0])
 
     def matches(self, token_ids: Iterable[int]) -> bool:
@@ -147,12 +149,10 @@ class TokenAutomaton(View):
             ids = [as_index(token_id) for token_id in token_ids]
         except TypeError:
             kind = type(token_ids).__name__
-            raise ArgumentError(
-                f"token ids are integers, one after the other, not {kind}"
-            ) from None
+            raise ArgumentError(f"token_ids must be a sequence of integers, got {kind}") from None
         for token_id in ids:
             if not 0 <= token_id < len(self.vocabulary):
-                raise ArgumentError(f"{token_id} is not an id of the vocabulary")
+                raise ArgumentError(f"token_ids must be ids of the vocabulary, got {token_id}")
         return ids
 
     def __iter__(self) -> Iterator[list[int]]:

@@ -22,7 +22,7 @@ def distortion(
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
     event: Annotated[
         str | None,
-        one_of("complete", "prefix", help="complete, if not given: an end follows."),
+        one_of("complete", "token_prefix", help="What happens in the output; it has to be said."),
     ] = None,
     exact: Annotated[
         bool | None,
@@ -61,6 +61,7 @@ def _described(found: Any) -> dict[str, object]:
     own = found.canonical_mass
     return {
         "exact": found.exact,
+        "event": found.event,
         "status": found.status,
         "divergences": {
             way: {

@@ -23,7 +23,7 @@ def mass(
     event: Annotated[
         str | None,
         one_of(
-            *("complete", "prefix", "contains", "never"),
+            *("complete", "token_prefix", "prefix", "contains", "never"),
             help="What happens in the output; it has to be said.",
         ),
     ] = None,

@@ -18,7 +18,7 @@ from formalm.cli.records import RecordOptions
 
 if TYPE_CHECKING:
     from formalm.drivers import Samples
-    from formalm.drivers.sample import Target
+    from formalm.drivers.samples import Target
 
 __all__ = ["sample"]
 
@@ -40,8 +40,8 @@ def sample(
     event: Annotated[
         str | None,
         one_of(
-            *("complete", "prefix", "contains", "never"),
-            help="What happens in the output; complete if not given.",
+            *("complete", "token_prefix", "prefix", "contains", "never"),
+            help="What happens in the output; it has to be said.",
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Makes the same draws again.")] = None,
@@ -88,6 +88,7 @@ def _show(drawn: Samples, json: bool) -> None:
         )
     facts = {
         "status": drawn.status,
+        "event": drawn.event,
         "truncated_by": drawn.truncated_by,
         "seed": drawn.seed,
         "attempts": drawn.attempts,

@@ -43,7 +43,10 @@ def score(
     prompt: Annotated[str | None, typer.Option(help="What stands in front.")] = None,
     event: Annotated[
         str | None,
-        one_of("prefix", "complete", help="complete: an end follows; prefix if not given."),
+        one_of(
+            *("token_prefix", "complete"),
+            help="complete: an end follows; token_prefix if not given.",
+        ),
     ] = None,
     tokenization: Annotated[
         str | None, one_of("all", "canonical", help="Which tokens count; all if not given.")
@@ -100,7 +103,7 @@ def _asked(query: Query) -> tuple[list[str], dict[str, Any]]:
     names = ("decoding", "renormalize", "tokenization", "bos", "limits")
     asked = {name: getattr(query, name) for name in names}
     texts = members(query.asked, what="members to score")
-    return [text.decode() for text in texts], {**asked, "event": query.event or "prefix"}
+    return [text.decode() for text in texts], {**asked, "event": query.event or "token_prefix"}
 
 
 def _show(one: Score, json: bool) -> None:
@@ -117,6 +120,7 @@ def _show(one: Score, json: bool) -> None:
             "logprob": one.logprob if one.logprob > -math.inf else None,
             "marginal": [bound if bound > -math.inf else None for bound in one.marginal],
             "tokenizations": one.tokenizations,
+            "event": one.event,
             "possible": one.possible,
             "status": one.status,
             "truncated_by": one.truncated_by,

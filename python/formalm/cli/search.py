@@ -40,7 +40,10 @@ def search(
     ] = None,
     event: Annotated[
         str | None,
-        one_of("prefix", "complete", help="complete: an end follows; prefix if not given."),
+        one_of(
+            *("token_prefix", "complete"),
+            help="complete: an end follows; token_prefix if not given.",
+        ),
     ] = None,
     beam: Annotated[
         int | None,
@@ -137,6 +140,7 @@ def _conclude(found: Search, interrupted: bool, json: bool) -> None:
         print_json(
             {
                 "status": status,
+                "event": found.event,
                 "truncated_by": found.truncated_by,
                 "hits": found.hits,
                 "dropped": found.dropped,

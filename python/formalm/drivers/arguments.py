@@ -38,7 +38,7 @@ def positive(name: str, value: object, *, least: int = 1, optional: bool = True)
     if value is None and optional:
         return
     if type(value) is not int or value < least:
-        raise ArgumentError(f"{name} must be an integer from {least}, not {value!r}")
+        raise ArgumentError(f"{name} must be an integer from {least}, got {value!r:.60}")
 
 
 def checked_tolerance(tolerance: object) -> float:
@@ -83,7 +83,7 @@ def compiled(language: Any, vocabulary: Vocabulary, tokenization: str | None = N
 def check_tokenization(tokenization: object) -> None:
     """Refuse what is no tokenization."""
     if tokenization not in (None, "all", "canonical"):
-        raise ArgumentError(f"tokenization is 'all' or 'canonical', not {tokenization!r}")
+        raise ArgumentError(f"tokenization must be 'all' or 'canonical', got {tokenization!r:.60}")
 
 
 @lru_cache(maxsize=16)

@@ -27,6 +27,7 @@ KINDS = {
     "given_token_ids": "ids",
     "token_ids": "ids",
     "logprob": "float64",
+    "event": "string",
     "prefix_logprob": "float64",
     "suffix_logprob": "float64",
     "token_logprobs": "numbers",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, compiled
@@ -11,10 +13,28 @@ from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import Session
 from formalm.query.limits import Limits
-from formalm.query.query import Query, as_query
+from formalm.query.query import Event, Query, TokenEvent, as_query
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["asked_query", "constraint_of", "needs_an_end", "refuse_listing_limits"]
+__all__ = [
+    "asked_query",
+    "constraint_of",
+    "needs_an_end",
+    "refuse_keep",
+    "refuse_listing_limits",
+    "required_event",
+    "token_event",
+    "with_event",
+]
+
+EVENTS: tuple[Event, ...] = get_args(Event)
+MEANINGS = {
+    "complete": "the output is a member and ends",
+    "token_prefix": "its first tokens spell a member",
+    "prefix": "its text begins with a member",
+    "contains": "a member is anywhere in it",
+    "never": "no member is in it",
+}
 
 
 def asked_query(query: object, **options: Any) -> Query:
@@ -26,6 +46,49 @@ def asked_query(query: object, **options: Any) -> Query:
     if isinstance(query, Query):
         return replace(query, **given) if given else query
     return Query(as_query(query).language, **given)
+
+
+def required_event(asked: Query, what: str, allowed: Sequence[Event] = EVENTS) -> Event:
+    """The event of a query that has to name one.
+
+    Raises
+    ------
+    ArgumentError
+        If it names none, or one that ``what`` cannot be about.
+    """
+    known = "; ".join(f"event={event!r}: {MEANINGS[event]}" for event in allowed)
+    if asked.event is None:
+        raise ArgumentError(f"{what} needs an event", hint=known)
+    if asked.event not in allowed:
+        names = ", ".join(map(repr, allowed))
+        raise ArgumentError(f"event must be one of {names} for {what}, got {asked.event!r}")
+    return asked.event
+
+
+def with_event(asked: Query, event: TokenEvent) -> Query:
+    """The query with an event in place of none."""
+    told = copy(asked)  # what was checked and built for the query holds for this event too
+    object.__setattr__(told, "event", event)
+    return told
+
+
+def token_event(asked: Query, what: str) -> Query:
+    """The query with the event of a token sequence: ``"token_prefix"`` if it names none.
+
+    Raises
+    ------
+    ArgumentError
+        If its event is about the text of the output.
+    """
+    if asked.event is None:
+        return with_event(asked, "token_prefix")
+    if asked.event not in ("complete", "token_prefix"):
+        raise ArgumentError(
+            f"event must be 'complete' or 'token_prefix' for {what}, got {asked.event!r}",
+            hint=f"{asked.event!r} is about the text of the output, wherever its tokens end:"
+            " formalm.mass and formalm.sample take it",
+        )
+    return asked
 
 
 def constraint_of(
@@ -43,6 +106,18 @@ def constraint_of(
     return compiled(wanted, vocabulary, tokens)
 
 
+def refuse_keep(asked: Query) -> None:
+    """Refuse a function of members with an event that the first member decides.
+
+    An output whose first member is dropped may have another that is not.
+    """
+    if asked.keep is not None and asked.event != "complete":
+        raise ArgumentError(
+            f"keep is about members, and event={asked.event!r} is decided by an output",
+            hint="event='complete', or say it as a language, in without=",
+        )
+
+
 def refuse_listing_limits(limits: Limits, what: str) -> None:
     """Refuse limits that are about listings."""
     for name in ("hits", "beam"):
@@ -55,5 +130,5 @@ def needs_an_end(session: Session) -> None:
     if not session.vocabulary.end_token_ids:
         raise ArgumentError(
             "event='complete' needs an end token, and the vocabulary has none",
-            hint="pass end_token_ids to the vocabulary, or event='prefix'",
+            hint="pass end_token_ids to the vocabulary, or event='token_prefix'",
         )

@@ -4,9 +4,10 @@ The frontier holds all sequences that may still go either way. Each has a mass, 
 One that is decided adds its mass to the event or to nothing; one that is evaluated hands its mass
 to its children. What is proven lies between the decided mass and that plus the undecided.
 
-Events but ``complete`` become languages whose members stay members whatever follows, so a node is
-decided as soon as its text is accepted. ``never`` is what ``contains`` leaves over. Where tokens
-are to be canonical, a node is decided once its own tokens are.
+``token_prefix`` is decided at the first node whose tokens spell a member. ``prefix`` and
+``contains`` become languages whose members stay members whatever follows, so a node is decided as
+soon as its text is accepted, wherever its last token ends. ``never`` is what ``contains`` leaves
+over. Where tokens are to be canonical, a node is decided once its own tokens are.
 
 Rounding is outward: every sum carries a bound of its own error. A model's row is made to sum to one
 in float64 first, so "the probability" is that of the distribution the model rounds to.
@@ -44,7 +45,7 @@ def any_text() -> Language:
 
 def event_language(language: Language, event: str, tokenization: str = "all") -> Language:
     """The outputs that decide an event: members, or all that begin with or contain one."""
-    if event == "complete":
+    if event in ("complete", "token_prefix"):
         return language
     if special_tokens_of(language):
         raise LanguageError(
@@ -60,10 +61,10 @@ def event_language(language: Language, event: str, tokenization: str = "all") ->
 def deciding_member(language: Language, event: str) -> Callable[[bytes], bytes]:
     """From an output that decides an event to the member that does.
 
-    The output itself with ``"complete"``; the shortest member it begins with, with ``"prefix"``;
-    the member that ends first, the longest of those, with ``"contains"``.
+    The output itself with ``"complete"`` and ``"token_prefix"``; the shortest member it begins
+    with, with ``"prefix"``; the member that ends first, the longest of those, with ``"contains"``.
     """
-    if event == "complete":
+    if event in ("complete", "token_prefix"):
         return lambda data: data
     extended = event_language(language, event)
 
@@ -88,7 +89,7 @@ class Bounds:
     task
         The question; its roots share one probability.
     event
-        ``"complete"``, ``"prefix"`` or ``"contains"``.
+        ``"complete"``, ``"token_prefix"``, ``"prefix"`` or ``"contains"``.
     classify
         From the text that decided the event to its cell. The masses of the cells are kept apart.
 

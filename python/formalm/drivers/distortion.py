@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from formalm.automata.texts import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, compiled, positive
-from formalm.drivers.asking import asked_query, needs_an_end
+from formalm.drivers.asking import asked_query, needs_an_end, required_event
 from formalm.drivers.cost import Cost
 from formalm.drivers.divergence import (
     Distortion,
@@ -37,7 +38,7 @@ from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 from formalm.query.limits import Limits
 from formalm.query.plan import Counts
-from formalm.query.query import Event, Query
+from formalm.query.query import Query, TokenEvent
 
 __all__ = ["Distortion", "distortion"]
 
@@ -49,7 +50,7 @@ def distortion(
     query: Query | Language | Constraint | Sequence[str],
     *,
     prompt: Prompt = None,
-    event: Event = UNSET,
+    event: TokenEvent = UNSET,
     exact: bool | None = None,
     draws: int = 2000,
     confidence: float = 0.95,
@@ -74,8 +75,8 @@ def distortion(
     query
         What is kept to. ``decoding`` changes the model first. ``given`` belongs in the prompt.
     event
-        ``"complete"``, the default: the output is a member and ends. ``"prefix"``: the output
-        begins with the member's tokens; no member may then begin another.
+        Here or in the query. ``"complete"``: the output is a member and ends. ``"token_prefix"``:
+        the output begins with the member's tokens; no member may then begin another.
     exact
         True computes or fails, False estimates. None computes what fits into ``limits``.
     draws, seed
@@ -109,7 +110,7 @@ def distortion(
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", b"c", None], end_token_ids=[4])
     >>> table = {(): [0.5, 0.1, 0.2, 0.2, 0], (0,): [0.99, 0.01, 0, 0, 0]}
     >>> model = TableModel(vocabulary, table, default={4: 1.0})
-    >>> found = distortion(model, ["ab", "c"])
+    >>> found = distortion(model, ["ab", "c"], event="complete")
     >>> shares = found.share("c")
     >>> round(shares["true"], 3), round(shares["local"], 3)
     (0.494, 0.222)
@@ -118,7 +119,7 @@ def distortion(
         raise ArgumentError(f"exact is True, False or None, not {exact!r:.60}")
     asked = _checked(query, event, draws, batch_size, limits)
     session = Session(model)
-    complete = asked.event != "prefix"
+    complete = asked.event == "complete"
     if complete:
         needs_an_end(session)
     front = prefix_token_ids(session, prompt, asked.bos)
@@ -142,7 +143,7 @@ def distortion(
             notes.append("not exact: some members are longer than the model's context")
     if not complete:
         raise ArgumentError(
-            "event='prefix' is compared exactly or not at all"
+            "event='token_prefix' is compared exactly or not at all"
             + ("" if exact is False else f", and this is {notes[-1]}"),
             hint="event='complete', or higher limits",
         )
@@ -151,7 +152,7 @@ def distortion(
 
 def _exact(tasks: dict[str, Task], notes: list[str]) -> Distortion:
     found: dict[str, Tally] = {}
-    status = "done"
+    status: Literal["done", "interrupted"] = "done"
     try:
         for way, task in _in_turn(tasks):
             found[way] = Tally()
@@ -160,7 +161,7 @@ def _exact(tasks: dict[str, Task], notes: list[str]) -> Distortion:
         status = "interrupted"
         if "canonical" not in found:
             mass = math.fsum(map(math.fsum, found["all"].model.values())) if found else 0.0
-            return unfinished(mass, "canonical" in tasks, notes, _cost(tasks))
+            return unfinished(mass, _event(tasks), "canonical" in tasks, notes, _cost(tasks))
         notes.append("nothing canonical is compared: interrupted")
         del found["canonical"]
     totals = {data: math.fsum(terms) for data, terms in found["all"].model.items()}
@@ -185,7 +186,9 @@ def _exact(tasks: dict[str, Task], notes: list[str]) -> Distortion:
     ways = {way: between(shares["true"], row) for way, row in shares.items() if way != "true"}
     texts = tuple(shown_text(data) for data in order)
     counts = (texts, shares, tuple(notes), _cost(tasks), None)
-    return Distortion(True, ways, Interval(mass, mass), canonical_mass, *counts, status)
+    return Distortion(
+        True, _event(tasks), ways, Interval(mass, mass), canonical_mass, *counts, status
+    )
 
 
 def _estimated(
@@ -196,7 +199,8 @@ def _estimated(
     seed: int,
 ) -> Distortion:
     """Half of the draws bound the masses, the other half the distances, given those bounds."""
-    weights, status = {way: np.empty(0) for way in tasks}, "done"
+    weights = {way: np.empty(0) for way in tasks}
+    status: Literal["done", "interrupted"] = "done"
     for way, task in _in_turn(tasks):
         weights[way], whole = _weights(task, draws, seed)
         if not whole:
@@ -219,7 +223,7 @@ def _estimated(
         high = 1 - own.low / mass.high if mass.high > 0 else 1.0
         ways["canonical"] = Divergence(Interval(max(0.0, low), min(1.0, high)), None)
     counts = (tuple(notes), _cost(tasks), seed, status)
-    return Distortion(False, ways, mass, masses.get("canonical"), (), {}, *counts)
+    return Distortion(False, _event(tasks), ways, mass, masses.get("canonical"), (), {}, *counts)
 
 
 def _in_turn(tasks: dict[str, Task]) -> Iterator[tuple[str, Task]]:
@@ -229,6 +233,10 @@ def _in_turn(tasks: dict[str, Task]) -> Iterator[tuple[str, Task]]:
         task.expansions = spent
         yield way, task
         spent = task.expansions
+
+
+def _event(tasks: dict[str, Task]) -> TokenEvent:
+    return "complete" if tasks["all"].complete else "token_prefix"
 
 
 def _cost(tasks: dict[str, Task]) -> Cost:
@@ -298,8 +306,7 @@ def _checked(
     positive("draws", draws, least=2, optional=False)
     positive("batch_size", batch_size, optional=False)
     asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
-    if asked.event not in (None, "complete", "prefix"):
-        raise ArgumentError(f"event is 'complete' or 'prefix' here, not {asked.event!r}")
+    required_event(asked, "a distortion", ("complete", "token_prefix"))
     if asked.given is not None:
         raise ArgumentError("given has no use here", hint="write it into the prompt")
     if asked.tokenization != "all":

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from formalm.drivers.cost import Cost
 from formalm.drivers.estimate import bounded_mean
 from formalm.drivers.table import Interval
 from formalm.errors import ArgumentError
+from formalm.query.query import TokenEvent
 
 __all__ = [
     "Distortion",
@@ -61,6 +63,8 @@ class Distortion:
     ----------
     exact
         Whether all of it was computed; else it was estimated from draws, see :func:`distortion`.
+    event
+        The event.
     status
         ``"done"``, or ``"interrupted"``: the user stopped it, and the intervals are as wide as what
         was done until then leaves them.
@@ -83,6 +87,7 @@ class Distortion:
     """
 
     exact: bool
+    event: TokenEvent
     divergences: dict[str, Divergence]
     mass: Interval
     canonical_mass: Interval | None
@@ -91,7 +96,7 @@ class Distortion:
     notes: tuple[str, ...]
     cost: Cost = field(repr=False)
     seed: int | None
-    status: str = "done"
+    status: Literal["done", "interrupted"] = "done"
 
     @property
     def forwards(self) -> int:
@@ -139,13 +144,17 @@ class Distortion:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
-def unfinished(mass: float, canonical: bool, notes: list[str], cost: Cost) -> Distortion:
+def unfinished(
+    mass: float, event: TokenEvent, canonical: bool, notes: list[str], cost: Cost
+) -> Distortion:
     """What a walk says that was interrupted: how probable the members are that it came to.
 
     Parameters
     ----------
     mass
         Of the members found so far.
+    event
+        The event.
     canonical
         Whether masks of canonical tokens are compared as well.
     """
@@ -156,7 +165,7 @@ def unfinished(mass: float, canonical: bool, notes: list[str], cost: Cost) -> Di
     low = Interval(min(1.0, mass * (1 - 1e-9)), 1.0)
     own = unknown if canonical else None
     said = (*notes, "interrupted: the walk over all members was not finished")
-    return Distortion(False, ways, low, own, (), {}, said, cost, None, "interrupted")
+    return Distortion(False, event, ways, low, own, (), {}, said, cost, None, "interrupted")
 
 
 def between(p: Floats, q: Floats) -> Divergence:

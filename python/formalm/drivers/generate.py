@@ -4,90 +4,153 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import positive
 from formalm.drivers.batch import Sample, Writer, advance
 from formalm.drivers.beam import Beam
-from formalm.drivers.prompts import Prompt, Prompts, batch_of
+from formalm.drivers.prompts import Prompt, Prompts, batch_of, refuse_language
 from formalm.drivers.result import Generation
 from formalm.drivers.sampling import Decoding, chosen_seed
+from formalm.drivers.stream import StreamOptions
 from formalm.drivers.terms import Terms, prepare
 from formalm.errors import ArgumentError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import TypeForm, Unpack
 
 __all__ = ["Options", "generate"]
 
+T = TypeVar("T")
 
-class Options(TypedDict, total=False):
+
+class Options(StreamOptions, total=False):
     """The keywords of :func:`generate` other than ``n``."""
 
     beams: int | None
-    tokenization: str | None
-    heal: bool | int
-    measure: bool
-    max_tokens: int | None
-    stop: str | Sequence[str] | Language | None
-    temperature: float
-    top_k: int | None
-    top_p: float | None
-    min_p: float | None
-    seed: int | None
-    finish: bool
-    bos: str | int | None
     batch_size: int
 
 
-# A str is a sequence of str too; the first overload that fits is the one that counts.
+# The first overload that fits counts: a str is a sequence of str too, and None is a type.
 @overload
 def generate(  # type: ignore[overload-overlap]
     model: LanguageModel,
     prompt: Prompt,
-    language: Language | Constraint | Sequence[str] | type[Any] | None = ...,
+    language: Sequence[str] | None = ...,
     *,
     n: None = ...,
     **options: Unpack[Options],
-) -> Generation: ...
+) -> Generation[str]: ...
 @overload
 def generate(  # type: ignore[overload-overlap]
     model: LanguageModel,
     prompt: Prompt,
-    language: Language | Constraint | Sequence[str] | type[Any] | None = ...,
-    *,
-    n: int,
-    **options: Unpack[Options],
-) -> list[Generation]: ...
-@overload
-def generate(
-    model: LanguageModel,
-    prompt: Prompts,
-    language: Language | Constraint | Sequence[str] | type[Any] | None = ...,
+    language: Language | Constraint,
     *,
     n: None = ...,
     **options: Unpack[Options],
-) -> list[Generation]: ...
+) -> Generation[Any]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    model: LanguageModel,
+    prompt: Prompt,
+    language: TypeForm[T],
+    *,
+    n: None = ...,
+    **options: Unpack[Options],
+) -> Generation[T]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    model: LanguageModel,
+    prompt: Prompt,
+    language: Sequence[str] | None = ...,
+    *,
+    n: int,
+    **options: Unpack[Options],
+) -> list[Generation[str]]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    model: LanguageModel,
+    prompt: Prompt,
+    language: Language | Constraint,
+    *,
+    n: int,
+    **options: Unpack[Options],
+) -> list[Generation[Any]]: ...
+@overload
+def generate(  # type: ignore[overload-overlap]
+    model: LanguageModel,
+    prompt: Prompt,
+    language: TypeForm[T],
+    *,
+    n: int,
+    **options: Unpack[Options],
+) -> list[Generation[T]]: ...
 @overload
 def generate(
     model: LanguageModel,
     prompt: Prompts,
-    language: Language | Constraint | Sequence[str] | type[Any] | None = ...,
+    language: Sequence[str] | None = ...,
+    *,
+    n: None = ...,
+    **options: Unpack[Options],
+) -> list[Generation[str]]: ...
+@overload
+def generate(
+    model: LanguageModel,
+    prompt: Prompts,
+    language: Language | Constraint,
+    *,
+    n: None = ...,
+    **options: Unpack[Options],
+) -> list[Generation[Any]]: ...
+@overload
+def generate(
+    model: LanguageModel,
+    prompt: Prompts,
+    language: TypeForm[T],
+    *,
+    n: None = ...,
+    **options: Unpack[Options],
+) -> list[Generation[T]]: ...
+@overload
+def generate(
+    model: LanguageModel,
+    prompt: Prompts,
+    language: Sequence[str] | None = ...,
     *,
     n: int,
     **options: Unpack[Options],
-) -> list[list[Generation]]: ...
+) -> list[list[Generation[str]]]: ...
+@overload
+def generate(
+    model: LanguageModel,
+    prompt: Prompts,
+    language: Language | Constraint,
+    *,
+    n: int,
+    **options: Unpack[Options],
+) -> list[list[Generation[Any]]]: ...
+@overload
+def generate(
+    model: LanguageModel,
+    prompt: Prompts,
+    language: TypeForm[T],
+    *,
+    n: int,
+    **options: Unpack[Options],
+) -> list[list[Generation[T]]]: ...
 def generate(
     model: LanguageModel,
     prompt: Prompt | Prompts,
-    language: Language | Constraint | Sequence[str] | type[Any] | None = None,
+    language: Language | Constraint | Sequence[str] | TypeForm[Any] | None = None,
     *,
     n: int | None = None,
     beams: int | None = None,
-    tokenization: str | None = None,
+    tokenization: Literal["all", "canonical"] | None = None,
     heal: bool | int = False,
     measure: bool = False,
     max_tokens: int | None = None,
@@ -98,9 +161,9 @@ def generate(
     min_p: float | None = None,
     seed: int | None = None,
     finish: bool = False,
-    bos: str | int | None = "auto",
+    bos: Literal["auto"] | int | None = "auto",
     batch_size: int = 64,
-) -> Generation | list[Generation] | list[list[Generation]]:
+) -> Generation[Any] | list[Generation[Any]] | list[list[Generation[Any]]]:
     r"""Let a model write a text, inside a language if one is given.
 
     At each step the tokens after which no member is left are masked, and one of the others is
@@ -171,7 +234,9 @@ def generate(
     -------
     Generation, list of Generation, or list of lists of Generation
         One for a prompt, a list for a batch of prompts or with ``n``, a list of lists for both.
-        With the reason each ended; a text cut short has ``complete=False``.
+        Of a type ``T``, a ``Generation[T]``, whose ``value`` is a ``T`` to mypy and pyright:
+        classes, dictionaries of types, ``Literal[…]``, unions and other forms of types. With the
+        reason each ended; a text cut short has ``complete=False``.
 
     Raises
     ------
@@ -206,6 +271,7 @@ def generate(
     positive("n", n)
     positive("beams", beams)
     positive("batch_size", batch_size, optional=False)
+    refuse_language(prompt, "generate")
     session = Session(model)
     decoding = Decoding(temperature, top_k, top_p, min_p)
     batch = batch_of(prompt)
@@ -230,7 +296,8 @@ def generate(
         with suppress(AttributeError):
             error.generations = _shaped(groups, batch, n)  # type: ignore[attr-defined]
         raise
-    result: Generation | list[Generation] | list[list[Generation]] = _shaped(groups, batch, n)
+    result: Generation[Any] | list[Generation[Any]] | list[list[Generation[Any]]]
+    result = _shaped(groups, batch, n)
     return result
 
 

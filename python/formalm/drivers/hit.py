@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from formalm.automata.texts import shown_text
 from formalm.drivers.record import Origin, Record
+from formalm.query.query import Event
 
 __all__ = ["Hit"]
 
@@ -54,6 +55,11 @@ class Hit:
             self.logprob,
             tokenizations=self.tokenizations,
         )
+
+    @property
+    def event(self) -> Event | None:
+        """What :attr:`logprob` is of, see :func:`~formalm.search`."""
+        return self.origin.query.event
 
     @property
     def completion(self) -> str:

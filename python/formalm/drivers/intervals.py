@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from formalm.drivers.cost import Cost
 from formalm.errors import ArgumentError
+from formalm.query.query import Event
 
-__all__ = ["Cell", "Interval", "MassTable"]
+__all__ = ["BoundStatus", "Cell", "Interval", "MassTable"]
 
+BoundStatus = Literal["running", "exact", "reached", "truncated", "interrupted"]
 Cell = tuple[str | None, ...]
 Where = Mapping[str, str | None]
 
@@ -36,6 +38,8 @@ class MassTable:
     ----------
     groups
         The names of the groups, in the order of the cells' keys.
+    event
+        The event; None in a table that was read from the answers of a suite, whose query has it.
     decided
         What is proven of each cell that was met; others have 0.
     error
@@ -47,10 +51,11 @@ class MassTable:
     """
 
     groups: tuple[str, ...]
+    event: Event | None
     decided: dict[Cell, float]
     error: float
     undecided: float
-    status: str
+    status: BoundStatus
     truncated_by: str | None
     dropped: int
     cost: Cost = field(repr=False, compare=False)

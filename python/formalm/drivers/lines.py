@@ -8,7 +8,7 @@ import json
 import math
 import sys
 from dataclasses import asdict, fields
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from formalm.automata.texts import shown_text
 from formalm.drivers.record import Record
@@ -16,6 +16,7 @@ from formalm.errors import ArgumentError
 from formalm.languages import Edit
 from formalm.languages.table import Table
 from formalm.query.decoding import Decoding
+from formalm.query.query import Event
 
 __all__ = ["FORMAT", "VERSION", "read_line", "record_line", "split_lines"]
 
@@ -40,6 +41,7 @@ PLAIN: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "text": (str,),
     "ended": (bool,),
+    "event": (str, NONE),
     "canonical": (bool, NONE),
     "edited": (str, NONE),
     "renormalize": (bool,),
@@ -91,6 +93,8 @@ def read_line(line: str) -> Record:
     row: dict[str, Any] = {name: table.take(name, kind) for name, kind in PLAIN.items()}
     if row["kind"] not in KINDS:
         raise ArgumentError(f"record.kind is one of {', '.join(KINDS)}, not {row['kind']!r:.60}")
+    if row["event"] not in (None, *get_args(Event)):
+        raise ArgumentError(f"record.event is none of the events: {row['event']!r:.60}")
     row |= {name: _bytes(table, name) for name in BYTES}
     if row["text"] != shown_text(row["data"]):
         raise ArgumentError(f"record.text is not what record.data spells: {row['text']!r:.60}")

@@ -21,11 +21,6 @@ def given_ids(given: object, session: Session) -> list[int] | None:
 
 def check_listing(asked: Query) -> None:
     """Refuse what a listing has no use for."""
-    if asked.event not in (None, "prefix", "complete"):
-        raise ArgumentError(
-            f"event is 'prefix' or 'complete' where members are listed, not {asked.event!r}",
-            hint="formalm.mass takes 'contains' and 'never'",
-        )
     if asked.prefix_weights != "strings":
         raise ArgumentError("prefix_weights are about masses and samples; a listing has costs")
 

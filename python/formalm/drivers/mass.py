@@ -8,9 +8,17 @@ from dataclasses import dataclass, field
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, checked_tolerance, positive
-from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
+from formalm.drivers.asking import (
+    asked_query,
+    constraint_of,
+    needs_an_end,
+    refuse_keep,
+    refuse_listing_limits,
+    required_event,
+)
 from formalm.drivers.bounds import Bounds, Classify, event_language
 from formalm.drivers.cost import Cost
+from formalm.drivers.intervals import BoundStatus
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.roots import roots_of
@@ -32,6 +40,8 @@ class Mass:
     ----------
     low, high
         Its ends, rounded outward.
+    event
+        The event.
     status
         ``"exact"``: nothing is undecided, the width is rounding. ``"reached"``: the width that was
         asked for. ``"truncated"``: a limit stopped it. ``"interrupted"``: the user did.
@@ -50,7 +60,8 @@ class Mass:
 
     low: float
     high: float
-    status: str
+    event: Event
+    status: BoundStatus
     truncated_by: str | None
     nodes: int
     dropped: int
@@ -76,7 +87,8 @@ class Mass:
 
     def __str__(self) -> str:
         by = "" if self.truncated_by is None else f" by {self.truncated_by}"
-        return f"{self.low:.6g} … {self.high:.6g} ({self.status}{by}, {self.forwards:,} forwards)"
+        end = f"{self.status}{by}, {self.forwards:,} forwards"
+        return f"{self.low:.6g} … {self.high:.6g} ({self.event}, {end})"
 
 
 def mass(
@@ -105,10 +117,12 @@ def mass(
     prompt
         What stands in front, outside the language.
     event
-        In place of the query's. ``"complete"`` and ``"prefix"`` count members of at most
-        ``max_tokens`` tokens. ``"contains"`` and ``"never"`` look at so many tokens, and what they
-        leave undecided stays between the bounds. All but ``"complete"`` are about the text of the
-        output, wherever its tokens end: ``"cats"`` begins with ``"cat"``.
+        In place of the query's. ``"complete"``, ``"token_prefix"`` and ``"prefix"`` count members
+        of at most ``max_tokens`` tokens. ``"contains"`` and ``"never"`` look at so many tokens, and
+        what they leave undecided stays between the bounds. ``"token_prefix"`` is the event that
+        searches rank by: the first tokens of the output spell a member. ``"prefix"``,
+        ``"contains"`` and ``"never"`` are about its text, wherever tokens end: ``"cats"`` begins
+        with ``"cat"``.
     limits
         In place of the query's.
     tolerance
@@ -187,7 +201,8 @@ def mass_bounds(
 def _closing(question: Measured, tolerance: float) -> Iterator[Mass]:
     low, high = question.interval()
     yield question.mass(low, high, "running", None)
-    status, limit = "running", None
+    status: BoundStatus = "running"
+    limit: str | None = None
     steps = question.bounds.run()
     while status == "running":
         try:
@@ -210,7 +225,7 @@ class Measured:
 
     bounds: Bounds
     session: Session
-    negated: bool
+    event: Event
 
     def interval(self) -> tuple[float, float]:
         """The bounds now, outward."""
@@ -218,7 +233,7 @@ class Measured:
         decided = math.fsum([bounds.low(cell) for cell in list(bounds.cells)])
         low = max(0.0, math.nextafter(decided - bounds.error, -1.0))
         high = min(1.0, math.nextafter(decided + bounds.error + bounds.undecided, 2.0))
-        if not self.negated:
+        if self.event != "never":
             return low, high
         return max(0.0, math.nextafter(1 - high, -1)), min(1.0, math.nextafter(1 - low, 2))
 
@@ -228,10 +243,10 @@ class Measured:
             return None
         return "unseen" if self.bounds.hidden else "length"
 
-    def mass(self, low: float, high: float, status: str, limit: str | None) -> Mass:
+    def mass(self, low: float, high: float, status: BoundStatus, limit: str | None) -> Mass:
         """A record of where it stands."""
         nodes, cost = len(self.bounds.frontier.trie), self.bounds.task.cost()
-        return Mass(low, high, status, limit, nodes, self.bounds.task.dropped, cost)
+        return Mass(low, high, self.event, status, limit, nodes, self.bounds.task.dropped, cost)
 
 
 def measured(
@@ -249,26 +264,17 @@ def measured(
     positive("batch_size", batch_size, optional=False)
     session = Session(model)
     asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
-    if asked.event is None:
-        raise ArgumentError(
-            "a mass needs an event",
-            hint="event='complete': the output is a member; 'prefix': it begins with one;"
-            " 'contains' and 'never': anywhere",
-        )
+    chosen = required_event(asked, "a mass")
     if asked.prefix_cost != "conditional":
         hint = "prefix_weights say what beginnings weigh; without given the mass is joint"
         raise ArgumentError("a mass is conditional on given and has no prefix_cost", hint=hint)
-    if asked.keep is not None and asked.event != "complete":
-        raise ArgumentError(
-            f"keep is about members, and event={asked.event!r} is decided by an output",
-            hint="event='complete', or say it as a language, in without=",
-        )
+    refuse_keep(asked)
     refuse_listing_limits(asked.limits, "a mass")
     if asked.unique is not None:
         raise ArgumentError("unique is about listings, and this is a mass")
-    if asked.event == "complete":
+    if chosen == "complete":
         needs_an_end(session)
-    kind = "contains" if asked.event == "never" else str(asked.event)
+    kind = "contains" if chosen == "never" else chosen
     language = event_language(asked.asked, kind, asked.tokenization)
     constraint = constraint_of(query, asked, session.vocabulary, language)
     roots = roots_of(session, constraint, asked, prompt, shares=True)
@@ -285,4 +291,4 @@ def measured(
         progress=checked_progress(progress),
         keep=asked.keep,
     )
-    return Measured(Bounds(task, kind, classify), session, asked.event == "never")
+    return Measured(Bounds(task, kind, classify), session, chosen)

@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from formalm.constraint import Constraint
 from formalm.drivers.arguments import is_token_id, token_ids_of
 from formalm.errors import ArgumentError
+from formalm.languages import Language
 from formalm.models import Session
 
-__all__ = ["Message", "Prompt", "Prompts", "batch_of", "prefix_token_ids"]
+__all__ = ["Message", "Prompt", "Prompts", "batch_of", "prefix_token_ids", "refuse_language"]
 
 Message: TypeAlias = Mapping[str, Any]
 Prompt: TypeAlias = str | Sequence[int] | Sequence[Message] | None
 Prompts: TypeAlias = Sequence[Prompt]
+
+
+def refuse_language(prompt: object, driver: str) -> None:
+    """Refuse a language where the prompt stands."""
+    if isinstance(prompt, (Language, Constraint, type)):
+        raise ArgumentError(
+            f"prompt must be a string, token ids, messages or None, got {prompt!r:.60}",
+            hint=f"the prompt comes before the language: {driver}(model, prompt, language)",
+        )
 
 
 def batch_of(prompt: object) -> list[object] | None:

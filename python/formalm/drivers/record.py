@@ -13,7 +13,7 @@ from formalm.errors import LanguageError, LimitError, VocabularyError
 from formalm.languages import Edit, EditScript
 from formalm.languages.edits import Edited
 from formalm.query.decoding import Decoding
-from formalm.query.query import Query
+from formalm.query.query import Event, Query
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["Origin", "Record"]
@@ -42,6 +42,8 @@ class Record:
         A tokenizer's space in front of a text is spelled too, and no part of ``data``.
     logprob
         What the driver says of it, in nats: of a merged hit over all its tokenizations.
+    event
+        What ``logprob`` is of, as in :class:`~formalm.Query`.
     prefix_logprob
         What its beginning counts in that: its cost, or the log of its share.
     token_logprobs
@@ -76,6 +78,7 @@ class Record:
     given_token_ids: tuple[int, ...] = field(repr=False)
     token_ids: tuple[int, ...] = field(repr=False)
     logprob: float
+    event: Event | None = field(repr=False)
     prefix_logprob: float = field(repr=False)
     token_logprobs: tuple[float, ...] = field(repr=False)
     ended: bool = field(repr=False)
@@ -163,6 +166,7 @@ class Origin:
             self.given_token_ids,
             token_ids,
             logprob,
+            self.query.event,
             self.prefix_logprob,
             self.token_logprobs,
             self.ended,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,24 @@ from formalm.languages.partial_json import PartialJson
 
 __all__ = ["Generation", "Reason", "read_partial"]
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
 Reason = Literal["end_token", "finished", "stop", "length", "context", "dead_end", "interrupted"]
 
 
 @dataclass(frozen=True, eq=False)
-class Generation:
+class Generation(Generic[T]):
     """A generated text and how it came about.
+
+    ``Generation[T]`` has a :attr:`value` of the type ``T``: of ``generate(model, prompt, User)``,
+    a ``User``.
 
     Attributes
     ----------
@@ -82,10 +94,12 @@ class Generation:
     index: int = field(repr=False)
 
     @cached_property
-    def value(self) -> object:
+    def value(self) -> T:
         """What the text stands for in the language, by its :meth:`~formalm.Language.value`: named
-        groups as a dictionary, JSON, or the value of a type; the text itself without any of these;
-        None if not accepting.
+        groups as a dictionary, JSON, or the value of a type; the text itself without any of these.
+
+        None if the text is not in the language because it was cut short. Type checkers do not see
+        this None: ask :attr:`is_accepting` first, or generate with ``finish=True``.
 
         Raises
         ------
@@ -95,8 +109,9 @@ class Generation:
             If telling the groups takes too many steps. The rest of the generation stays.
         """
         if not self.is_accepting:
-            return None
-        return self.text if self.language is None else self.language.value(self.data)
+            return cast("T", None)
+        value = self.text if self.language is None else self.language.value(self.data)
+        return cast("T", value)
 
     @cached_property
     def tree(self) -> Tree | None:

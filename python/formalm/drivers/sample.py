@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from formalm.automata.texts import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import UNSET, positive
-from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, refuse_listing_limits
+from formalm.drivers.asking import (
+    asked_query,
+    constraint_of,
+    needs_an_end,
+    refuse_keep,
+    refuse_listing_limits,
+    required_event,
+    with_event,
+)
 from formalm.drivers.bounds import any_text, anything, event_language
 from formalm.drivers.progress import Progress, checked_progress
 from formalm.drivers.prompts import Prompt
 from formalm.drivers.record import Origin
 from formalm.drivers.roots import roots_of
 from formalm.drivers.sampler import Draw, gumbel_order, local_draws, posterior_draws
-from formalm.drivers.samples import Sample, Samples
+from formalm.drivers.samples import Sample, Samples, SampleStatus, Target
 from formalm.drivers.sampling import chosen_seed
 from formalm.drivers.task import Task, Truncated
 from formalm.drivers.uniform import uniform_draws
@@ -27,11 +35,10 @@ from formalm.errors import ArgumentError, LanguageError
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 from formalm.query.limits import Limits
-from formalm.query.query import Query
+from formalm.query.query import Event, Query
 
-__all__ = ["Target", "sample"]
+__all__ = ["sample"]
 
-Target = Literal["local", "posterior", "without_replacement", "uniform"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 
 
@@ -40,6 +47,7 @@ def sample(
     query: Query | Language | Constraint | Sequence[str],
     *,
     prompt: Prompt = None,
+    event: Event = UNSET,
     n: int = 1,
     target: Target = "posterior",
     seed: int | None = None,
@@ -54,10 +62,12 @@ def sample(
     model, prompt
         As in :func:`~formalm.search`.
     query
-        What is drawn from. Its event is ``"complete"`` unless it says otherwise. ``"prefix"`` and
+        What is drawn from. Its event has to be said, here or there. With several beginnings in
+        ``given``, one is drawn first, by ``prefix_weights``; members and masses are of the mixture.
+    event
+        In place of the query's. ``"complete"`` draws members. ``"token_prefix"``, ``"prefix"`` and
         ``"contains"`` draw outputs up to the token with which the event has happened, ``"never"``
-        complete outputs without a member. With several beginnings in ``given``, one is drawn
-        first, by ``prefix_weights``; members and masses are of the mixture.
+        complete outputs without a member. Of ``target="uniform"`` it is always ``"complete"``.
     n
         How many.
     target
@@ -91,18 +101,19 @@ def sample(
     >>> from formalm import TableModel, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
-    >>> drawn = sample(model, ["a", "b"], n=300, seed=1)
+    >>> drawn = sample(model, ["a", "b"], event="complete", n=300, seed=1)
     >>> 0.6 < sum(one.text == "a" for one in drawn) / 300 < 0.73
     True
     """
-    asked = _checked(query, n, target, limits, batch_size)
+    asked = _checked(query, event, n, target, limits, batch_size)
     task = _task(model, query, asked, prompt, batch_size)
     task.progress = checked_progress(progress)
     walks = Walks(task)
     seed = chosen_seed(seed)
     found: list[Draw] = []
     attempts = 0
-    status, limit = "exhausted", None
+    status: SampleStatus = "exhausted"
+    limit: str | None = None
     # The last one is the threshold.
     wanted = n + 1 if target == "without_replacement" else n
     by_text = asked.unique == "strings"
@@ -130,7 +141,7 @@ def sample(
         limit = "context"
     counters = (seed, attempts, task.dropped, task.cost())
     samples = _samples(walks, asked, found)
-    return Samples(samples, target, status, limit, *counters)
+    return Samples(samples, required_event(asked, "a sample"), target, status, limit, *counters)
 
 
 def _draws(walks: Walks, asked: Query, target: str, n: int, seed: int) -> Iterator[Draw | None]:
@@ -214,16 +225,24 @@ def _origin(walks: Walks, asked: Query, draw: Draw) -> Origin:
 
 
 def _checked(
-    query: object, n: object, target: object, limits: Limits | None, batch_size: int
+    query: object,
+    event: object,
+    n: object,
+    target: object,
+    limits: Limits | None,
+    batch_size: int,
 ) -> Query:
     positive("n", n, optional=False)
     positive("batch_size", batch_size, optional=False)
     if target not in TARGETS:
         known = ", ".join(map(repr, TARGETS))
-        raise ArgumentError(f"target is one of {known}, not {target!r:.60}")
-    asked = asked_query(query, limits=UNSET if limits is None else limits)
-    if target == "uniform" and asked.event not in (None, "complete"):
+        raise ArgumentError(f"target must be one of {known}, got {target!r:.60}")
+    asked = asked_query(query, event=event, limits=UNSET if limits is None else limits)
+    if target == "uniform" and asked.event is None:
+        asked = with_event(asked, "complete")  # what it draws are members
+    if required_event(asked, "a sample") != "complete" and target == "uniform":
         raise ArgumentError(f"target='uniform' draws members, not outputs: not {asked.event!r}")
+    refuse_keep(asked)
     if asked.unique is not None and target != "without_replacement":
         raise ArgumentError(f"draws of target {target!r} repeat, and unique cannot apply")
     if asked.prefix_cost != "conditional":
@@ -244,7 +263,7 @@ def _task(
     model: LanguageModel, query: object, asked: Query, prompt: Prompt, batch_size: int
 ) -> Task:
     session = Session(model)
-    event = "complete" if asked.event is None else asked.event
+    event = required_event(asked, "a sample")
     if event in ("complete", "never"):
         needs_an_end(session)
     language = event_language(

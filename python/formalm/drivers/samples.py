@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,12 @@ from formalm.drivers.cost import Cost
 from formalm.drivers.estimate import Estimate, bounded_mean, checked_confidence, effective_size
 from formalm.drivers.record import Origin, Record
 from formalm.errors import ArgumentError
+from formalm.query.query import Event
 
-__all__ = ["Sample", "Samples"]
+__all__ = ["Sample", "SampleStatus", "Samples", "Target"]
+
+Target = Literal["local", "posterior", "without_replacement", "uniform"]
+SampleStatus = Literal["done", "exhausted", "truncated", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,8 @@ class Samples(Sequence[Sample]):
     ----------
     draws
         The samples in the order drawn.
+    event
+        The event.
     target
         How they were drawn.
     status
@@ -96,8 +103,9 @@ class Samples(Sequence[Sample]):
     """
 
     draws: tuple[Sample, ...]
-    target: str
-    status: str
+    event: Event
+    target: Target
+    status: SampleStatus
     truncated_by: str | None
     seed: int
     attempts: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from formalm.constraint import Constraint
 from formalm.drivers.arguments import checked_tolerance, positive
@@ -13,7 +13,7 @@ from formalm.drivers.asking import asked_query, needs_an_end, refuse_listing_lim
 from formalm.drivers.bounds import Bounds
 from formalm.drivers.canonical import canonical_tokens
 from formalm.drivers.chains import Chains
-from formalm.drivers.intervals import Interval
+from formalm.drivers.intervals import BoundStatus, Interval
 from formalm.drivers.progress import Progress, Series
 from formalm.drivers.prompts import Prompt, prefix_token_ids
 from formalm.drivers.roots import roots_of
@@ -25,7 +25,7 @@ from formalm.languages import StringLiteral
 from formalm.models import LanguageModel, Session
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
-from formalm.query.query import Query
+from formalm.query.query import Query, TokenEvent
 
 __all__ = ["Score", "score"]
 
@@ -35,11 +35,11 @@ def score(
     texts: Sequence[str],
     *,
     prompt: Prompt = None,
-    event: str = "prefix",
+    event: TokenEvent = "token_prefix",
+    tokenization: Literal["all", "canonical"] = "all",
     decoding: Decoding | None = None,
     renormalize: bool = False,
-    tokenization: str = "all",
-    bos: str | int | None = "auto",
+    bos: Literal["auto"] | int | None = "auto",
     limits: Limits | None = None,
     tolerance: float = 0.0,
     batch_size: int = 16,
@@ -54,13 +54,13 @@ def score(
     texts
         The texts; each is encoded by itself.
     event
-        ``"prefix"``: the output begins with these tokens, as in a search. ``"complete"``: it ends
-        after them.
-    decoding, renormalize
-        As in :class:`~formalm.Query`.
+        ``"token_prefix"``, the default: the output begins with these tokens, whatever follows, as
+        in a search. ``"complete"``: it ends after them.
     tokenization
         ``"all"``, or ``"canonical"``: only the tokens that the tokenizer makes of prompt and text
         together are scored and added up.
+    decoding, renormalize
+        As in :class:`~formalm.Query`.
     limits
         For each text: where adding up its tokenizations stops. A text of n bytes can have 2ⁿ.
     tolerance
@@ -103,8 +103,10 @@ def score(
         raise ArgumentError(f"{what} for a score, not {limits!r:.60}")
     refuse_listing_limits(chosen, "a score")
     listed = _checked_texts(texts)
-    if event not in ("prefix", "complete"):
-        raise ArgumentError(f"event is 'prefix' or 'complete' for a text, not {event!r}")
+    if event not in ("complete", "token_prefix"):
+        raise ArgumentError(
+            f"event must be 'complete' or 'token_prefix' for a score, got {event!r}"
+        )
     session = Session(model)
     if event == "complete":
         needs_an_end(session)
@@ -201,7 +203,7 @@ def _scored(
         truncated = "unseen" if bounds.hidden else "length"
     series.over(one.task.cost())
     found = _witness(model, one.query, prompt, batch_size, series)
-    status = "reached" if bounds.undecided else "exact"
+    status: BoundStatus = "reached" if bounds.undecided else "exact"
     return one.score(status if truncated is None else "truncated", truncated, *found)
 
 
@@ -247,10 +249,10 @@ def _task(session: Session, query: Query, prompt: Prompt, batch_size: int) -> Ta
 
 def _checked_texts(texts: object) -> list[str]:
     if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise ArgumentError(f"texts is a list of texts, not {type(texts).__name__}")
+        raise ArgumentError(f"texts must be a list of strings, got {type(texts).__name__}")
     for text in texts:
         if not isinstance(text, str):
-            raise ArgumentError(f"a text is str, not {type(text).__name__}")
+            raise ArgumentError(f"texts must be strings, got {type(text).__name__}")
     return list(texts)
 
 

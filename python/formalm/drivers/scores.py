@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from formalm.drivers.intervals import Interval
+from formalm.drivers.intervals import BoundStatus, Interval
 from formalm.drivers.record import Origin, Record
 from formalm.drivers.task import Task
 from formalm.errors import ArgumentError
-from formalm.query.query import Query
+from formalm.query.query import Event, Query
 
 __all__ = ["Score", "Scored"]
 
@@ -60,7 +60,7 @@ class Score:
     possible: bool | None
     witness: tuple[int, ...] | None = field(repr=False)
     truncated_by: str | None
-    status: str
+    status: BoundStatus
     rank: int = field(repr=False)
     origin: Origin = field(repr=False)
 
@@ -79,6 +79,11 @@ class Score:
             )
         data = self.text.encode()
         return self.origin.record(self.rank, data, self.token_ids, self.logprob)
+
+    @property
+    def event(self) -> Event | None:
+        """What the log-probabilities are of, see :func:`~formalm.score`."""
+        return self.origin.query.event
 
     @property
     def logprob(self) -> float:
@@ -102,7 +107,7 @@ class Scored:
 
     def score(
         self,
-        status: str,
+        status: BoundStatus,
         truncated_by: str | None = None,
         possible: bool | None = None,
         witness: tuple[int, ...] | None = None,

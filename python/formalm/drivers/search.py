@@ -11,7 +11,7 @@ from formalm.automata.texts import shown_text
 from formalm.constraint import Constraint
 from formalm.drivers.alone import Alone
 from formalm.drivers.arguments import UNSET
-from formalm.drivers.asking import asked_query, constraint_of, needs_an_end
+from formalm.drivers.asking import asked_query, constraint_of, needs_an_end, token_event
 from formalm.drivers.cost import Cost
 from formalm.drivers.hit import Hit
 from formalm.drivers.listing import check_listing, check_numbers, given_ids
@@ -28,7 +28,7 @@ from formalm.languages import Language, StringLiteral
 from formalm.models import LanguageModel, Session
 from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
-from formalm.query.query import Query
+from formalm.query.query import Query, TokenEvent, Tokenization
 
 __all__ = ["Hit", "Limits", "Search", "search"]
 
@@ -55,7 +55,7 @@ class Search(Iterator[Hit]):
     hits
         How many hits were returned.
     query
-        What was asked.
+        What was asked, with the event it is about.
     """
 
     def __init__(
@@ -80,6 +80,11 @@ class Search(Iterator[Hit]):
         """
         with self._alone:
             save(path, self._driver, self.query, self.hits)
+
+    @property
+    def event(self) -> TokenEvent:
+        """What the log-probabilities are of: ``"token_prefix"`` or ``"complete"``."""
+        return "complete" if self._task.complete else "token_prefix"
 
     @property
     def dropped(self) -> int:
@@ -197,8 +202,8 @@ def search(
     *,
     prompt: Prompt = None,
     given: str | Language | Sequence[int] | None = UNSET,
-    event: Literal["prefix", "complete"] = UNSET,
-    tokenization: Literal["all", "canonical", "canonical-given"] = UNSET,
+    event: TokenEvent = UNSET,
+    tokenization: Tokenization = UNSET,
     unique: Literal["strings", "tokens"] = UNSET,
     decoding: Decoding = UNSET,
     max_tokens: int | None = UNSET,
@@ -226,8 +231,9 @@ def search(
         there. A language of beginnings makes a hit conditional on its own beginning, unless the
         query has another ``prefix_cost``.
     event
-        ``"prefix"``, the default: the model's output begins with these tokens; whatever follows.
-        ``"complete"``: an end token follows, and its probability counts.
+        ``"token_prefix"``, the default: the model's output begins with these tokens, whatever
+        follows. ``"complete"``: an end token follows, and its probability counts. A search ranks
+        token sequences, so it does not take ``"prefix"``, which is about the text of the output.
     tokenization
         ``"all"``, ``"canonical"`` or ``"canonical-given"``, as in :class:`~formalm.Query`.
     unique
@@ -297,6 +303,7 @@ def search(
         limits=limits or UNSET,
     )
     check_listing(asked)
+    asked = token_event(asked, "a search")
     # A text has one canonical sequence, so there is nothing to merge.
     merge = asked.unique != "tokens" and asked.tokenization != "canonical"
     if merge and asked.limits.beam is not None:

@@ -4,27 +4,68 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, overload
 
 from formalm.automata.texts import shown_bytes
 from formalm.constraint import Constraint
 from formalm.drivers.batch import Sample, advance
-from formalm.drivers.prompts import Prompt
-from formalm.drivers.result import Generation, read_partial
+from formalm.drivers.prompts import Prompt, refuse_language
+from formalm.drivers.result import Generation, T, read_partial
 from formalm.drivers.sampling import Decoding, chosen_seed
 from formalm.drivers.terms import Terms, prepare
 from formalm.languages import Language
 from formalm.models import LanguageModel, Session
 
-__all__ = ["Stream", "stream"]
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm, Unpack
+
+__all__ = ["Stream", "StreamOptions", "stream"]
 
 
+class StreamOptions(TypedDict, total=False):
+    """The keywords of :func:`stream`."""
+
+    tokenization: Literal["all", "canonical"] | None
+    heal: bool | int
+    measure: bool
+    max_tokens: int | None
+    stop: str | Sequence[str] | Language | None
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    min_p: float | None
+    seed: int | None
+    finish: bool
+    bos: Literal["auto"] | int | None
+
+
+@overload
 def stream(
     model: LanguageModel,
     prompt: Prompt,
-    language: Language | Constraint | Sequence[str] | type[Any] | None = None,
+    language: Sequence[str] | None = ...,
+    **options: Unpack[StreamOptions],
+) -> Stream[str]: ...
+@overload
+def stream(
+    model: LanguageModel,
+    prompt: Prompt,
+    language: Language | Constraint,
+    **options: Unpack[StreamOptions],
+) -> Stream[Any]: ...
+@overload
+def stream(
+    model: LanguageModel,
+    prompt: Prompt,
+    language: TypeForm[T],
+    **options: Unpack[StreamOptions],
+) -> Stream[T]: ...
+def stream(
+    model: LanguageModel,
+    prompt: Prompt,
+    language: Language | Constraint | Sequence[str] | TypeForm[Any] | None = None,
     *,
-    tokenization: str | None = None,
+    tokenization: Literal["all", "canonical"] | None = None,
     heal: bool | int = False,
     measure: bool = False,
     max_tokens: int | None = None,
@@ -35,8 +76,8 @@ def stream(
     min_p: float | None = None,
     seed: int | None = None,
     finish: bool = False,
-    bos: str | int | None = "auto",
-) -> Stream:
+    bos: Literal["auto"] | int | None = "auto",
+) -> Stream[Any]:
     """:func:`~formalm.generate` for one text, piece by piece.
 
     A batch of prompts is refused: pieces of several texts would come mixed. Nor is there a beam
@@ -59,6 +100,7 @@ def stream(
     >>> pieces.generation.reason
     'finished'
     """
+    refuse_language(prompt, "stream")
     session = Session(model)
     decoding = Decoding(temperature, top_k, top_p, min_p)
     seed = chosen_seed(seed)
@@ -67,7 +109,7 @@ def stream(
     return Stream(session, Sample(plan, 0, decoding, seed))
 
 
-class Stream:
+class Stream(Generic[T]):
     """The pieces of one text, and the whole of it so far."""
 
     def __init__(self, session: Session, sample: Sample) -> None:
@@ -84,7 +126,7 @@ class Stream:
         return next(self._pieces)
 
     @property
-    def generation(self) -> Generation:
+    def generation(self) -> Generation[T]:
         """The text so far, or the whole of it once the iterator is exhausted."""
         return self._sample.draft.generation()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from formalm.constraint import Constraint
-from formalm.drivers.arguments import checked_tolerance
-from formalm.drivers.asking import asked_query
+from formalm.drivers.arguments import UNSET, checked_tolerance
+from formalm.drivers.asking import asked_query, required_event
 from formalm.drivers.bounds import Classify, deciding_member
-from formalm.drivers.intervals import Cell, Interval, MassTable
+from formalm.drivers.intervals import BoundStatus, Cell, Interval, MassTable
 from formalm.drivers.mass import measured
 from formalm.drivers.progress import Progress
 from formalm.drivers.prompts import Prompt
@@ -17,7 +17,7 @@ from formalm.errors import ArgumentError
 from formalm.languages import Language, as_language
 from formalm.models import LanguageModel
 from formalm.query.limits import Limits
-from formalm.query.query import Query
+from formalm.query.query import Event, Query
 
 __all__ = ["Interval", "MassTable", "conditional_mass", "mass_table"]
 
@@ -28,6 +28,7 @@ def mass_table(
     groups: Sequence[str] | None = None,
     *,
     prompt: Prompt = None,
+    event: Event = UNSET,
     limits: Limits | None = None,
     tolerance: float = 1e-3,
     batch_size: int = 16,
@@ -35,13 +36,14 @@ def mass_table(
 ) -> MassTable:
     """Bound the probability of each combination of named groups, in one pass over the language.
 
-    The event is ``"complete"`` unless the query says ``"prefix"`` or ``"contains"``. Then the
-    groups are those of the shortest member that the output begins with, or of the member in it
-    that ends first, the longest of several. ``"never"`` has no member and no groups.
+    With the events ``"complete"`` and ``"token_prefix"`` the groups are those of the member that
+    the tokens spell; with ``"prefix"``, of the shortest member that the output begins with; with
+    ``"contains"``, of the member in it that ends first, the longest of several. ``"never"`` has no
+    member and no groups.
 
     Parameters
     ----------
-    model, prompt, limits, batch_size, progress
+    model, prompt, event, limits, batch_size, progress
         As in :func:`~formalm.mass`.
     query
         What is asked; the groups are those of its language.
@@ -60,7 +62,8 @@ def mass_table(
     >>> from formalm import Regex, TableModel, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
-    >>> table = mass_table(model, Regex("(?P<first>[ab])(?P<second>[ab])"), tolerance=0)
+    >>> query = Regex("(?P<first>[ab])(?P<second>[ab])")
+    >>> table = mass_table(model, query, event="complete", tolerance=0)
     >>> round(table.share({"second": "a"}, {"first": "b"}).low, 6)
     0.666667
     """
@@ -88,6 +91,7 @@ def mass_table(
         names,
         classify,
         prompt=prompt,
+        event=event,
         limits=limits,
         tolerance=tolerance,
         batch_size=batch_size,
@@ -101,6 +105,7 @@ def conditional_mass(
     *,
     of: Language | Sequence[str],
     prompt: Prompt = None,
+    event: Event = UNSET,
     limits: Limits | None = None,
     tolerance: float = 1e-3,
     batch_size: int = 16,
@@ -108,12 +113,12 @@ def conditional_mass(
 ) -> Interval:
     """Bound P(of | query): how probable one language is among the members of another.
 
-    Both are measured in one pass over ``query``. The members are complete outputs, or, with the
-    events ``"prefix"`` and ``"contains"``, those that :func:`mass_table` tells apart.
+    Both are measured in one pass over ``query``. The members are those whose groups
+    :func:`mass_table` tells apart, by the event.
 
     Parameters
     ----------
-    model, query, prompt, limits, tolerance, batch_size, progress
+    model, query, prompt, event, limits, tolerance, batch_size, progress
         As in :func:`mass_table`.
     of
         The language whose share is asked for.
@@ -123,7 +128,7 @@ def conditional_mass(
     >>> from formalm import Regex, TableModel, Vocabulary
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
-    >>> share = conditional_mass(model, ["a", "b"], of=["a"], tolerance=0)
+    >>> share = conditional_mass(model, ["a", "b"], of=["a"], event="complete", tolerance=0)
     >>> round(share.low, 6), round(share.high, 6)
     (0.666667, 0.666667)
     """
@@ -138,6 +143,7 @@ def conditional_mass(
         ("part",),
         classify,
         prompt=prompt,
+        event=event,
         limits=limits,
         tolerance=tolerance,
         batch_size=batch_size,
@@ -153,22 +159,23 @@ def _tabulated(
     classify: Classify,
     *,
     prompt: Prompt,
+    event: object,
     limits: Limits | None,
     tolerance: float,
     batch_size: int,
     progress: Callable[[Progress], None] | None,
 ) -> MassTable:
     checked_tolerance(tolerance)
-    asked = asked_query(query)
-    event = "complete" if asked.event is None else asked.event
-    if event == "never":
+    asked = asked_query(query, event=event)
+    chosen = required_event(asked, "a table of masses")
+    if chosen == "never":
         raise ArgumentError("event='never' leaves no members to tell apart")
-    member = deciding_member(asked.asked, event)
+    member = deciding_member(asked.asked, chosen)
     question = measured(
         model,
         query,
         prompt=prompt,
-        event=event,
+        event=chosen,
         limits=limits,
         batch_size=batch_size,
         classify=lambda data: classify(member(data)),
@@ -176,10 +183,12 @@ def _tabulated(
     )
     bounds = question.bounds
 
-    def now(status: str, limit: str | None) -> MassTable:
+    def now(status: BoundStatus, limit: str | None) -> MassTable:
         decided = {cell: bounds.low(cell) for cell in bounds.cells if isinstance(cell, tuple)}
         numbers = (decided, bounds.relative_error, bounds.undecided)
-        return MassTable(names, *numbers, status, limit, bounds.task.dropped, bounds.task.cost())
+        return MassTable(
+            names, chosen, *numbers, status, limit, bounds.task.dropped, bounds.task.cost()
+        )
 
     # An interruption may come in the midst of a step, when mass is between two sums.
     last = now("interrupted", None)

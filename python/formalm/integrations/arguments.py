@@ -35,7 +35,9 @@ def check_model(model: Any) -> None:
     hint = "the model comes first, then its tokenizer"
     if ours and hasattr(model, "tokenizer"):
         hint = "pass model.model and model.tokenizer, what is inside of it"
-    raise ArgumentError(f"model is a model of transformers, not {type(model).__name__}", hint=hint)
+    raise ArgumentError(
+        f"model must be a model of transformers, got {type(model).__name__}", hint=hint
+    )
 
 
 def context_of_text(model: Any) -> int | None:

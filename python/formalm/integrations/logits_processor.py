@@ -124,7 +124,7 @@ class ConstraintLogitsProcessor:
     ) -> None:
         if type(memory_limit_bytes) is not int or memory_limit_bytes < 1:
             raise ArgumentError(
-                f"memory_limit_bytes must be an integer from 1, not {memory_limit_bytes!r}"
+                f"memory_limit_bytes must be a positive integer, got {memory_limit_bytes!r}"
             )
         self.constraint = constraint_of(language, tokenizer, end_token_ids)
         self.prompt = Prompt(prompt)

@@ -65,7 +65,7 @@ def pipeline(
     True
     """
     if task != "text-generation":
-        raise ArgumentError(f"the task is 'text-generation', not {task!r}")
+        raise ArgumentError(f"task must be 'text-generation', got {task!r}")
     if model is None:
         raise ArgumentError("a pipeline needs a model: an object, or a name or folder")
     if isinstance(model, PathLike):

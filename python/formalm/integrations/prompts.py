@@ -45,7 +45,7 @@ class Prompt:
             )
         if type(given) is int:
             if given < 0:
-                raise ArgumentError(f"a prompt's length is an integer from 0, not {given}")
+                raise ArgumentError(f"prompt must be a length or token ids, got {given}")
             self.length = given
             return
         ids = _array(given)
@@ -122,7 +122,7 @@ def _array(given: Any) -> Ids:
         array = array[None]
     if array.ndim != 2 or array.size == 0 or not np.issubdtype(array.dtype, np.integer):
         raise ArgumentError(
-            f"a prompt is its length, or integers (rows, length), not {array.dtype}{array.shape}",
+            f"prompt must be a length or token ids (rows, length), got {array.dtype}{array.shape}",
             hint="an empty prompt becomes the beginning-of-sequence token in generate: prompt=1",
         )
     return np.ascontiguousarray(array, dtype=np.int64)

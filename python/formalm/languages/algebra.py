@@ -195,11 +195,15 @@ class Repetition(Mixed):
     def __init__(self, part: Language, minimum: int, maximum: int | None = None) -> None:
         for bound in (minimum, 0 if maximum is None else maximum):
             if type(bound) is not int or bound < 0:
-                raise ArgumentError(f"a repetition counts with integers from 0, not {bound!r}")
+                raise ArgumentError(
+                    f"repetition counts must be non-negative integers, got {bound!r}"
+                )
             if bound > MAX_REPETITION:
-                raise LanguageError(f"a repetition of {bound:,} is beyond {MAX_REPETITION:,}")
+                raise LanguageError(
+                    f"repetition counts must be at most {MAX_REPETITION:,}, got {bound:,}"
+                )
         if maximum is not None and maximum < minimum:
-            raise ArgumentError(f"a repetition from {minimum} to {maximum} is empty")
+            raise ArgumentError(f"maximum must be at least minimum ({minimum}), got {maximum}")
         super().__init__(part, minimum, maximum)
         self.part = part
         self.minimum = minimum
@@ -273,8 +277,8 @@ def as_language(value: object) -> Language:
         return hashable(value)  # type: ignore[arg-type]
     if isinstance(value, type) and issubclass(value, Language):
         raise LanguageError(
-            f"{value.__name__} is a class of languages and no language",
-            hint=f"make one of it: {value.__name__}(…)",
+            f"language must be a Language, got the class {value.__name__}",
+            hint=f"make an instance: {value.__name__}(...)",
         )
     if isinstance(value, (list, tuple)):
         return Choice(value)

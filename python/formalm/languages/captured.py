@@ -36,8 +36,9 @@ class Captured:
         """What they are in a text; None if it is not a member."""
         if not self.groups:
             raise LanguageError(
-                "a grammar captures what it names, and this one names nothing",
-                hint="write name[capture]: ... in Lark text; matches(text) tells members",
+                "captures need a grammar with capture names, and this one has none",
+                hint="write name[capture]: ... in Lark notation; matches(text) only tests"
+                " membership",
             )
         if not grammar.matches(data):
             return None

@@ -88,7 +88,7 @@ class Captures:
         if type(number) is not int or not 0 <= number <= len(self.spans):
             names = ", ".join(name for name, _ in self.numbers)
             raise ArgumentError(
-                f"there is no group {group!r}",
+                f"group must be the number or name of a group, got {group!r}",
                 hint=f"numbers go up to {len(self.spans)}, names are {names or 'none'}",
             )
         return self.spans[number - 1] if number else (0, len(self.text))

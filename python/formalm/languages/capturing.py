@@ -82,7 +82,7 @@ class Capturing(Members, Combining):
         {'whole': '12', 'cents': '50'}
         """
         if type(step_limit) is not int or not 1 <= step_limit < 1 << 63:
-            raise ArgumentError(f"step_limit must be a positive integer, not {step_limit!r}")
+            raise ArgumentError(f"step_limit must be a positive integer, got {step_limit!r}")
         data = text_bytes(text)
         if data is None:
             return None
@@ -93,8 +93,8 @@ class Capturing(Members, Combining):
         """What the groups capture in a text; None if it is not a member."""
         if not self.is_regular:
             raise LanguageError(
-                f"schemas and parsers capture nothing, and {type(self).__name__} is one",
-                hint="matches(text) tells members, and value(text) what one stands for",
+                f"captures need a pattern or a grammar, got {type(self).__name__}",
+                hint="value(text) parses a member of a schema; matches(text) tests membership",
             )
         if self._grouping is None:
             self._grouping = _core.Grouping(self.expression(), self.automaton())
@@ -118,13 +118,13 @@ class Capturing(Members, Combining):
         {'hours': '9', 'minutes': '30'}
         """
         if not isinstance(text, (str, bytes)):
-            raise ArgumentError(f"a text is str or bytes, not {type(text).__name__}")
+            raise ArgumentError(f"text must be str or bytes, got {type(text).__name__}")
         is_named = any(group.name is not None for group in self.groups)
         found = self.captures(text) if is_named else None
         if not is_named and self.matches(text):
             return text if isinstance(text, str) else shown_text(text)
         if found is None:
             raise TokenError(
-                "a text that is not a member stands for nothing", hint="ask matches(text) first"
+                "text must be a member, and this one is not", hint="ask matches(text) first"
             )
         return found.groupdict()

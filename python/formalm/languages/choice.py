@@ -31,16 +31,19 @@ class Choice(Language):
     def __init__(self, texts: Sequence[str | bytes]) -> None:
         if isinstance(texts, (str, bytes)):
             raise LanguageError(
-                "a choice is a list of texts", hint="one text is StringLiteral(text)"
+                f"texts must be a list of strings, got {type(texts).__name__}",
+                hint="write StringLiteral(text) for one string",
             )
         if not isinstance(texts, Iterable):
-            raise LanguageError(f"a choice is a list of texts, not {type(texts).__name__}")
+            raise LanguageError(f"texts must be a list of strings, got {type(texts).__name__}")
         listed = list(texts)
         for text in listed:
             _checked_bytes(text)
         unique = tuple(dict.fromkeys(listed))
         if not unique:
-            raise LanguageError("a choice of nothing is the empty language")
+            raise LanguageError(
+                "texts must have at least one string, got none: that is the empty language"
+            )
         super().__init__(unique)
 
     @property
@@ -83,8 +86,8 @@ class StringLiteral(Language):
 def _checked_bytes(text: object) -> bytes:
     if not isinstance(text, (str, bytes)):
         hint = "combine languages with |" if isinstance(text, Language) else None
-        raise LanguageError(f"a text is str or bytes, not {type(text).__name__}", hint=hint)
+        raise LanguageError(f"text must be str or bytes, got {type(text).__name__}", hint=hint)
     data = text_bytes(text)
     if data is None:
-        raise LanguageError(f"{text!r} has a lone surrogate, so it is not a text")
+        raise LanguageError(f"text must be encodable as UTF-8, got {text!r} with a lone surrogate")
     return data

@@ -62,7 +62,7 @@ class Combining:
         bounds = count if isinstance(count, tuple) else (count, count)
         if len(bounds) != 2:
             raise ArgumentError(
-                f"{count!r} is not a repetition",
+                f"a repetition must be a count or a pair of counts, got {count!r}",
                 hint="write lang * 3, lang * (2, 5) or lang * (2, None)",
             )
         return self.repeat(*bounds)

@@ -48,8 +48,9 @@ def difference(
         for language, machine in zip((left, right), machines, strict=True):
             if machine is not None and not machine.is_text(state_limit):
                 raise LanguageError(
-                    f"some member of {language!r} is not UTF-8, so it has no length in characters",
-                    hint='say unit="bytes"',
+                    f"a length in characters needs UTF-8, and some member of {language!r} is"
+                    " not UTF-8",
+                    hint='pass unit="bytes"',
                 )
     if left is right:
         return None

@@ -59,7 +59,7 @@ def to_data(language: Language) -> dict[str, Any]:
     writer = _WRITERS.get(type(language))
     if writer is None:
         raise ArgumentError(
-            f"{type(language).__name__} has no form as data",
+            f"language must have a form as data, got {type(language).__name__}",
             hint="pickle it; of a Python type, JsonSchema(language.schema) has one",
         )
     data = writer(language)
@@ -89,7 +89,7 @@ def from_data(data: object, where: str = "language") -> Language:
     if reader is None:
         known = ", ".join(sorted(_READERS))
         raise ArgumentError(
-            f"{where}.kind is {kind!r}, which is no language", hint=f"one of {known}"
+            f"{where}.kind must be a kind of language, got {kind!r}", hint=f"one of {known}"
         )
     try:
         language = reader(table, kind)
@@ -113,7 +113,9 @@ def _text(value: object, where: str) -> str | bytes:
     try:
         return bytes.fromhex(digits)
     except ValueError:
-        raise ArgumentError(f"{where}.bytes is hexadecimal digits, not {digits!r:.60}") from None
+        raise ArgumentError(
+            f"{where}.bytes must be hexadecimal digits, got {digits!r:.60}"
+        ) from None
 
 
 def _regex_data(language: Any) -> dict[str, Any]:
@@ -127,7 +129,7 @@ def _regex(table: Table, _kind: str) -> Language:
     flags = 0
     for where, name in table.items("flags", optional=True):
         if name not in _FLAGS:
-            raise ArgumentError(f"{where} is one of {', '.join(_FLAGS)}, not {name!r:.60}")
+            raise ArgumentError(f"{where} must be one of {', '.join(_FLAGS)}, got {name!r:.60}")
         flags |= _FLAGS[str(name)]
     return Regex(table.take("pattern", str), flags, table.take("dialect", str, "python"))
 
@@ -140,7 +142,7 @@ def _combination(table: Table, kind: str) -> Language:
     parts = [from_data(value, where) for where, value in table.items("of")]
     if len(parts) < 2 if kind != "complement" else len(parts) != 1:
         wanted = "one language" if kind == "complement" else "two languages or more"
-        raise ArgumentError(f"{table.where}.of has {wanted}, not {len(parts)}")
+        raise ArgumentError(f"{table.where}.of must have {wanted}, got {len(parts)}")
     return Combination(OPERATORS[kind], *parts)
 
 

@@ -106,16 +106,18 @@ class Edited(Language):
         region: Region | str | None = None,
     ) -> None:
         if type(count) is not int or count < 0:
-            raise ArgumentError(f"the number of edits is an integer from 0, not {count!r}")
+            raise ArgumentError(f"count of edits must be a non-negative integer, got {count!r}")
         if region is not None and not isinstance(region, (Region, str)):
             raise ArgumentError(
-                f"a region is a Region or the name of a group, not {region!r:.80}",
+                f"region must be a Region or the name of a group, got {region!r:.80}",
                 hint="Region(after=..., before=...) names what stays unchanged",
             )
         if count > MAX_EDITS:
             raise LimitError("edits", count, MAX_EDITS)
         if isinstance(region, str) and text_bytes(region) is None:
-            raise LanguageError(f"there is no group {region!r}")
+            raise LanguageError(
+                f"region must be the name of a group of the pattern, got {region!r}"
+            )
         super().__init__(language, count, _alphabet(alphabet), _operations(operations), region)
         self.expression()
 
@@ -152,7 +154,7 @@ class Edited(Language):
         (3, 'kitten', ['substitute', 'substitute', 'insert'])
         """
         if not isinstance(text, str):
-            raise ArgumentError(f"a text is str, not {type(text).__name__}")
+            raise ArgumentError(f"text must be str, got {type(text).__name__}")
         try:
             pairs = self.expression().edit_script(text)
         except UnicodeEncodeError:
@@ -202,9 +204,11 @@ def _alphabet(alphabet: object) -> Language | None:
         return alphabet
     if not isinstance(alphabet, str):
         kind = type(alphabet).__name__
-        raise ArgumentError(f"an alphabet is a str of characters or Regex of a class, not {kind}")
+        raise ArgumentError(f"alphabet must be a str of characters or Regex of a class, got {kind}")
     if not alphabet:
-        raise LanguageError("an alphabet without characters", hint="operations=('delete',)")
+        raise LanguageError(
+            "alphabet must have at least one character, got none", hint="operations=('delete',)"
+        )
     return Choice(sorted(set(alphabet)))
 
 
@@ -212,9 +216,11 @@ def _operations(operations: Iterable[str]) -> tuple[str, ...]:
     try:
         named = (operations,) if isinstance(operations, str) else tuple(operations)
     except TypeError:
-        raise ArgumentError(f"operations are names of edits, not {operations!r:.80}") from None
+        raise ArgumentError(f"operations must be names of edits, got {operations!r:.80}") from None
     for operation in named:
         if operation not in OPERATIONS:
             hint = "operations are insert, delete and substitute"
-            raise ArgumentError(f"there is no edit {operation!r}", hint=hint)
+            raise ArgumentError(
+                f"operations must be insert, delete or substitute, got {operation!r}", hint=hint
+            )
     return tuple(operation for operation in OPERATIONS if operation in named)

@@ -28,8 +28,8 @@ def hashable(language: Language) -> Language:
     kind = type(language).__name__
     if type(language).__hash__ is None:
         raise LanguageError(
-            f"{kind} has __eq__ and no __hash__: languages are hashable",
-            hint="define __hash__ by the same state (for a dataclass: unsafe_hash=True)",
+            f"{kind} must be hashable, as every language is, and defines __eq__ without __hash__",
+            hint="define __hash__ over the same state (for a dataclass: unsafe_hash=True)",
         )
     if type(language).__hash__ is not Language.__hash__:
         try:
@@ -65,7 +65,7 @@ def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
     hint = 'write languages={"NAME": Regex(pattern)}'
     if not isinstance(languages, (Mapping, tuple, list)):
         raise ArgumentError(
-            f"languages are Languages by name, not {type(languages).__name__}", hint=hint
+            f"languages must map names to Languages, got {type(languages).__name__}", hint=hint
         )
     listed: Any = languages.items() if isinstance(languages, Mapping) else languages
     pairs = tuple(listed)
@@ -73,12 +73,12 @@ def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ArgumentError(
-                f"languages are pairs of name and Language, not {pair!r}", hint=hint
+                f"languages must be pairs of name and Language, got {pair!r}", hint=hint
             )
         name, language = pair
         if not all(map(isinstance, pair, (str, Language))):
             raise ArgumentError(
-                f"languages are Languages by name, not {language!r} by {name!r}", hint=hint
+                f"languages must map names to Languages, got {language!r} by {name!r}", hint=hint
             )
         hashable(language)
         if name in seen:
@@ -86,7 +86,8 @@ def named_languages(languages: Languages) -> tuple[tuple[str, Language], ...]:
         seen.add(name)
         if is_terminal(name) and not language.is_regular:
             raise LanguageError(
-                f"the terminal {name} is not regular",
-                hint="declare it with a name in small letters: it is then a rule, read by itself",
+                f"the language of the terminal {name} must be regular",
+                hint="declare it under a lower-case name: it is then a rule with a parser of"
+                " its own",
             )
     return pairs

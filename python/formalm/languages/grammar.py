@@ -100,19 +100,19 @@ class Grammar(Derivations):
     ) -> None:
         for name, value in (("text", text), ("syntax", syntax)):
             if not isinstance(value, str):
-                raise ArgumentError(f"{name} is a str, not {type(value).__name__}")
+                raise ArgumentError(f"{name} must be a str, got {type(value).__name__}")
         for name, option in (("lexing", lexing), ("start", start)):
             if option is not None and not isinstance(option, str):
-                raise ArgumentError(f"{name} is a str or None, not {type(option).__name__}")
+                raise ArgumentError(f"{name} must be a str or None, got {type(option).__name__}")
         try:
             text.encode()
         except UnicodeEncodeError as error:
             span = (error.start, error.end)
-            message = "a grammar has a lone surrogate, which no text has"
+            message = "text must be encodable as UTF-8, and this grammar has a lone surrogate"
             raise LanguageError(message, source=text, span=span) from None
         if indentation is not None and not isinstance(indentation, Indentation):
             raise ArgumentError(
-                f"indentation is an Indentation or None, not {type(indentation).__name__}"
+                f"indentation must be an Indentation or None, got {type(indentation).__name__}"
             )
         given = named_languages(languages)
         flat = (part for pair in given for part in pair)
@@ -274,8 +274,9 @@ class Grammar(Derivations):
 
     def _build(self) -> NoReturn:
         raise LanguageError(
-            "a grammar is not regular: it cannot be edited, rewritten, reversed or complemented",
-            hint="it goes into | and + with any language, and into & and - with a regular one",
+            "a grammar cannot be edited, rewritten, reversed or complemented: these need a regular"
+            " language",
+            hint="| and + take any language, & and - a regular one",
         )
 
     @property

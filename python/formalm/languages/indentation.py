@@ -90,16 +90,16 @@ class Indentation:
                 if not isinstance(value, (tuple, list)) or not all(
                     isinstance(name, str) for name in value
                 ):
-                    raise ArgumentError(f"{one.name} is a tuple of str, not {value!r}")
+                    raise ArgumentError(f"{one.name} must be a tuple of str, got {value!r}")
                 object.__setattr__(self, one.name, tuple(value))
             elif not isinstance(value, type(one.default)) or isinstance(value, bool):
                 kind = type(one.default).__name__
-                raise ArgumentError(f"{one.name} is {kind}, not {type(value).__name__}")
+                raise ArgumentError(f"{one.name} must be {kind}, got {type(value).__name__}")
         if self.rules not in RULES:
-            raise ArgumentError(f"rules are 'python' or 'lark', not {self.rules!r}")
+            raise ArgumentError(f"rules must be 'python' or 'lark', got {self.rules!r}")
         for name, least, most in (("tab", 1, 100), ("widest", 1, 4095), ("levels", 2, 1000)):
             if not least <= getattr(self, name) <= most:
-                raise ArgumentError(f"{name} is {least} to {most}, not {getattr(self, name)}")
+                raise ArgumentError(f"{name} must be {least} to {most}, got {getattr(self, name)}")
 
     def described(self) -> _core.IndentationLevels:
         """Return it as the core takes it."""

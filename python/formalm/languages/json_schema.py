@@ -222,7 +222,7 @@ class JsonSchema(SchemaQuestions, Language):
         """
         if not self.matches(text):
             raise TokenError(
-                "a text that is not a member stands for nothing", hint="ask matches(text) first"
+                "text must be a member, and this one is not", hint="ask matches(text) first"
             )
         return whole_json(text)
 
@@ -245,7 +245,8 @@ class JsonSchema(SchemaQuestions, Language):
         """
         if not self.is_viable(text):
             raise TokenError(
-                "no member begins with this text, so it has no parts", hint="ask is_viable(text)"
+                "text must be a viable prefix, and no member begins with this one",
+                hint="ask is_viable(text)",
             )
         parts = self.parts()
         parts.feed(text if isinstance(text, str) else text.decode(errors="ignore"))
@@ -283,8 +284,9 @@ class JsonSchema(SchemaQuestions, Language):
 
     def _build(self) -> NoReturn:
         raise LanguageError(
-            "a schema is not regular: it cannot be edited, rewritten, reversed or complemented",
-            hint="combine schemas by allOf, anyOf and not",
+            "a schema cannot be edited, rewritten, reversed or complemented: these need a regular"
+            " language",
+            hint="combine schemas with allOf, anyOf and not",
         )
 
     def __repr__(self) -> str:

@@ -94,7 +94,7 @@ class Language(Capturing, ABC):
 
     def automaton(self, *, state_limit: int | None = None) -> _core.Automaton:  # noqa: D102
         if state_limit is not None and not (type(state_limit) is int and 0 < state_limit < 1 << 63):
-            raise ArgumentError(f"state_limit must be a positive integer, not {state_limit!r}")
+            raise ArgumentError(f"state_limit must be a positive integer, got {state_limit!r}")
         known = self._automata.get(state_limit)
         if known is None:
             known = self._automata[state_limit] = self._made(state_limit)
@@ -156,8 +156,8 @@ class Language(Capturing, ABC):
         machine = self.machine()
         if machine is not None and not machine.is_exact and not machine.matches(b""):
             raise LanguageError(
-                "whether a parser accepts any text is not known",
-                hint="matches(text) tells of one",
+                "is_empty() is not known of a parser",
+                hint="matches(text) tests one string",
             )
         return machine is None
 
@@ -241,4 +241,7 @@ class Language(Capturing, ABC):
         return f"{type(self).__name__}({', '.join(map(repr, self._arguments))})"
 
     def __bool__(self) -> bool:
-        raise LanguageError("a language has no truth value", hint="ask language.matches(text)")
+        raise LanguageError(
+            "a language has no truth value: bool(language) is not defined",
+            hint="call language.matches(text), or language.is_empty()",
+        )

@@ -18,8 +18,8 @@ READINGS: dict[str, Lexing] = {"contextual": "first", "dynamic_complete": "any"}
 
 #: Options under which texts or terminals are not what the grammar's text says.
 REFUSED = {
-    "lexer_callbacks": "its lexemes are changed by a program",
-    "edit_terminals": "its terminals are changed by a program",
+    "lexer_callbacks": "code changes its lexemes",
+    "edit_terminals": "code changes its terminals",
     "g_regex_flags": "its flags are not in the grammar's text",
 }
 
@@ -35,22 +35,22 @@ def description(parser: Any, lexing: Lexing | None) -> tuple[str, Lexing, str, I
     text, options = getattr(parser, "source_grammar", None), getattr(parser, "options", None)
     if not isinstance(text, str) or options is None:
         raise ArgumentError(
-            f"this is no lark.Lark with the text of its grammar, but a {type(parser).__name__}",
-            hint="parsers that were loaded do not have it: give the text to Grammar(...)",
+            f"parser must be a lark.Lark that has its grammar's text, got {type(parser).__name__}",
+            hint="a parser loaded from a file has no text: pass the text to Grammar(...)",
         )
     for name, why in REFUSED.items():
         if getattr(options, name, None):
-            raise ArgumentError(f"a parser with {name} is not read: {why}")
+            raise ArgumentError(f"a parser with {name} is not supported: {why}")
     if len(options.start) != 1:
         raise ArgumentError(
-            f"the parser has {len(options.start)} start rules, a grammar one",
-            hint="give the text to Grammar(..., start=...)",
+            f"parser must have one start rule, got {len(options.start)}",
+            hint="pass the text to Grammar(..., start=...)",
         )
     if lexing is None:
         lexing = READINGS.get(str(options.lexer))
     if lexing is None:
         raise ArgumentError(
-            f"lexemes as Lark's lexer {options.lexer!r} reads them are not known",
+            f"Lark's lexer {options.lexer!r} is not supported",
             hint='make the parser with parser="lalr", or choose lexing=',
         )
     if refers_to_files(text) and getattr(parser, "grammar", None) is not None:
@@ -77,9 +77,7 @@ def _indentation(parser: Any, postlex: Any) -> Indentation | None:
     if not isinstance(postlex, Indenter) or any(
         getattr(own, name) is not getattr(Indenter, name) for name in methods
     ):
-        raise ArgumentError(
-            "a parser with postlex is not read: its lexemes are changed by a program"
-        )
+        raise ArgumentError("a parser with postlex is not supported: code changes its lexemes")
     terminals = {terminal.name for terminal in parser.terminals}
     brackets = (postlex.OPEN_PAREN_types, postlex.CLOSE_PAREN_types)
     opening, closing = (tuple(name for name in names if name in terminals) for names in brackets)

@@ -140,11 +140,11 @@ def filtered(language: Combination, state_limit: int | None) -> _core.Automaton 
     operands = language.operands
     others = [part for part in operands if not part.is_regular]
     if language.operator == "~":
-        refuse("the complement of {0} is not known", others)
+        refuse("the complement of {0} is not supported", others)
     if len(others) > 1:
-        refuse("whether {0} and {1} have members in common cannot be decided in general", others)
+        refuse("the intersection of {0} and {1} is undecidable in general", others)
     if language.operator == "-" and operands[0].is_regular:
-        refuse("what is not in {0} is not known", others)
+        refuse("the difference from {0} is not supported", others)
     regular = [part for part in operands if part.is_regular]
     if language.operator == "-":
         # Not their complements, which have texts only: members may be other bytes.
@@ -175,6 +175,6 @@ def refuse(message: str, languages: Sequence[Language]) -> NoReturn:
     names = [f"a {type(one).__name__}" for one in languages]
     raise LanguageError(
         message.format(*names),
-        hint="grammars and schemas go into | and + with any language, into & and - with a regular"
-        " one on the right",
+        hint="grammars and schemas support | and + with any language, & and - with a regular one"
+        " on the right",
     )

@@ -112,7 +112,7 @@ class Members:
         n = checked_integer("n", n)
         random_bytes = checked_integer("random_bytes", random_bytes)
         if seed is not None and (type(seed) is not int or seed < 0):
-            raise ArgumentError(f"seed is an integer from 0 on or None, not {seed!r}")
+            raise ArgumentError(f"seed must be a non-negative integer or None, got {seed!r}")
         machine = self.automaton()
         children = np.random.SeedSequence(seed).spawn(n)
         numbers = (int(one.generate_state(1, np.uint64)[0]) for one in children)

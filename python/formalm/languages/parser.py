@@ -138,12 +138,13 @@ class Parser(Language):
         kind = type(self)
         if kind.__hash__ is None:
             raise LanguageError(
-                f"{kind.__name__} has __eq__ and no __hash__, so its states cannot be found again",
-                hint="define __hash__ by the same state (for a dataclass: unsafe_hash=True)",
+                f"{kind.__name__} must be hashable, since states are looked up, and defines"
+                " __eq__ without __hash__",
+                hint="define __hash__ over the same state (for a dataclass: unsafe_hash=True)",
             )
         reads_bytes = not _is_base(kind.append_bytes)
         if not reads_bytes and _is_base(kind.append):
-            raise LanguageError(f"{kind.__name__} has neither append nor append_bytes")
+            raise LanguageError(f"{kind.__name__} must define append or append_bytes")
         return _core.Parser(
             self,
             failure=ParseFailure,
@@ -162,7 +163,7 @@ class Parser(Language):
             default.
         """
         if state_limit is not None and (type(state_limit) is not int or state_limit < 1):
-            raise ArgumentError(f"state_limit must be a positive integer, not {state_limit!r}")
+            raise ArgumentError(f"state_limit must be a positive integer, got {state_limit!r}")
         machines = _machines_of(self)
         machine = machines.get(state_limit)
         if machine is None:
@@ -195,9 +196,9 @@ class Parser(Language):
 
     def _build(self) -> NoReturn:
         raise LanguageError(
-            f"{type(self).__name__} is a parser, which cannot be combined with other languages,"
-            " nor edited, rewritten or reversed",
-            hint="let the parser read the other language too, or filter by what it says",
+            f"{type(self).__name__} is a parser, which cannot be combined, edited, rewritten or"
+            " reversed",
+            hint="let the parser itself check the other language",
         )
 
     # A parser is an object with a state, not a value made of arguments.
@@ -230,7 +231,7 @@ def _guarded(method: Callable[[Parser, Any], None]) -> Callable[[Parser, Any], N
     def guarded(self: Parser, text: Any, /) -> None:
         if id(self) in _USED:
             raise ArgumentError(
-                "this parser is in use as a language, and appending would make it another one",
+                "this parser is in use as a language, which appending would change",
                 hint="append to a copy()",
             )
         return method(self, text)

@@ -143,9 +143,11 @@ def _arguments(function: Any) -> Any:
     name = function.__name__
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise ArgumentError(f"{name} has an argument that has no name: {parameter}")
+            raise ArgumentError(f"every argument of {name} must have a name, got {parameter}")
         if parameter.name not in hints:
-            raise ArgumentError(f"the argument {parameter.name!r} of {name} has no annotation")
+            raise ArgumentError(
+                f"the argument {parameter.name!r} of {name} must have an annotation"
+            )
         hint = hints[parameter.name]
         needed = parameter.default is parameter.empty
         members[parameter.name] = hint if needed else NotRequired[hint]
@@ -503,7 +505,7 @@ class ExactSchema(GenerateJsonSchema):  # type: ignore[misc]
         is_text = values is not None and all(isinstance(value, str) for value in values)
         if "$ref" in asked or asked.get("type") == "string" or is_text:
             return asked
-        raise ArgumentError(f"keys of the type {schema['type']} have no JSON of their own")
+        raise ArgumentError(f"keys of type {schema['type']} are not supported")
 
     def function_before_schema(self, schema: Any) -> Schema:
         """Code that runs before the check."""

@@ -73,18 +73,21 @@ class PythonType(JsonSchema):
     def __init__(self, type_: object, **options: Unpack[JsonOptions]) -> None:
         for name in ("resources", "formats"):
             if name in options:
-                raise ArgumentError(f"{name} is an option of JSON Schemas, not of Python types")
+                raise ArgumentError(
+                    f"{name} must be left out: it is an option of JsonSchema, not of PythonType"
+                )
         if not is_type(type_):
             kind = type(type_).__name__
             raise ArgumentError(
-                f"{type_!r:.60} is no type, but of type {kind}",
+                f"type_ must be a type, an annotation or a function, got {type_!r:.60} of"
+                f" type {kind}",
                 hint="pass a class, an annotation such as list[int], or a function",
             )
         try:
             from formalm.languages import pydantic_schemas
         except ImportError:
             raise ArgumentError(
-                "a Python type needs the pydantic package, which makes its schema and its values",
+                "PythonType needs the pydantic package",
                 hint="pip install 'formalm[pydantic]', or write a JsonSchema",
             ) from None
         check_levels(type_)
@@ -123,7 +126,7 @@ class PythonType(JsonSchema):
         """
         if not self.matches(text):
             raise TokenError(
-                "a text that is not a member stands for nothing", hint="ask matches(text) first"
+                "text must be a member, and this one is not", hint="ask matches(text) first"
             )
         try:
             return self._adapter.validate_json(text)
@@ -131,8 +134,8 @@ class PythonType(JsonSchema):
             raise LimitError("levels of nesting", 1000, 1000) from None
         except ValueError as error:
             raise TokenError(
-                f"the type refuses a text of its schema: {error}",
-                hint="its validators ask for more than a schema can say; see notes",
+                f"the type rejects an instance of its schema: {error}",
+                hint="its validators check more than a schema can express; see notes",
             ) from error
 
     def __reduce__(self) -> tuple[object, ...]:

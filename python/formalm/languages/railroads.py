@@ -24,13 +24,15 @@ def picture(
     shown.sort(key=lambda at: at != trees.start)
     if names is not None:
         if isinstance(names, str) or not isinstance(names, Iterable):
-            raise ArgumentError(f"rules are names in a list, not {type(names).__name__}")
+            raise ArgumentError(f"rules must be names in a list, got {type(names).__name__}")
         by_name = {rules[at][0]: at for at in shown}
         wanted = list(names)
         for name in wanted:
             if name not in by_name:
                 known = ", ".join(list(by_name)[:8])
-                raise ArgumentError(f"there is no rule {name!r}", hint=f"there are {known}")
+                raise ArgumentError(
+                    f"rules must be rules of the grammar, got {name!r}", hint=f"its rules: {known}"
+                )
         shown = [by_name[name] for name in wanted]
     drawing = Drawing(trees)
     parts = [(rules[at][0], drawing.part(rules[at][5])) for at in shown]

@@ -65,12 +65,12 @@ class Regex(Language):
 
     def __init__(self, pattern: str, flags: int = 0, dialect: Dialect = "python") -> None:
         if not isinstance(pattern, str):
-            raise LanguageError(f"a pattern is a str, not {type(pattern).__name__}")
+            raise LanguageError(f"pattern must be a str, got {type(pattern).__name__}")
         try:
             pattern.encode()
         except UnicodeEncodeError as error:
             raise LanguageError(
-                "a pattern has a lone surrogate, which no text has",
+                "pattern must be encodable as UTF-8, and has a lone surrogate",
                 source=pattern,
                 span=(error.start, error.end),
                 hint=r"surrogates come from decoding with errors='surrogateescape'",
@@ -122,17 +122,17 @@ def _recorded(pattern: str, dialect: str) -> str:
 
 def _checked_flags(flags: int) -> int:
     if isinstance(flags, bool) or not isinstance(flags, int):
-        raise ArgumentError(f"flags are those of re, not {type(flags).__name__}")
+        raise ArgumentError(
+            f"flags must be an int such as re.IGNORECASE, got {type(flags).__name__}"
+        )
     value = int(flags)
     if value & re.UNICODE:
         if value & re.ASCII:
-            raise ArgumentError("the flags A and U exclude each other")
+            raise ArgumentError("flags must not have both A and U")
         value &= ~int(re.UNICODE)
     for flag in _FLAGS:
         value &= ~int(flag)
     if value:
         name = re.RegexFlag(value).name or value
-        raise ArgumentError(
-            f"the flag {name} is not supported", hint="supported are I, M, S, A and X"
-        )
+        raise ArgumentError(f"flags must be of I, M, S, A and X, got {name}")
     return int(flags) & ~int(re.UNICODE)

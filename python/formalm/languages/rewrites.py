@@ -23,12 +23,15 @@ class Rewritten(Language):
         self, language: Language, rules: Mapping[str, object], optional: bool = False
     ) -> None:
         if type(optional) is not bool:
-            raise ArgumentError(f"optional is True or False, not {optional!r:.80}")
+            raise ArgumentError(f"optional must be True or False, got {optional!r:.80}")
         if not isinstance(rules, Mapping):
             kind = type(rules).__name__
-            raise ArgumentError(f"rules are a mapping from text to texts, not {kind}")
+            raise ArgumentError(f"rules must map strings to strings, got {kind}")
         if not rules:
-            raise LanguageError("rewriting without rules", hint='{"big": ["large", "huge"]}')
+            raise LanguageError(
+                "rules must have at least one rule, got none",
+                hint='write {"big": ["large", "huge"]}',
+            )
         pairs = tuple(sorted((_source(source), _target(rules[source])) for source in rules))
         super().__init__(language, _Rules(pairs), optional)
         self.expression()
@@ -60,7 +63,7 @@ class Reversed(Language):
     def __init__(self, language: Language) -> None:
         super().__init__(language)
         if special_tokens_of(language):
-            raise LanguageError("special tokens in a language cannot be read from right to left")
+            raise LanguageError("a language with special tokens cannot be reversed")
         self.expression()
 
     @property
@@ -92,9 +95,11 @@ class _Rules(dict[str, Language]):
 
 def _source(source: object) -> str:
     if not isinstance(source, str):
-        raise ArgumentError(f"a rule replaces a str, not {type(source).__name__}")
+        raise ArgumentError(f"keys of rules must be str, got {type(source).__name__}")
     if text_bytes(source) is None:
-        raise LanguageError(f"{source!r} has a lone surrogate, so it is not a text")
+        raise LanguageError(
+            f"rules must be encodable as UTF-8, got {source!r} with a lone surrogate"
+        )
     return source
 
 

@@ -99,7 +99,7 @@ class SchemaQuestions:
         from formalm.languages.json_schema import JsonSchema
 
         if not isinstance(other, JsonSchema):
-            raise ArgumentError(f"a schema is compared with a schema, not {type(other).__name__}")
+            raise ArgumentError(f"other must be a JsonSchema, got {type(other).__name__}")
         this = cast("JsonSchema", self)
         sides = [(this, other)]
         if not is_inclusion(relation):

@@ -52,12 +52,12 @@ def resource_texts(resources: object) -> tuple[tuple[str, str], ...]:
         return ()
     if not isinstance(resources, Mapping):
         raise ArgumentError(
-            f"resources are schemas by URI, not {type(resources).__name__}",
+            f"resources must map URIs to schemas, got {type(resources).__name__}",
             hint='pass a dictionary, as in {"https://a.example/b": {"type": "null"}}',
         )
     for uri in resources:
         if not isinstance(uri, str):
-            raise ArgumentError(f"resources are named by URIs, which are texts, not {uri!r}")
+            raise ArgumentError(f"keys of resources must be URIs, got {uri!r}")
     return tuple((uri, schema_text(one)) for uri, one in resources.items())
 
 
@@ -83,7 +83,10 @@ def _text(schema: object) -> str:
             parts.append(_scalar(value))
             continue
         if id(value) in path:
-            raise ArgumentError("the schema contains itself", hint="refer to parts by $ref")
+            raise ArgumentError(
+                "schema must be a finite value, and contains itself",
+                hint="refer to parts with $ref",
+            )
         path.append(id(value))
         if len(path) > MAX_NESTING:
             raise LimitError("levels of nesting", len(path), MAX_NESTING)
@@ -100,7 +103,7 @@ def _inside(
     if isinstance(value, Mapping):
         for name, member in value.items():
             if not isinstance(name, str):
-                raise ArgumentError(f"names of members are texts, not {name!r}")
+                raise ArgumentError(f"property names of a schema must be strings, got {name!r}")
             yield f"{comma}{json.dumps(name)}:", member
             comma = ","
     else:
@@ -120,5 +123,5 @@ def _scalar(value: object) -> str:
                 message = f"an integer of {value.bit_length()} bits is too long to write"
                 hint = "numbers of schemas have some thousand digits at most"
                 raise ArgumentError(message, hint=hint) from error
-            raise ArgumentError(f"{value!r} is no JSON") from error
-    raise ArgumentError(f"{type(value).__name__} is no JSON")
+            raise ArgumentError(f"values of a schema must be JSON, got {value!r}") from error
+    raise ArgumentError(f"values of a schema must be JSON, got {type(value).__name__}")

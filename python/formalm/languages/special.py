@@ -55,9 +55,9 @@ class SpecialToken(Language):
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
-            raise LanguageError(f"the name of a special token is a str, not {type(name).__name__}")
+            raise LanguageError(f"name must be a str, got {type(name).__name__}")
         if not name or text_bytes(name) is None:
-            raise LanguageError(f"{name!r} is the name of no special token")
+            raise LanguageError(f"name must be the name of a special token, got {name!r}")
         super().__init__(name)
 
     @property

@@ -160,7 +160,9 @@ def _tools(table: Table, _kind: str) -> Language:
         one = Table(value, where)
         name = one.take("name", str)
         if name in tools:
-            raise ArgumentError(f"{where}.name is {name!r:.60}, as that of another tool")
+            raise ArgumentError(
+                f"{where}.name must differ from those of the other tools, got {name!r:.60}"
+            )
         tools[name] = one.language("arguments")
         one.close()
     written = Table(table.take("format", dict), f"{table.where}.format")

@@ -24,7 +24,7 @@ class Table:
     def __init__(self, data: object, where: str) -> None:
         self.where = where
         if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-            self.refuse(f"{where} is a table, not {type(data).__name__}")
+            self.refuse(f"{where} must be a table, got {type(data).__name__}")
         self._rest: dict[str, object] = dict(data)
 
     def refuse(self, message: str, key: str | None = None, *, hint: str | None = None) -> NoReturn:
@@ -41,7 +41,7 @@ class Table:
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             names = " or ".join(one.__name__ for one in kinds)
-            self.refuse(f"{self.where}.{key} is {names}, not {_shown(value)}", key)
+            self.refuse(f"{self.where}.{key} must be {names}, got {_shown(value)}", key)
         return value
 
     def language(self, key: str, *, optional: bool = False) -> Any:
@@ -66,9 +66,7 @@ class Table:
         """Refuse what was not taken."""
         if self._rest:
             names = ", ".join(repr(key) for key in self._rest)
-            self.refuse(
-                f"{self.where} has keys that mean nothing there: {names}", next(iter(self._rest))
-            )
+            self.refuse(f"{self.where} has unknown keys: {names}", next(iter(self._rest)))
 
 
 def _shown(value: object) -> str:

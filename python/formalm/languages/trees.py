@@ -190,13 +190,15 @@ def parsed(
 ) -> Tree:
     """One tree of a text."""
     if ambiguity not in ("first", "refuse"):
-        raise ArgumentError(f"ambiguity is 'first' or 'refuse', not {ambiguity!r}")
+        raise ArgumentError(f"ambiguity must be 'first' or 'refuse', got {ambiguity!r}")
     if type(step_limit) is not int or not 1 <= step_limit < 1 << 63:
-        raise ArgumentError(f"step_limit must be a positive integer, not {step_limit!r}")
+        raise ArgumentError(f"step_limit must be a positive integer, got {step_limit!r}")
     data = text_bytes(text)
     found = None if data is None else trees.parse(automaton, data, bool(whole), step_limit)
     if data is None or found is None:
-        raise TokenError("a text that is not a member has no tree", hint="ask matches(text) first")
+        raise TokenError(
+            "text must be a member, and this one is not", hint="ask matches(text) first"
+        )
     count, branches = found
     if ambiguity == "refuse" and count != 1:
         shown = "no end of trees" if count is None else f"{count:,} trees"

@@ -39,11 +39,11 @@ def model_description(model: LanguageModel, identity: str | None = None) -> dict
     if not known and not identity:
         what = "model" if weights is None else "tokenizer"
         raise ArgumentError(
-            f"what this {what} answers cannot be told from outside, so it needs a name",
-            hint="identity='…', another one whenever it changes",
+            f"identity must be given for this {what}, whose answers cannot be fingerprinted",
+            hint="pass identity='...', and another one whenever it changes",
         )
     if known and identity is not None:
-        raise ArgumentError("identity is for models that cannot be told apart, and this one can")
+        raise ArgumentError("identity must be None for this model, which has a fingerprint")
     return {
         "kind": type(model).__name__,
         "identity": identity,

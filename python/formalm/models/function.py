@@ -55,7 +55,7 @@ class FunctionModel:
     ) -> None:
         check_model_arguments(vocabulary, bos_token_id, context_length)
         if not callable(function):
-            raise ArgumentError(f"a function of prefixes is wanted, not {type(function).__name__}")
+            raise ArgumentError(f"function must be callable, got {type(function).__name__}")
         self.vocabulary = vocabulary
         self.function = function
         self.bos_token_id = bos_token_id
@@ -67,14 +67,12 @@ class FunctionModel:
         try:
             logits = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ModelError(f"the function's answer is not an array of logits: {error}") from None
+            raise ModelError(f"function must return an array of logits: {error}") from None
         if logits.ndim != 2 or logits.shape[0] != len(prefixes) or logits.shape[1] == 0:
-            raise ModelError(
-                f"logits have shape {logits.shape}, wanted is ({len(prefixes)}, width)"
-            )
+            raise ModelError(f"logits must have shape ({len(prefixes)}, width), got {logits.shape}")
         top = logits.max(axis=1)
         if not np.all(np.isfinite(top)):
             raise ModelError(
-                "a row of logits has a NaN, an infinity, or nothing but minus infinity"
+                "logits must be finite or minus infinity, and no row all minus infinity"
             )
         return log_softmax(logits)

@@ -219,7 +219,7 @@ class Session:
         self.calls += 1
         self.forwards += count
         if len(states) != count:
-            raise ModelError(f"the model returned {len(states)} states for {count}")
+            raise ModelError(f"the model must return {count} states, got {len(states)}")
         for state in states:  # by rows: their sum, together, costs a copy of them all
             self._check(np.asarray(state.logprobs)[None], 1)
         return list(states)
@@ -228,24 +228,26 @@ class Session:
         """Refuse what a model says of itself if it cannot be: both end up among token ids."""
         shown: object = getattr(self.model, "shown_tokens", None)
         if shown is not None and (type(shown) is not int or shown < 1):
-            raise ModelError(f"shown_tokens is an integer from 1 or None, not {shown!r}")
+            raise ModelError(f"shown_tokens must be a positive integer or None, got {shown!r}")
         if shown is not None and isinstance(self.model, IncrementalModel):
-            raise ModelError("a model that shows a part of each distribution cannot be incremental")
+            raise ModelError("a partial model (shown_tokens) cannot be incremental")
         first: Any = self.model.bos_token_id
         size = len(self.vocabulary)
         wrong = isinstance(first, bool) or not hasattr(first, "__index__")
         if first is not None and (wrong or not 0 <= first < size):
-            raise ModelError(f"bos_token_id is a token id below {size} or None, not {first!r}")
+            raise ModelError(f"bos_token_id must be a token id below {size} or None, got {first!r}")
         length: object = self.model.context_length
         if length is not None and (type(length) is not int or length < 1):
-            raise ModelError(f"context_length is a positive integer or None, not {length!r}")
+            raise ModelError(f"context_length must be a positive integer or None, got {length!r}")
 
     def _checked_ids(self, token_ids: Sequence[int]) -> tuple[int, ...]:
         result = tuple(int(token_id) for token_id in token_ids)
         for token_id in result:
             if not 0 <= token_id < len(self.vocabulary):
                 raise ArgumentError(
-                    f"token id {token_id} is outside the vocabulary of {len(self.vocabulary)}"
+                    "token ids must be below the size of the vocabulary"
+                    f" ({len(self.vocabulary)}), got"
+                    f" {token_id}"
                 )
         return result
 
@@ -253,16 +255,18 @@ class Session:
         limit = self.model.context_length
         if limit is not None and length > limit:
             raise ArgumentError(
-                f"a prefix of {length} tokens is longer than the model's context of {limit}"
+                f"a prefix must fit the model's context of {limit} tokens, got {length}"
             )
 
     def _check(self, rows: LogProbs, count: int) -> None:
         if rows.ndim != 2 or rows.shape[0] != count:
             raise ModelError(
-                f"log-probabilities have shape {rows.shape}, wanted is ({count}, width)"
+                f"log-probabilities must have shape ({count}, width), got {rows.shape}"
             )
         if not np.issubdtype(rows.dtype, np.floating):
-            raise ModelError(f"log-probabilities have dtype {rows.dtype}, wanted is a floating one")
+            raise ModelError(
+                f"log-probabilities must have a floating-point dtype, got {rows.dtype}"
+            )
         width = rows.shape[1]
         if width < len(self.vocabulary):
             raise ModelError(
@@ -283,7 +287,7 @@ class Session:
         if not np.all(np.abs(mass - 1.0) <= tolerance):
             worst = mass[np.argmax(np.where(np.isfinite(mass), np.abs(mass - 1.0), np.inf))]
             hint = "wrap logits in FunctionModel, which normalises them"
-            raise ModelError(f"next-token probabilities sum to {worst:.6g}, not to 1", hint=hint)
+            raise ModelError(f"next-token probabilities must sum to 1, got {worst:.6g}", hint=hint)
 
 
 def _hint_for(value: object) -> str:

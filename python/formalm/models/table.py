@@ -67,9 +67,11 @@ class TableModel:
     ) -> None:
         check_model_arguments(vocabulary, bos_token_id, context_length)
         if order is not None and (type(order) is not int or order < 0):
-            raise ArgumentError(f"order must be an integer from 0 or None, not {order!r}")
+            raise ArgumentError(f"order must be a non-negative integer or None, got {order!r}")
         if not isinstance(table, Mapping) and not callable(table):
-            raise ArgumentError(f"a table is a mapping or a function, not {type(table).__name__}")
+            raise ArgumentError(
+                f"table must be a mapping or a function, got {type(table).__name__}"
+            )
         self.vocabulary = vocabulary
         self.order = order
         self.bos_token_id = bos_token_id
@@ -99,10 +101,10 @@ class TableModel:
             For a value out of range.
         """
         if type(seed) is not int or seed < 0:
-            raise ArgumentError(f"seed must be an integer from 0, not {seed!r}")
+            raise ArgumentError(f"seed must be a non-negative integer, got {seed!r}")
         number = isinstance(concentration, Real) and not isinstance(concentration, bool)
         if not number or not 0 < concentration < float("inf"):
-            raise ArgumentError(f"concentration must be above 0 and finite, not {concentration!r}")
+            raise ArgumentError(f"concentration must be above 0 and finite, got {concentration!r}")
         check_model_arguments(vocabulary, None, None)
 
         def row(context: tuple[int, ...]) -> npt.NDArray[np.float64]:
@@ -151,17 +153,22 @@ class TableModel:
             probabilities = np.zeros(size)
             for token_id, probability in given.items():
                 if not 0 <= token_id < size:
-                    raise ModelError(f"token id {token_id} is outside the vocabulary of {size}")
+                    raise ModelError(
+                        f"token ids must be below the size of the vocabulary ({size}), got"
+                        f" {token_id}"
+                    )
                 probabilities[token_id] = probability
         else:
             try:
                 probabilities = np.asarray(given, dtype=np.float64)
             except (TypeError, ValueError) as error:
-                raise ModelError(f"the entries after {context} are not numbers: {error}") from None
+                raise ModelError(f"the entries after {context} must be numbers: {error}") from None
         if probabilities.ndim != 1 or len(probabilities) < size:
-            raise ModelError(f"a distribution has {probabilities.shape} entries for {size} tokens")
+            raise ModelError(
+                f"a distribution must have {size} entries, got shape {probabilities.shape}"
+            )
         if not (np.all(probabilities >= 0) and abs(probabilities.sum() - 1) < 1e-6):
-            raise ModelError(f"the entries after {context} are not probabilities that sum to 1")
+            raise ModelError(f"the entries after {context} must be probabilities that sum to 1")
         with np.errstate(divide="ignore"):
             logprobs: npt.NDArray[np.float64] = np.log(probabilities)
         return logprobs

@@ -56,11 +56,13 @@ class Diagram:
     def __post_init__(self) -> None:
         count = self.state_count
         if type(count) is not int or count < 1:
-            raise ArgumentError(f"state_count must be an integer from 1, not {count!r}")
+            raise ArgumentError(f"state_count must be a positive integer, got {count!r}")
         if type(self.edge_count) is not int or self.edge_count < 0:
-            raise ArgumentError(f"edge_count must be an integer from 0, not {self.edge_count!r}")
+            raise ArgumentError(
+                f"edge_count must be a non-negative integer, got {self.edge_count!r}"
+            )
         if not isinstance(self.title, str):
-            raise ArgumentError(f"title must be a str, not {type(self.title).__name__}")
+            raise ArgumentError(f"title must be a str, got {type(self.title).__name__}")
         object.__setattr__(self, "accepting", frozenset(self.accepting))
         object.__setattr__(self, "edges", tuple(self.edges))
         self._check_states("start", [self.start])
@@ -69,11 +71,12 @@ class Diagram:
         pairs = set()
         for edge in edges:
             if not isinstance(edge, tuple) or len(edge) != 3 or not isinstance(edge[1], str):
-                raise ArgumentError(f"an edge is (source, label, target), not {edge!r:.80}")
+                raise ArgumentError(f"each edge must be (source, label, target), got {edge!r:.80}")
             self._check_states("edges", (edge[0], edge[2]))
             if (edge[0], edge[2]) in pairs:
                 raise ArgumentError(
-                    f"two edges lead from state {edge[0]} to state {edge[2]}",
+                    "edges must have one edge for each pair of states, got two from"
+                    f" {edge[0]} to {edge[2]}",
                     hint="join their labels",
                 )
             pairs.add((edge[0], edge[2]))
@@ -81,4 +84,7 @@ class Diagram:
     def _check_states(self, where: str, states: Iterable[int]) -> None:
         for state in states:
             if type(state) is not int or not 0 <= state < self.state_count:
-                raise ArgumentError(f"{where}: {state!r} is none of {self.state_count:,} states")
+                raise ArgumentError(
+                    f"{where}: states must be below state_count ({self.state_count:,}), got"
+                    f" {state!r}"
+                )

@@ -71,7 +71,7 @@ def railroad(
     True
     """
     if type(part_limit) is not int or part_limit < 0:
-        raise ArgumentError(f"part_limit must be an integer from 0, not {part_limit!r}")
+        raise ArgumentError(f"part_limit must be a non-negative integer, got {part_limit!r}")
     if part_count > part_limit:
         hint = "name some rules, or raise part_limit"
         raise LimitError("parts in a picture", part_count, part_limit, hint)

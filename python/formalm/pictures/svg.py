@@ -101,7 +101,7 @@ def _check_limits(diagram: Diagram, state_limit: int, edge_limit: int) -> None:
         ("edge", edge_limit, len(diagram.edges)),
     ):
         if type(limit) is not int or limit < 0:
-            raise ArgumentError(f"{name}_limit must be an integer from 0, not {limit!r}")
+            raise ArgumentError(f"{name}_limit must be a non-negative integer, got {limit!r}")
         if needed > limit:
             raise LimitError(f"{name}s in a picture", needed, limit, hint)
 

@@ -4,7 +4,7 @@ from formalm.query.decoding import Decoding
 from formalm.query.limits import Limits
 from formalm.query.parts import Edits
 from formalm.query.plan import Counts, Plan, plan
-from formalm.query.query import Event, Query, as_query
+from formalm.query.query import Event, Query, TokenEvent, Tokenization, as_query
 from formalm.query.states import States
 
 __all__ = [
@@ -16,6 +16,8 @@ __all__ = [
     "Plan",
     "Query",
     "States",
+    "TokenEvent",
+    "Tokenization",
     "as_query",
     "plan",
 ]

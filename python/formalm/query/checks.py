@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["CHOICES", "check_query"]
 
 CHOICES: dict[str, tuple[object, ...]] = {
-    "event": (None, "complete", "prefix", "contains", "never"),
+    "event": (None, "complete", "token_prefix", "prefix", "contains", "never"),
     "tokenization": ("all", "canonical", "canonical-given"),
     "decoded": ("suffix", "prefix", "both"),
     "prefix_cost": ("conditional", "joint", "zero"),
@@ -36,7 +36,7 @@ def check_query(query: Query) -> None:
     for name, choices in CHOICES.items():
         if getattr(query, name) not in choices:
             known = ", ".join(map(repr, choices))
-            raise ArgumentError(f"{name} is one of {known}, not {getattr(query, name)!r:.60}")
+            raise ArgumentError(f"{name} must be one of {known}, got {getattr(query, name)!r:.60}")
     for name, kind in (
         ("decoding", Decoding),
         ("renormalize", bool),

@@ -16,7 +16,10 @@ MOST_SECONDS = sys.float_info.max
 class Limits:
     """Where a driver stops by itself. None is no limit.
 
-    What was proven until then is returned, with the name of the limit.
+    Limits say when an answer has cost enough; ``tolerance``, when it is good enough. What was
+    proven until a limit was reached is returned, with the name of the limit as ``truncated_by``.
+    ``forwards``, ``tokens_computed`` and ``seconds`` bound the fields of
+    :class:`~formalm.cost.Cost` with these names.
 
     Parameters
     ----------

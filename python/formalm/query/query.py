@@ -16,9 +16,12 @@ from formalm.query.limits import Limits
 from formalm.query.parts import Edits, checked_weights
 from formalm.query.prefixes import anything, check_prefixes
 
-__all__ = ["Edits", "Event", "Query", "as_query"]
+__all__ = ["Edits", "Event", "Query", "TokenEvent", "Tokenization", "as_query"]
 
-Event = Literal["complete", "prefix", "contains", "never"]
+Event = Literal["complete", "token_prefix", "prefix", "contains", "never"]
+TokenEvent = Literal["complete", "token_prefix"]
+"""The events of one token sequence, which searches rank by and scores are of."""
+Tokenization = Literal["all", "canonical", "canonical-given"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,9 +36,12 @@ class Query:
         Beginnings of members that are taken for granted: a text, or a finite language of them. One
         may be the beginning of another; both count. Each is a context of its own.
     event
-        What has to happen. ``"complete"``: the output is a member and ends. ``"prefix"``: it begins
-        with one. ``"contains"``: there is one in it. ``"never"``: there is none. None leaves it to
-        the driver; :func:`~formalm.mass` has to be told.
+        What has to happen. ``"complete"``: the output is a member and ends. ``"token_prefix"``: its
+        first tokens spell a member. ``"prefix"``: its text begins with a member, wherever tokens
+        end: a token ``cats`` begins with ``cat``, and does not spell it. ``"contains"``: there is a
+        member in its text. ``"never"``: there is none. With None, what ranks or scores one string
+        at a time (:func:`~formalm.search`, :func:`~formalm.score`) takes ``"token_prefix"``, and
+        what sums over strings (masses, samples, distortions) has to be told.
     tokenization
         Which token sequences spell a member. ``"all"``: any. ``"canonical"``: the one that the
         tokenizer itself makes of it, prompt and ``given`` together. ``"canonical-given"``: any
@@ -102,15 +108,15 @@ class Query:
     language: Language
     given: Language | None = None
     event: Event | None = None
-    tokenization: str = "all"
+    tokenization: Tokenization = "all"
     decoding: Decoding = field(default_factory=Decoding)
-    decoded: str = "suffix"
+    decoded: Literal["suffix", "prefix", "both"] = "suffix"
     renormalize: bool = False
-    prefix_cost: str = "conditional"
+    prefix_cost: Literal["conditional", "joint", "zero"] = "conditional"
     prefix_weights: Any = "strings"
-    bos: str | int | None = "auto"
-    boundary: str = "split"
-    unique: str | None = None
+    bos: Literal["auto"] | int | None = "auto"
+    boundary: Literal["split", "heal"] = "split"
+    unique: Literal["strings", "tokens"] | None = None
     edits: Edits | None = None
     without: Language | None = None
     keep: Callable[[str], object] | None = None

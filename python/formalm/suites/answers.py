@@ -154,6 +154,7 @@ def table_of(answer: Answer) -> MassTable:
     """The table that an answer describes."""
     return MassTable(
         tuple(answer["groups"]),
+        None,
         {tuple(cell): decided for cell, decided in answer["cells"]},
         answer["error"],
         answer["undecided"],

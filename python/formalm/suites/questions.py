@@ -34,6 +34,10 @@ FIELDS: dict[str, Any] = {
 """What a query of a suite says in the words of a query file."""
 TOLERANCE = 1e-6
 BOUNDED = ("mass", "table")
+EVENTFUL = ("mass", "table", "score", "distortion")
+"""What sums over strings, or compares one string with all others: its event has to be said."""
+OF_TOKENS = ("search", "score", "distortion")
+"""What is about token sequences."""
 DRAWS = {"score": 1000, "free": 1000, "distortion": 2000}
 """What draws, and how many unless it says."""
 OF_SCORES = ("event", "bos", "limits")
@@ -191,8 +195,9 @@ def _wanted(part: Section, columns: tuple[str, ...]) -> dict[str, Any]:
 
 def _check_asked(part: Section, question: Question, parts: Parts) -> None:
     event = question.fields.get("event")
-    if question.ask == "mass" and event is None:
-        part.refuse(f"{part.where} lacks 'event': a mass needs one")
+    if question.ask in OF_TOKENS and event not in (None, "complete", "token_prefix"):
+        known = "'complete' or 'token_prefix'"
+        part.refuse(f"{part.where}.event must be {known} for a {question.ask}", "event")
     if question.ask == "table" and event == "never":
         part.refuse(f"{part.where}.event is 'never', which has no member to sort", "event")
     first = {name: (parts.slots[name].texts or ("",))[0] for name in question.each}
@@ -208,6 +213,8 @@ def _check_asked(part: Section, question: Question, parts: Parts) -> None:
         _check_limits(part, question, item)
         if question.ask in CHECKS:
             CHECKS[question.ask](part, question, item)
+    if question.ask in EVENTFUL and event is None:
+        part.refuse(f"{part.where} lacks 'event': a {question.ask} needs one")
 
 
 def _check_limits(part: Section, question: Question, item: Item) -> None:
@@ -227,8 +234,6 @@ def _only(part: Section, question: Question, known: tuple[str, ...]) -> None:
 
 def _check_score(part: Section, question: Question, item: Item) -> None:
     _only(part, question, OF_SCORES)
-    if question.fields.get("event", "complete") not in ("complete", "prefix"):
-        part.refuse(f"{part.where}.event is 'complete' or 'prefix' for scores", "event")
     if question.prompt is not None:
         part.refuse(f"{part.where}.prompt: write it into the template", "prompt")
     if item.query.limits.beam is not None:
@@ -242,7 +247,10 @@ def _check_score(part: Section, question: Question, item: Item) -> None:
     language = item.query.asked
     if not part.built(None, language.to_automaton).is_finite:
         part.refuse(f"{part.where}: ranks are among the texts of a finite slot", "templates")
-    if item.query.event == "prefix" and not (language & (language + Regex("(?s).+"))).is_empty():
+    if (
+        item.query.event == "token_prefix"
+        and not (language & (language + Regex("(?s).+"))).is_empty()
+    ):
         part.refuse(f"{part.where}: one text of the slot begins another; event = 'complete'")
 
 

@@ -11,7 +11,7 @@ from formalm.drivers import Samples, Search, sample, score, search
 from formalm.drivers.progress import Progress
 from formalm.models import LanguageModel
 from formalm.query.limits import Limits
-from formalm.query.query import Query
+from formalm.query.query import Query, TokenEvent
 from formalm.stats import Quantity, clopper_pearson
 from formalm.suites.items import Item
 
@@ -38,7 +38,7 @@ def scored(
         If the user interrupted it.
     """
     options: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
-    event = item.query.event or "complete"
+    event: TokenEvent = "complete" if item.query.event == "complete" else "token_prefix"
     given = b"" if item.query.given is None else item.query.given.shortest() or b""
     start = given.decode()
     texts = [item.filled(target)[len(start) :] for target in item.targets]

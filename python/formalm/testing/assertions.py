@@ -42,7 +42,7 @@ def assert_mass(
     query
         What is asked.
     event
-        As there; ``"complete"`` if neither this nor the query says.
+        As there: it has to be said, here or in the query.
 
     Examples
     --------
@@ -50,19 +50,20 @@ def assert_mass(
     >>> from formalm.testing import assert_mass
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"b", None], end_token_ids=[2])
     >>> model = TableModel(vocabulary, {}, default=[0.5, 0.25, 0.25])
-    >>> assert_mass(model, ["a", "b"]) < 0.2
+    >>> assert_mass(model, ["a", "b"], event="complete") < 0.2
     True
-    >>> assert_mass(model, ["a", "b"]) < 0.1
+    >>> assert_mass(model, ["a", "b"], event="complete") < 0.1
     Traceback (most recent call last):
     AssertionError: the mass of Choice(['a', 'b']) is 0.1875 ... and should be < 0.1
     """
     __tracebackhide__ = True
     asked = asked_query(query)
-    chosen: Event = event or asked.event or "complete"
+    if event is not None:
+        asked = asked_query(query, event=event)
 
     def closing() -> Iterator[tuple[Ends, str]]:
         options: dict[str, Any] = {"limits": limits, "batch_size": batch_size, "tolerance": 0.0}
-        for found in mass_bounds(model, query, prompt=prompt, event=chosen, **options):
+        for found in mass_bounds(model, asked, prompt=prompt, **options):
             by = "" if found.truncated_by is None else f", stopped by {found.truncated_by}"
             yield (found.low, found.high), f"{found.forwards:,} forwards{by}"
 

@@ -42,7 +42,7 @@ def encode_chat(
     """The token ids of a conversation; see :meth:`formalm.Vocabulary.encode_chat`."""
     if not isinstance(add_generation_prompt, bool):
         raise ArgumentError(
-            f"add_generation_prompt is True or False, not {add_generation_prompt!r}"
+            f"add_generation_prompt must be True or False, got {add_generation_prompt!r}"
         )
     arguments = {name: _plain(value, f"argument {name}") for name, value in given.items()}
     inputs = Inputs(_messages(messages), _tools(tools), add_generation_prompt, arguments)
@@ -162,30 +162,30 @@ def _messages(messages: object) -> list[Any]:
     """Messages as plain data, without absent values; the first fault is named by its place."""
     if not isinstance(messages, (list, tuple)):
         kind = type(messages).__name__
-        raise ArgumentError(f"messages are a list of dicts, not {kind}")
+        raise ArgumentError(f"messages must be a list of dicts, got {kind}")
     if not messages:
-        raise ArgumentError("there are no messages")
+        raise ArgumentError("messages must have at least one message, got none")
     return [_message(message, f"messages[{at}]") for at, message in enumerate(messages)]
 
 
 def _message(message: object, place: str) -> dict[str, Any]:
     if not isinstance(message, Mapping):
         raise ArgumentError(
-            f"{place} is a dict with role and content, not {type(message).__name__}"
+            f"{place} must be a dict with role and content, got {type(message).__name__}"
         )
     plain: dict[str, Any] = {
         key: value for key, value in _plain(message, place).items() if value is not None
     }
     role = plain.get("role")
     if not isinstance(role, str) or not role:
-        raise ArgumentError(f"{place}['role'] is a name such as 'user', not {role!r}")
+        raise ArgumentError(f"{place}['role'] must be a name such as 'user', got {role!r}")
     said = {"content", "tool_calls", *REASONING} & plain.keys()
     if not said:
-        raise ArgumentError(f"{place}['content'] is missing")
+        raise ArgumentError(f"{place}['content'] must be given")
     content = plain.get("content", "")
     if not isinstance(content, (str, list, tuple, dict)):
         kind = type(content).__name__
-        raise ArgumentError(f"{place}['content'] is a text or a list of parts, not {kind}")
+        raise ArgumentError(f"{place}['content'] must be a str or a list of parts, got {kind}")
     reasoning = next((plain[name] for name in REASONING if name in plain), None)
     if reasoning is not None:  # templates read it under one of two names
         plain = {"thinking": reasoning, **plain, "reasoning_content": reasoning}
@@ -196,11 +196,11 @@ def _tools(tools: object) -> list[Any] | None:
     if tools is None:
         return None
     if not isinstance(tools, (list, tuple)):
-        raise ArgumentError(f"tools are a list of dicts, not {type(tools).__name__}")
+        raise ArgumentError(f"tools must be a list of dicts, got {type(tools).__name__}")
     for at, tool in enumerate(tools):
         if not isinstance(tool, Mapping):
             raise ArgumentError(
-                f"tools[{at}] is a dict with the tool's JSON Schema, not {type(tool).__name__}"
+                f"tools[{at}] must be a dict with the tool's JSON Schema, got {type(tool).__name__}"
             )
     return [_plain(tool, f"tools[{at}]") for at, tool in enumerate(tools)]
 
@@ -208,13 +208,13 @@ def _tools(tools: object) -> list[Any] | None:
 def _plain(value: object, place: str, depth: int = 0) -> Any:
     """A copy made of JSON's types only: templates must not meet objects with methods."""
     if depth > MAX_DEPTH:
-        raise ArgumentError(f"{place} is nested more than {MAX_DEPTH} deep")
+        raise ArgumentError(f"{place} must be nested at most {MAX_DEPTH} deep")
     if value is None or type(value) in (str, int, float, bool):
         return value
     if isinstance(value, Mapping):
         for key in value:
             if type(key) not in (str, int, float, bool, type(None)):
-                raise ArgumentError(f"{place} has a key that is {type(key).__name__}, not text")
+                raise ArgumentError(f"keys of {place} must be str, got {type(key).__name__}")
         return {key: _plain(each, f"{place}[{key!r}]", depth + 1) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(each, f"{place}[{at}]", depth + 1) for at, each in enumerate(value)]
@@ -222,5 +222,5 @@ def _plain(value: object, place: str, depth: int = 0) -> Any:
         if isinstance(value, kind):  # an enum's member, for one
             return kind.__str__(value) if kind is str else kind(value)
     raise ArgumentError(
-        f"{place} is {type(value).__name__}, which JSON cannot write", hint="templates read JSON"
+        f"{place} must be JSON, got {type(value).__name__}", hint="templates read JSON"
     )

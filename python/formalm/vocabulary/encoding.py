@@ -41,7 +41,7 @@ class FunctionTokenizer:
     def __init__(self, function: Encode) -> None:
         if not callable(function):
             kind = type(function).__name__
-            raise ArgumentError(f"encode is a function from text to token ids, not {kind}")
+            raise ArgumentError(f"encode must be a function from text to token ids, got {kind}")
         self.function = function
 
     def encode(self, text: str) -> list[int]:
@@ -50,7 +50,9 @@ class FunctionTokenizer:
         try:
             return [index(token_id) for token_id in ids]
         except TypeError:
-            raise ArgumentError(f"encode gave {ids!r:.80} instead of a list of token ids") from None
+            raise ArgumentError(
+                f"encode must return a list of token ids, got {ids!r:.80}"
+            ) from None
 
 
 class JsonTokenizer:
@@ -175,7 +177,7 @@ def _library(data: bytes, *, special_is_text: bool) -> _Library:
 def checked_text(text: object) -> str:
     """A text that has a UTF-8 form, or an error."""
     if not isinstance(text, str):
-        raise ArgumentError(f"only a str is encoded, not {type(text).__name__}")
+        raise ArgumentError(f"text must be a str, got {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -36,13 +36,13 @@ def read_tokenizer_json(source: object) -> bytes:
         try:
             return json.dumps(source).encode()
         except (TypeError, ValueError) as error:
-            raise VocabularyError(f"this tokenizer is no JSON: {error}") from None
+            raise VocabularyError(f"tokenizer must be JSON: {error}") from None
     if isinstance(source, bytes):
         return _unpack(source, "the tokenizer") if source[:2] == b"\x1f\x8b" else source
     if isinstance(source, str) and source.lstrip()[:1] == "{":
         return source.encode()
     if not isinstance(source, (str, os.PathLike)):
-        raise ArgumentError(f"a tokenizer is a path, text, bytes or a dict, not {source!r:.80}")
+        raise ArgumentError(f"tokenizer must be a path, str, bytes or dict, got {source!r:.80}")
     path = Path(source)
     if path.is_dir():
         path /= "tokenizer.json"
@@ -82,7 +82,7 @@ def write_saved(path: str | os.PathLike[str], parts: Parts, tokenizer: bool) -> 
     try:
         Path(path).write_bytes(json.dumps(header).encode() + b"\n" + body)
     except TypeError:
-        raise ArgumentError(f"a path is a text or a Path, not {path!r:.80}") from None
+        raise ArgumentError(f"path must be a str or Path, got {path!r:.80}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise VocabularyError(f"cannot write {path}: {reason}") from None
@@ -93,7 +93,7 @@ def read_saved(path: str | os.PathLike[str]) -> Parts:
     try:
         data = read_bytes(Path(path))
     except TypeError:
-        raise ArgumentError(f"a path is a text or a Path, not {path!r:.80}") from None
+        raise ArgumentError(f"path must be a str or Path, got {path!r:.80}") from None
     line, newline, body = data.partition(b"\n")
     try:
         header = json.loads(line) if newline and len(line) < 1000 else None
@@ -103,7 +103,7 @@ def read_saved(path: str | os.PathLike[str]) -> Parts:
         raise VocabularyError(f"{path} is not a saved vocabulary", hint="see Vocabulary.save")
     if header.get("version") not in READABLE:
         raise VocabularyError(
-            f"{path} has version {header.get('version')}, readable are 1 to {VERSION}",
+            f"the version of {path} must be 1 to {VERSION}, got {header.get('version')}",
             hint="save it again from the tokenizer file",
         )
     header = {"facts": 0, "kind": JsonTokenizer.kind, "canonical": 0, **header}

@@ -25,11 +25,11 @@ FLAGS = "lstrip normalized rstrip single_word special".split()
 def read_folder(source: object, end_token_ids: EndTokens | None) -> Parts:
     """The vocabulary of a folder with a tokenizer in one of the layouts that we know."""
     if not isinstance(source, (str, os.PathLike)):
-        raise ArgumentError(f"a folder is given by its path, not {type(source).__name__}")
+        raise ArgumentError(f"folder must be a str or Path, got {type(source).__name__}")
     folder = Path(source)
     if not folder.is_dir():
         raise VocabularyError(
-            f"{folder} is not a folder on this machine",
+            f"folder must be a local folder, got {folder}",
             hint="nothing is downloaded: fetch the model first and pass its folder",
         )
     config = {

@@ -70,7 +70,7 @@ KNOWN_PRE: dict[str, tuple[dict[str, Any], bool]] = {
 def read_gguf(source: object, end_token_ids: EndTokens | None) -> Parts:
     """The vocabulary of a GGUF file; its tensors are not read."""
     if not isinstance(source, (str, os.PathLike)):
-        raise ArgumentError(f"a GGUF file is given by its path, not {type(source).__name__}")
+        raise ArgumentError(f"path must be the path of a GGUF file, got {type(source).__name__}")
     metadata = read_metadata(Path(source), PREFIX)
     model = metadata.get(GGML + "model")
     if model is None:

@@ -39,7 +39,7 @@ def read_object(tokenizer: Any, end_token_ids: EndTokens | None) -> Parts:
     hint = "tokenizers of transformers, tokenizers, tiktoken and sentencepiece are read"
     if isinstance(tokenizer, (str, bytes, Mapping)) or hasattr(tokenizer, "__fspath__"):
         hint = "from_pretrained reads a folder, from_tokenizer_json a file, from_gguf a GGUF file"
-    raise ArgumentError(f"from_tokenizer takes a tokenizer object, not {kind}", hint=hint)
+    raise ArgumentError(f"tokenizer must be a tokenizer object, got {kind}", hint=hint)
 
 
 def read_json(
@@ -62,7 +62,9 @@ def _transformers(tokenizer: Any, end_token_ids: EndTokens | None) -> Parts:
         if "ProcessorMixin" in names:
             hint = "pass processor.tokenizer"
         elif not any("Token" in name for name in names):
-            raise ArgumentError(f"{kind} is not a tokenizer", hint="pass the model's tokenizer")
+            raise ArgumentError(
+                f"tokenizer must be a tokenizer, got {kind}", hint="pass the model's tokenizer"
+            )
         raise VocabularyError(
             f"{kind} keeps its tokens in code of its own, whose bytes are not known", hint=hint
         )
@@ -97,7 +99,7 @@ def _tokenizers(tokenizer: Any, end_token_ids: EndTokens | None) -> Parts:
     to_str = getattr(tokenizer, "to_str", None)
     if to_str is None:
         kind = type(tokenizer).__name__
-        raise ArgumentError(f"{kind} is a part of a tokenizer, not a tokenizer")
+        raise ArgumentError(f"tokenizer must be a whole tokenizer, got its part {kind}")
     try:
         data = to_str().encode()
         json.loads(data)

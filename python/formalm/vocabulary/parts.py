@@ -69,29 +69,29 @@ def token_ids(values: object, what: str = "token ids") -> list[int]:
     """Integers from a user's list of token ids; an :class:`ArgumentError` otherwise."""
     if isinstance(values, (str, bytes, bytearray)) or not isinstance(values, Iterable):
         kind = type(values).__name__
-        raise ArgumentError(f"{what} are a list of integers, not {kind}")
+        raise ArgumentError(f"{what} must be a list of integers, got {kind}")
     try:
         return [_integer(value) for value in values]
     except TypeError as error:
-        raise ArgumentError(f"a token id is an integer: {error}") from None
+        raise ArgumentError(f"token ids must be integers: {error}") from None
 
 
 def end_token_ids(core: _core.Vocabulary, value: Any) -> list[int]:
     """The ids of end tokens given as one or several ids or names."""
     if isinstance(value, (Mapping, bytes)):
         kind = type(value).__name__
-        raise VocabularyError(f"end tokens are ids or names, not {kind}")
+        raise VocabularyError(f"end_token_ids must be ids or names, got {kind}")
     # An array or tensor of no dimensions is one integer, although it has an iterator.
     single = isinstance(value, str) or not isinstance(value, Iterable)
     several = [value] if single or getattr(value, "ndim", 1) == 0 else value
     try:
         ids = [_integer(_named(core, each)) for each in several]
     except TypeError as error:
-        raise VocabularyError(f"a token id is an integer: {error}") from None
+        raise VocabularyError(f"token ids must be integers: {error}") from None
     for token_id in ids:
         if not 0 <= token_id < len(core):
             raise VocabularyError(
-                f"end token {token_id} is not an id of the vocabulary",
+                f"end_token_ids must be ids of the vocabulary, got {token_id}",
                 hint=f"ids are 0 to {len(core) - 1}",
             )
     return ids
@@ -115,4 +115,6 @@ def _named(core: _core.Vocabulary, value: int | str) -> int:
     try:
         return core.all_token_bytes().index(value.encode())
     except ValueError:
-        raise VocabularyError(f"the tokenizer has no token {value!r}") from None
+        raise VocabularyError(
+            f"end_token_ids must name tokens of the tokenizer, got {value!r}"
+        ) from None

@@ -117,7 +117,9 @@ def _data(source: object) -> bytes:
     serialized = getattr(source, "serialized_model_proto", None)
     if serialized is None:
         kind = type(source).__name__
-        raise ArgumentError(f"a SentencePiece model is a path, bytes or a processor, not {kind}")
+        raise ArgumentError(
+            f"model must be the path or bytes of a SentencePiece model, or a processor, got {kind}"
+        )
     data: bytes = serialized()
     if not data:
         raise VocabularyError("this SentencePieceProcessor has no model loaded")

@@ -216,13 +216,13 @@ class Sources:
             entries = list(tokens)
         except TypeError:
             kind = type(tokens).__name__
-            raise VocabularyError(f"tokens are a list of bytes, not {kind}") from None
+            raise VocabularyError(f"tokens must be a list of bytes, got {kind}") from None
         for position, token in enumerate(entries):
             if token is not None and not isinstance(token, bytes):
                 kind = type(token).__name__
                 raise VocabularyError(
-                    f"token {position} is {kind}, not bytes",
-                    hint="text tokens: [t.encode() for t in tokens]",
+                    f"tokens[{position}] must be bytes or None, got {kind}",
+                    hint="encode strings: [t.encode() for t in tokens]",
                 )
         names = _named(special_tokens, entries)
         core, source = ended(_core.Vocabulary.from_tokens(entries, [], names), end_token_ids)
@@ -261,17 +261,21 @@ def _named(
     """The names of tokens without bytes."""
     if not isinstance(special_tokens, (Mapping, type(None))):
         kind = type(special_tokens).__name__
-        raise VocabularyError(f"special tokens are ids by name, not {kind}")
+        raise VocabularyError(f"special_tokens must map names to ids, got {kind}")
     named: list[tuple[Any, Any]] = list((special_tokens or {}).items())
     for name, token_id in named:
         known = type(token_id) is int and 0 <= token_id < len(entries)
         if not isinstance(name, str) or not known or entries[token_id]:
             raise VocabularyError(
-                f"{name!r} names {token_id!r}, which is no id of a token without bytes"
+                f"special_tokens must name ids of tokens without bytes, got {token_id!r} for"
+                f" {name!r}"
             )
     names: dict[int, str] = {}
     for name, token_id in named:
         other = names.setdefault(token_id, name)
         if other != name:
-            raise VocabularyError(f"{other!r} and {name!r} name the same token, {token_id}")
+            raise VocabularyError(
+                f"special_tokens must name each token once, got {other!r} and {name!r} for"
+                f" {token_id}"
+            )
     return named

@@ -64,7 +64,8 @@ class ChatTemplate:
         if unused:
             known = ", ".join(sorted(variables - {*RESERVED.split(), *self.variables})) or "none"
             raise ArgumentError(
-                f"the chat template has no argument {unused[0]!r}", hint=f"its arguments: {known}"
+                f"arguments must be those of the chat template, got {unused[0]!r}",
+                hint=f"its arguments: {known}",
             )
         if tools is not None and "tools" not in variables:
             raise ArgumentError("the chat template has no place for tools")

@@ -61,12 +61,14 @@ def read_tiktoken(
     if isinstance(source, (str, os.PathLike, Mapping)):
         if not isinstance(pattern, str):
             raise VocabularyError(
-                "a list of ranks does not say where text is cut: it needs a pattern",
+                "pattern must be given with a list of ranks, which does not have it",
                 hint="pass the pattern of the tokenizer, as its makers publish it",
             )
         name, ranks, special = "ranks", _ranks(source), _special(special_tokens)
     elif pattern is not None or special_tokens is not None:
-        raise ArgumentError("an Encoding has a pattern and special tokens of its own")
+        raise ArgumentError(
+            "pattern and special_tokens must be None for an Encoding, which has its own"
+        )
     else:
         name, pattern, ranks, special = _parts(source)
     ids = [*ranks.values(), *special.values()]
@@ -94,7 +96,7 @@ def _parts(encoding: Any) -> tuple[str, str, dict[bytes, int], dict[str, int]]:
     except (AttributeError, TypeError, ValueError):
         kind = type(encoding).__name__
         raise VocabularyError(
-            f"{kind} has no ranks and special tokens as a tiktoken Encoding has"
+            f"encoding must be a tiktoken Encoding or its ranks, got {kind}"
         ) from None
 
 

@@ -68,7 +68,7 @@ class Tokenizations:
     ) -> None:
         self.text = _bytes(text)
         if type(byte_limit) is not int or byte_limit < 0:
-            raise ArgumentError(f"byte_limit is a number of bytes, not {byte_limit!r}")
+            raise ArgumentError(f"byte_limit must be a number of bytes, got {byte_limit!r}")
         if len(self.text) > byte_limit:
             raise LimitError("bytes of text", len(self.text), byte_limit, "raise byte_limit")
         self._vocabulary = vocabulary

@@ -76,7 +76,7 @@ def lowered(query: SimpleSearchQuery, vocabulary: Vocabulary) -> Query:
     decoding = Decoding(temperature=temperature, top_k=query.top_k_sampling)
     fields: dict[str, Any] = {
         "given": given,
-        "event": "complete" if ends else "prefix",
+        "event": "complete" if ends else "token_prefix",
         # Without a prefix there is nothing whose tokens could be canonical.
         "tokenization": "all"
         if given is None and tokenization == "canonical-given"

@@ -76,7 +76,7 @@ class CallFormat:
         counts = [call.count(field) for field in ("{name}", "{arguments}")]
         if counts != [1, 1] or places[0] > places[1]:
             raise LanguageError(
-                f"{self.call!r} is no call: it has {{name}} and then {{arguments}}, once each"
+                f"call must have {{name}} and then {{arguments}}, once each, got {self.call!r}"
             )
         before, between, behind = self.parts
         if _is_quoted(between, behind):
@@ -88,11 +88,12 @@ class CallFormat:
             )
         if self.begin == "" and before == "":
             raise LanguageError(
-                "nothing shows where calls begin", hint="pass begin=, or a text before {name}"
+                "a format must show where calls begin",
+                hint="pass begin=, or write text before {name}",
             )
         first = pieces_of_mark(between)[:1]
         if not first or (isinstance(first[0], str) and in_names(first[0][0])):
-            raise LanguageError(f"nothing shows where a name ends in {self.call!r}")
+            raise LanguageError(f"call must show where the name ends, got {self.call!r}")
 
     @property
     def parts(self) -> tuple[Mark, Mark, Mark]:

@@ -86,12 +86,14 @@ def checked_mark(name: str, mark: object, *, empty: bool = False) -> Mark:
     for one in pieces:
         if not isinstance(one, (str, SpecialToken)):
             hint = "a mark is a text, a SpecialToken, or a tuple of them"
-            raise LanguageError(f"{name} is a str, not {type(one).__name__}", hint=hint)
+            raise LanguageError(f"{name} must be a str, got {type(one).__name__}", hint=hint)
         if isinstance(one, str) and text_bytes(one) is None:
-            raise LanguageError(f"{name} has a lone surrogate, so it is not a text: {one!r}")
+            raise LanguageError(
+                f"{name} must be encodable as UTF-8, got {one!r} with a lone surrogate"
+            )
     whole = joined(*pieces)
     if whole == "" and not empty:
-        raise LanguageError(f"{name} is empty, so it would be everywhere")
+        raise LanguageError(f"{name} must not be empty")
     return whole
 
 

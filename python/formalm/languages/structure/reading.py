@@ -91,7 +91,7 @@ def only_way(
             heappush(waiting, (after[0], len(ways), after))
     if not ends:
         raise TokenError(
-            "a text that is not a member stands for nothing", hint="ask matches(text) first"
+            "text must be a member, and this one is not", hint="ask matches(text) first"
         )
     items: list[Item] = []
     state, several = ends[0], len(ends) > 1
@@ -101,7 +101,7 @@ def only_way(
         items.append(item)
     if several:
         raise LanguageError(
-            "the text can be read in more than one way: a section does not show where it ends",
+            "text is ambiguous: a section does not show where it ends",
             hint="give it an end that does not occur in it",
         )
     return items[::-1]
@@ -111,10 +111,10 @@ def pieces_of(structure: Structure, text: str | bytes, limit_bytes: int) -> list
     """The pieces of a member of a structure."""
     checked_integer("limit_bytes", limit_bytes, least=1)
     if not isinstance(text, (str, bytes)):
-        raise ArgumentError(f"a text is str or bytes, not {type(text).__name__}")
+        raise ArgumentError(f"text must be str or bytes, got {type(text).__name__}")
     data = text_bytes(text)
     if data is None:
-        raise TokenError("a text with a lone surrogate is not a member")
+        raise TokenError("text must be encodable as UTF-8, and this one has a lone surrogate")
     steps = Steps(structure, Reader(data, limit_bytes))
     groups = only_way((0, (0, structure.opened)), steps, lambda state: state[0] > len(data))
     found = []

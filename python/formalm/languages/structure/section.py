@@ -54,7 +54,7 @@ class Section:
         object.__setattr__(self, "language", as_language(self.language))
         # A union would drop it without a word.
         if self.language.is_empty():
-            raise LanguageError(f"the language behind {self.trigger!r} is empty: it has no text")
+            raise LanguageError(f"the language after {self.trigger!r} is empty")
 
     @cached_property
     def behind(self) -> Language:
@@ -88,13 +88,16 @@ class Piece(NamedTuple):
 def checked_sections(sections: object) -> tuple[Section, ...]:
     """The sections of a structure, or an error."""
     if isinstance(sections, (str, bytes)) or not isinstance(sections, Iterable):
-        raise ArgumentError(f"sections are a list of Section, not {type(sections).__name__}")
+        raise ArgumentError(f"sections must be a list of Section, got {type(sections).__name__}")
     listed = tuple(sections)
     for one in listed:
         if not isinstance(one, Section):
-            raise ArgumentError(f"a section is a Section, not {type(one).__name__}")
+            raise ArgumentError(f"section must be a Section, got {type(one).__name__}")
     if not listed:
-        raise ArgumentError("there are no sections", hint="free text alone is free_text()")
+        raise ArgumentError(
+            "sections must have at least one Section, got none",
+            hint="free text alone is free_text()",
+        )
     return listed
 
 
@@ -104,7 +107,8 @@ def check_triggers(triggers: tuple[Mark, ...]) -> None:
         for other in triggers:
             if one != other and find_mark(mark_bytes(other), mark_bytes(one)) >= 0:
                 raise LanguageError(
-                    f"the trigger {one!r} occurs in the trigger {other!r}, which would never come",
+                    f"the trigger {one!r} occurs in the trigger {other!r}, which could never"
+                    " be recognized",
                     hint="use the shorter trigger, and make the rest part of the sections",
                 )
 

@@ -76,10 +76,10 @@ class Structure(Combination):
         _check_counts(minimum, maximum)
         for name, value in (("free", free), ("opened", opened)):
             if type(value) is not bool:
-                raise ArgumentError(f"{name} is True or False, not {value!r}")
+                raise ArgumentError(f"{name} must be True or False, got {value!r}")
         marks = _checked_reasoning(reasoning)
         if opened and marks is None:
-            raise ArgumentError("opened is about reasoning, which has no marks: pass reasoning=")
+            raise ArgumentError("opened needs the marks of reasoning: pass reasoning=")
         self._written = (listed, minimum, maximum, free, marks, opened)
         check_triggers(self.triggers)
         super().__init__("+", *self._row())
@@ -233,15 +233,17 @@ def _check_counts(minimum: int, maximum: int | None) -> None:
         if value is None and name == "maximum":
             continue
         if type(value) is not int or not 0 <= value <= MAX_REPETITION:
-            raise ArgumentError(f"{name} is an integer from 0 to {MAX_REPETITION:,}, not {value!r}")
+            raise ArgumentError(
+                f"{name} must be an integer from 0 to {MAX_REPETITION:,}, got {value!r}"
+            )
     if maximum is not None and maximum < minimum:
-        raise ArgumentError(f"between {minimum} and {maximum} sections are none")
+        raise ArgumentError(f"maximum must be at least minimum ({minimum}), got {maximum}")
 
 
 def _checked_reasoning(reasoning: object) -> tuple[Mark, Mark] | None:
     if reasoning is None:
         return None
     if not isinstance(reasoning, (tuple, list)) or len(reasoning) != 2:
-        raise ArgumentError(f"reasoning is a pair of marks, not {reasoning!r:.60}")
+        raise ArgumentError(f"reasoning must be a pair of marks, got {reasoning!r:.60}")
     begin, end = (checked_mark("a mark of reasoning", mark) for mark in reasoning)
     return begin, end

@@ -72,7 +72,7 @@ class ToolCalls(Structure):
         opened: bool = False,
     ) -> None:
         if not isinstance(format, CallFormat):
-            raise ArgumentError(f"a format is a CallFormat, not {type(format).__name__}")
+            raise ArgumentError(f"format must be a CallFormat, got {type(format).__name__}")
         named = _checked_tools(tools)
         _check_required(required, named, minimum, maximum)
         self._call = (named, format, minimum, maximum, required)
@@ -181,24 +181,26 @@ def _again(
 def _checked_tools(tools: object) -> tuple[tuple[str, Language], ...]:
     if not isinstance(tools, Mapping):
         if isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
-            raise ArgumentError(f"tools are a dictionary or functions, not {type(tools).__name__}")
+            raise ArgumentError(
+                f"tools must be a dict or a list of functions, got {type(tools).__name__}"
+            )
         functions = list(tools)
         for one in functions:
             if not callable(one) or not is_type(one) or not hasattr(one, "__name__"):
                 raise ArgumentError(
-                    f"a tool in a list is a function, not {type(one).__name__}",
+                    f"each tool in a list must be a function, got {type(one).__name__}",
                     hint="of other tools, pass a dictionary: name to language of the arguments",
                 )
         names = [str(one.__name__) for one in functions]
         if len(set(names)) < len(names):
-            raise ArgumentError(f"two tools have one name: {', '.join(names)}")
+            raise ArgumentError(f"names of tools must be distinct, got {', '.join(names)}")
         tools = dict(zip(names, functions, strict=True))
     if not tools:
-        raise ArgumentError("there are no tools")
+        raise ArgumentError("tools must have at least one tool, got none")
     for name in tools:
         if not isinstance(name, str) or not name or not all(map(in_names, name)):
             raise LanguageError(
-                f"a tool's name has letters, digits and {JOINING} only, not {name!r}"
+                f"a tool's name must have letters, digits and {JOINING} only, got {name!r}"
             )
     return tuple((name, as_language(language)) for name, language in tools.items())
 
@@ -213,12 +215,14 @@ def _check_required(
     if required is None:
         return
     if required not in names:
-        raise ArgumentError(f"required is one of {', '.join(names)}, not {required!r}")
+        raise ArgumentError(f"required must be one of {', '.join(names)}, got {required!r}")
     if maximum == 0:
-        raise ArgumentError(f"{required!r} is required, and no call may be: maximum is 0")
+        raise ArgumentError(f"required must be None if maximum is 0, got {required!r}")
     for count in (minimum, maximum):
         if type(count) is int and count > MOST_COUNTED:
-            raise ArgumentError(f"with a required tool counts are {MOST_COUNTED} at most")
+            raise ArgumentError(
+                f"with required, minimum and maximum must be at most {MOST_COUNTED}"
+            )
 
 
 def containing(every: Language, one: Language, minimum: int, maximum: int | None) -> Language:
@@ -252,7 +256,7 @@ def _section(
     each: dict[str, Language] = {}
     for name, arguments in tools:
         if arguments.is_empty():
-            raise LanguageError(f"the language of the arguments of {name!r} is empty")
+            raise LanguageError(f"the language of the arguments of {name!r} must not be empty")
         each[name] = Combination("+", mark_language(joined(name, between)), arguments)
         if behind != "":
             each[name] = Combination("+", each[name], mark_language(behind))

@@ -83,13 +83,13 @@ class TypeScript(JsonSchema):
         **options: Unpack[JsonOptions],
     ) -> None:
         if not isinstance(text, str):
-            raise ArgumentError(f"a TypeScript type is a str, not {type(text).__name__}")
+            raise ArgumentError(f"text must be a str, got {type(text).__name__}")
         if root is not None and not isinstance(root, str):
-            raise ArgumentError(f"root is a str or None, not {type(root).__name__}")
+            raise ArgumentError(f"root must be a str or None, got {type(root).__name__}")
         if type(closed) is not bool:
-            raise ArgumentError(f"closed is True or False, not {closed!r}")
+            raise ArgumentError(f"closed must be True or False, got {closed!r}")
         if "resources" in options:
-            raise ArgumentError("resources are for JSON Schemas: a TypeScript text refers to none")
+            raise ArgumentError("resources must be left out: a TypeScript type refers to none")
         super().__init__(_schema(text, root, closed), **options)
         self._written = (text, root, closed, options)
 
@@ -150,13 +150,13 @@ def _root(module: tree.Module, root: str | None) -> tree.Node:
     """The type that the whole text stands for."""
     if root is not None:
         if root not in module.declared:
-            raise ArgumentError(f"root is {root!r}, which the text does not declare")
+            raise ArgumentError(f"root must be declared in the text, got {root!r}")
         declared = module.declared[root]
         return tree.Named(declared.span, root)
     if module.type is not None:
         return module.type
     if not module.declared:
-        raise LanguageError("there is no type in this text")
+        raise LanguageError("text must contain a type, and has none")
     used = {
         name
         for declared in module.declared.values()
@@ -166,7 +166,7 @@ def _root(module: tree.Module, root: str | None) -> tree.Node:
     free = [name for name in module.declared if name not in used]
     if len(free) != 1:
         raise LanguageError(
-            f"which type does the text stand for: {', '.join(free or module.declared)}?",
+            f"text declares several types: {', '.join(free or module.declared)}",
             hint="name it with root=, write 'export default' before it, or its name at the end",
         )
     return tree.Named(module.declared[free[0]].span, free[0])

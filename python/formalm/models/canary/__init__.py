@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,17 +54,21 @@ class CanaryModel:
         self.network = Gpt2.load(directory)
         self.bos_token_id: int | None = END_TOKEN_ID
         self.context_length: int | None = self.network.context_length
+        self._vocabulary: Vocabulary | None = None
 
     def __repr__(self) -> str:
         return f"CanaryModel({self.directory.name!r})"
 
-    @cached_property
+    # To pyright, a cached_property does not satisfy the attribute of a protocol.
+    @property
     def vocabulary(self) -> Vocabulary:
         """The tokens, read from ``tokenizer.json``."""
-        from formalm.vocabulary import Vocabulary
+        if self._vocabulary is None:
+            from formalm.vocabulary import Vocabulary
 
-        path = self.directory / "tokenizer.json"
-        return Vocabulary.from_tokenizer_json(path, end_token_ids=[END_TOKEN_ID])
+            path = self.directory / "tokenizer.json"
+            self._vocabulary = Vocabulary.from_tokenizer_json(path, end_token_ids=[END_TOKEN_ID])
+        return self._vocabulary
 
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> NDArray[np.float64]:
         """Return the next-token distribution after each prefix.
@@ -105,10 +109,10 @@ class CanaryModel:
         """Append one or more tokens to each state."""
         own = [state for state in states if isinstance(state, State)]
         if not len(own) == len(states) == len(runs):
-            raise ModelError("extend takes this model's own states and tokens for each")
+            raise ModelError("states must be of this model, with a run of tokens for each")
         for state, run in zip(own, runs, strict=True):
             if not run:
-                raise ModelError("a run has at least one token")
+                raise ModelError("each run must have at least one token")
             self._check(run, state.length + len(run))
         return self.network.extend(own, runs)
 
@@ -118,7 +122,7 @@ class CanaryModel:
 
     def _check(self, token_ids: Sequence[int], length: int) -> None:
         if length == 0:
-            raise ModelError("a prefix needs at least one token: start with bos_token_id")
+            raise ModelError("a prefix must have at least one token: start with bos_token_id")
         allowed = self.network.context_length
         if length > allowed:
             raise LimitError("tokens of context", length, allowed, "shorten the prompt")

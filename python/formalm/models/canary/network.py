@@ -271,7 +271,7 @@ def _config(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ModelError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{str(path)!r} is no JSON: {' '.join(str(error).split())}") from None
+        raise ModelError(f"{str(path)!r} is not JSON: {' '.join(str(error).split())}") from None
     if not isinstance(found, dict):
         raise ModelError(f"{str(path)!r} must be a JSON object, got a {type(found).__name__}")
     for name in SIZES:

@@ -94,16 +94,16 @@ class HttpModel:
     ) -> None:
         check_model_arguments(vocabulary, bos_token_id, context_length)
         if not isinstance(url, str):
-            raise ArgumentError(f"url is a str, not {type(url).__name__}")
+            raise ArgumentError(f"url must be a str, got {type(url).__name__}")
         for name, value, least in (
             ("top_logprobs", top_logprobs, 1),
             ("batch_size", batch_size, 1),
             ("retries", retries, 0),
         ):
             if type(value) is not int or value < least:
-                raise ArgumentError(f"{name} is an integer from {least}, not {value!r}")
+                raise ArgumentError(f"{name} must be an integer from {least}, got {value!r}")
         if names not in ("ids", "text"):
-            raise ArgumentError(f"names is 'ids' or 'text', not {names!r}")
+            raise ArgumentError(f"names must be 'ids' or 'text', got {names!r}")
         try:
             json.dumps(options)
         except (TypeError, ValueError) as error:
@@ -114,9 +114,9 @@ class HttpModel:
         self.context_length = context_length
         self.batch_size = batch_size
         if headers is not None and not isinstance(headers, Mapping):
-            raise ArgumentError(f"headers are a mapping, not {type(headers).__name__}")
+            raise ArgumentError(f"headers must be a mapping, got {type(headers).__name__}")
         if api_key is not None and not isinstance(api_key, str):
-            raise ArgumentError(f"api_key is a text, not {type(api_key).__name__}")
+            raise ArgumentError(f"api_key must be a str, got {type(api_key).__name__}")
         sent = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self.transport = Transport(
             url, {**sent, **(headers or {})}, timeout_seconds, retries, pause_seconds
@@ -210,7 +210,8 @@ class HttpModel:
         """One choice for each prompt, in order."""
         if any(len(prompt) == 0 for prompt in prompts):
             raise ModelError(
-                "a server cannot start from nothing", hint="pass bos_token_id, or a prompt"
+                "a prompt of a server must have at least one token",
+                hint="pass bos_token_id, or a prompt",
             )
         listed = [[int(token_id) for token_id in prompt] for prompt in prompts]
         prompt: Any = listed[0] if len(listed) == 1 else listed
@@ -243,4 +244,4 @@ def _check_seconds(**values: object) -> None:
     for name, value in values.items():
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not 0 < float(value) < float("inf"):  # type: ignore[arg-type]
-            raise ArgumentError(f"{name} is a number above 0, not {value!r}")
+            raise ArgumentError(f"{name} must be a number above 0, got {value!r}")

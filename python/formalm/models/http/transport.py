@@ -260,7 +260,9 @@ def _parts(url: str) -> SplitResult:
         str(parts.hostname).encode("idna")
     except ValueError as error:  # of ports and brackets, and of what no host is called
         why = str(error) if shown == url else "its host or port is none"
-        raise ArgumentError(f"{shown!r} is no server's address: {why}", hint=hint) from None
+        raise ArgumentError(
+            f"url must be the address of a server, got {shown!r}: {why}", hint=hint
+        ) from None
     if not known:
         raise ArgumentError(f"url must begin with http:// or https://, got {shown!r}", hint=hint)
     if parts.username is not None or parts.fragment:
@@ -276,7 +278,7 @@ def _check_headers(headers: Mapping[Any, Any]) -> None:
     """Refuse headers that cannot be sent; what they have may be secret and is not shown."""
     for name, value in headers.items():
         if not isinstance(name, str) or not HEADER_NAME.fullmatch(name):
-            raise ArgumentError(f"{name!r:.60} is no name of a header")
+            raise ArgumentError(f"headers must be named by HTTP tokens, got {name!r:.60}")
         if not isinstance(value, str) or not HEADER_VALUE.fullmatch(value):
             raise ArgumentError(
                 f"the header {name} has a value that cannot be sent",

@@ -78,11 +78,11 @@ def from_transformers(
     True
     """
     if type(batch_size) is not int or batch_size < 1:
-        raise ArgumentError(f"batch_size must be an integer from 1, not {batch_size!r}")
+        raise ArgumentError(f"batch_size must be a positive integer, got {batch_size!r}")
     if vocabulary is not None:
         check_vocabulary(vocabulary)
     if tokenizer is not None and vocabulary is not None:
-        raise ArgumentError("give a tokenizer or a vocabulary, not both")
+        raise ArgumentError("tokenizer and vocabulary cannot both be given")
     notes: tuple[str, ...] = ()
     if isinstance(model, (str, PathLike)):
         folder = fspath(model)
@@ -94,12 +94,12 @@ def from_transformers(
     _check_causal(model)
     if tokenizer is None and vocabulary is None:
         raise ArgumentError(
-            "a model without a tokenizer is only numbers",
-            hint="pass the tokenizer, or vocabulary=Vocabulary.from_tokens(…)",
+            "tokenizer must be given for a model, got None",
+            hint="pass the tokenizer, or vocabulary=Vocabulary.from_tokens(...)",
         )
     if tokenizer is not None and not (callable(tokenizer) and hasattr(tokenizer, "eos_token_id")):
         raise ArgumentError(
-            f"a tokenizer is one of transformers, not {type(tokenizer).__name__}",
+            f"tokenizer must be one of transformers, got {type(tokenizer).__name__}",
             hint="of another library: vocabulary=Vocabulary.from_tokenizer(tokenizer)",
         )
     _move(model, device, dtype)
@@ -172,7 +172,8 @@ def _opened(kind: str, folder: str, options: dict[str, Any]) -> Any:
         ) from None
     if not Path(folder).is_dir():
         raise ArgumentError(
-            f"{folder!r} is not a local folder", hint="nothing is downloaded: fetch the model first"
+            f"model must be a local folder, got {folder!r}",
+            hint="nothing is downloaded: fetch the model first",
         )
     try:
         opened = getattr(transformers, kind).from_pretrained(
@@ -187,15 +188,15 @@ def _opened(kind: str, folder: str, options: dict[str, Any]) -> Any:
 def _check_causal(model: Any) -> None:
     name = type(model).__name__
     if not hasattr(model, "forward") or not hasattr(model, "config"):
-        raise ArgumentError(f"a model is one of transformers or a local folder, not {name}")
+        raise ArgumentError(f"model must be one of transformers or a local folder, got {name}")
     if getattr(model.config, "is_encoder_decoder", False):
         raise ModelError(
-            f"{name} is an encoder-decoder model: its text does not follow its prompt",
+            f"model must be causal, got the encoder-decoder {name}",
             hint="only causal models (AutoModelForCausalLM) can be used",
         )
     if not hasattr(model, "can_generate") or not model.can_generate():
         raise ModelError(
-            f"{name} is not a causal language model",
+            f"model must be a causal language model, got {name}",
             hint="load it with AutoModelForCausalLM",
         )
     if model.training:
@@ -213,10 +214,10 @@ def _move(model: Any, device: Any, dtype: Any) -> None:
     if isinstance(dtype, str):
         named = getattr(torch, dtype, None)
         if not isinstance(named, torch.dtype):
-            raise ArgumentError(f"torch has no dtype {dtype!r}")
+            raise ArgumentError(f"dtype must be a dtype of torch, got {dtype!r}")
         dtype = named
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        raise ArgumentError(f"a dtype is a floating one of torch, not {dtype!r}")
+        raise ArgumentError(f"dtype must be a floating one of torch, got {dtype!r}")
     try:
         model.to(*(wanted for wanted in (device, dtype) if wanted is not None))
     except (RuntimeError, ValueError, TypeError, AssertionError) as error:

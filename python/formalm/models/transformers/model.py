@@ -104,8 +104,8 @@ class TransformersModel:
 
     def __reduce__(self) -> NoReturn:
         raise ModelError(
-            "a model of transformers is neither pickled nor copied",
-            hint="give the other process the folder, and call from_transformers there",
+            "a model of transformers cannot be pickled or copied",
+            hint="pass the folder to the other process, and call from_transformers there",
         )
 
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> Floats:
@@ -163,7 +163,10 @@ class TransformersModel:
     ) -> list[TransformersState]:
         """Read one more token after each state; see :meth:`extend_many`."""
         if len(states) != len(token_ids):
-            raise ModelError(f"{len(states)} states and {len(token_ids)} tokens")
+            raise ModelError(
+                f"token_ids must have one token for each of {len(states)} states, got"
+                f" {len(token_ids)}"
+            )
         return self.extend_many(states, [(token_id,) for token_id in token_ids])
 
     def extend_many(
@@ -175,12 +178,14 @@ class TransformersModel:
         :attr:`is_mixed`. A state that was made by another model is a ModelError.
         """
         if len(states) != len(runs):
-            raise ModelError(f"{len(states)} states and {len(runs)} runs of tokens")
+            raise ModelError(
+                f"runs must have one run for each of {len(states)} states, got {len(runs)}"
+            )
         for state, run in zip(states, runs, strict=True):
             if getattr(state, "model", None) is not self:
-                raise ModelError("extend takes states that this model made")
+                raise ModelError("states must be made by this model")
             if not run:
-                raise ModelError("a run has at least one token")
+                raise ModelError("each run must have at least one token")
             self._check(run, state.length + len(run))
         self._shrink()
         result: dict[int, TransformersState] = {}
@@ -283,7 +288,8 @@ class TransformersModel:
     def _check(self, token_ids: Sequence[int], length: int) -> None:
         if length == 0:
             raise ModelError(
-                "a prefix needs at least one token", hint="start with a token id, such as bos=…"
+                "a prefix must have at least one token",
+                hint="start with a token id, such as bos=...",
             )
         if self.context_length is not None and length > self.context_length:
             raise LimitError("tokens of context", length, self.context_length, "shorten the prompt")
