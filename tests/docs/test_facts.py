@@ -60,7 +60,7 @@ def test_the_search_of_the_readme_finds_what_it_says() -> None:
     assert sorted(hit.completion.strip() for hit in hits) == sorted(
         one["text"] for one in PHONE["members"] if one["copies"] >= COPIES[3]
     )
-    assert "Of ten thousand million members" in text
+    assert "Out of ten billion members" in text
     assert phone.to_automaton().count() == 10 * 1000 * 10**6
     assert "after a few hundred evaluations" in text
     assert 100 <= found.forwards < 1000
