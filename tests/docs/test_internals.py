@@ -12,14 +12,16 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "DESIGN.md", *sorted((ROOT / "docs" / "internals").glob("*.md"))]
-FOLDERS = (
-    "benches crates docs examples experiments fuzz python records testdata tests .github".split()
-)
+READMES = sorted((ROOT / "crates").glob("*/README.md"))
+FOLDERS = "crates docs examples experiments python testdata tests".split()
 SKIPPED = {"__pycache__", "target", "node_modules"}
 MAX_LINES = 250
 
 #: Names of other projects' code.
 EXTERNAL = {"OnceLock", "LazyLock", "pthread_atfork"}
+
+#: Folders that a source distribution leaves out.
+OUTSIDE = ("benches/", "records/", "fuzz/")
 
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`]+)`")
@@ -27,7 +29,9 @@ PATH = re.compile(r"[\w.{},-]+(?:/[\w.{},-]+)*/?")
 DOTTED = re.compile(r"formalm(?:\.[a-z_]\w*)+")
 TYPE = re.compile(r"([A-Z]\w*[a-z]\w*)(?:(?:::|\.)(\w+))?(?:\(.*\))?")
 WORD = re.compile(r"_?[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")
-DECLARED = re.compile(r"\b(?:struct|enum|trait|type|class)\s+(\w+)|^(\w+) = ", re.MULTILINE)
+DECLARED = re.compile(
+    r"^[ ]*(?:pub(?:\([a-z:]+\))? )?(?:(?:struct|enum|trait|type|class) )?([A-Z]\w*)", re.MULTILINE
+)
 
 
 @cache
@@ -55,12 +59,13 @@ def sources() -> str:
 
 @cache
 def declared() -> frozenset[str]:
-    return frozenset(name for pair in DECLARED.findall(sources()) for name in pair)
+    """Types and variants: names that begin a line, after a keyword or alone."""
+    return frozenset(DECLARED.findall(sources()))
 
 
 @cache
-def words() -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", sources()))
+def occurs(name: str) -> bool:
+    return name in sources()
 
 
 def expand(braces: str) -> list[str]:
@@ -81,21 +86,24 @@ def is_path(span: str) -> bool:
 def missing(span: str) -> list[str]:
     """The names in a span of code that do not exist."""
     if is_path(span):
-        return [one for one in expand(span) if one.rstrip("/") not in known_paths()]
+        paths = (one for one in expand(span) if not one.startswith(OUTSIDE))
+        return [one for one in paths if one.rstrip("/") not in known_paths()]
     if DOTTED.fullmatch(span):
         name = span.replace(".", "/")
         found = any(f"python/{name}{end}" in known_paths() for end in ("", ".py", ".pyi"))
         last = span.rpartition(".")[2]
-        return [] if found or last in words() else [span]
+        return [] if found or occurs(last) else [span]
     if match := TYPE.fullmatch(span):
         names = [match[1]] if match[1] not in declared() | EXTERNAL else []
-        return names + ([match[0]] if match[2] and match[2] not in words() else [])
+        return names + ([match[0]] if match[2] and not occurs(match[2]) else [])
     if WORD.fullmatch(span):
-        return [] if span in words() | EXTERNAL else [span]
+        return [] if span in EXTERNAL or occurs(span) else [span]
     return []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *READMES], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 def test_every_path_and_name_of_a_page_exists(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     spans = (" ".join(one.split()) for one in SPAN.findall(text))
