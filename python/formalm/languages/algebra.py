@@ -1,4 +1,6 @@
-"""Languages made of languages."""
+"""Combinations of languages: union, intersection, difference, concatenation, complement,
+repetition.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ MAX_REPETITION = 100_000
 
 
 class Mixed(Language):
-    """A language made of others, of any kind but parsers."""
+    """A language made of other languages, of any kind except parsers."""
 
     __slots__ = ("_regular",)
 
@@ -47,7 +49,7 @@ class Mixed(Language):
 
     @property
     def is_regular(self) -> bool:
-        """Whether all parts are."""
+        """True if all parts are regular."""
         # Remembered: parts are a graph, and asking them again would walk it as a tree.
         try:
             return self._regular
@@ -61,7 +63,7 @@ class Mixed(Language):
 
     @property
     def _capturing(self) -> tuple[Language, ...]:
-        """The parts whose groups are its own."""
+        """The parts whose groups are groups of the combination."""
         return self._parts
 
     def _made(self, state_limit: int | None) -> _core.Automaton:
@@ -118,7 +120,9 @@ class Combination(Mixed):
     def _extended(
         self, before: tuple[Language, ...], after: tuple[Language, ...]
     ) -> Combination | None:
-        """The chain with more operands at its ends; None if they are nested too deep for it."""
+        """Returns the chain with operands added at its ends; None if they are nested too deeply for
+        it.
+        """
         depth = 1 + max(part._depth for part in before + after)
         if depth > MAX_DEPTH or any(isinstance(part, Parser) for part in before + after):
             return None
@@ -132,7 +136,7 @@ class Combination(Mixed):
         return longer
 
     def _resolve(self) -> None:
-        """Write down the operands of a chain."""
+        """Stores the operands of a chain."""
         if self._chain is None:
             return
         fronts: list[tuple[Language, ...]] = []
@@ -151,12 +155,12 @@ class Combination(Mixed):
 
     @property
     def operator(self) -> str:
-        """One of ``| & - + ~``."""
+        """The operator: one of ``| & - + ~``."""
         return self._operator
 
     @property
     def operands(self) -> tuple[Language, ...]:
-        """What is combined, from left to right."""
+        """The operands, from left to right."""
         return self._parts
 
     @property
@@ -188,7 +192,7 @@ class Combination(Mixed):
 
 
 class Repetition(Mixed):
-    """A language between ``minimum`` and ``maximum`` times in a row."""
+    """Between ``minimum`` and ``maximum`` members of a language in a row."""
 
     __slots__ = ("maximum", "minimum", "part")
 
@@ -226,7 +230,9 @@ class Repetition(Mixed):
 
 
 def combine(operator: str, *operands: object) -> Language:
-    """The language ``operands`` make under ``operator``; nested unions and sums are flattened."""
+    """Returns the combination of ``operands`` by ``operator``, with nested unions and sums
+    flattened.
+    """
     languages = [as_language(operand) for operand in operands]
     if operator not in "|&+":
         return Combination(operator, *languages)
@@ -257,15 +263,16 @@ def _operands(languages: list[Language], operator: str) -> tuple[Language, ...]:
 
 
 def as_language(value: object) -> Language:
-    """Read ``value`` as a language.
+    """Converts ``value`` to a language.
 
-    A language is itself, a list or tuple of strings a :class:`~formalm.Choice`, and a type, an
-    annotation such as ``list[int]`` or a function a :class:`~formalm.PythonType`.
+    A language is returned unchanged. A list or tuple of strings becomes a :class:`~formalm.Choice`.
+    A type, an annotation such as ``list[int]`` or a function becomes a
+    :class:`~formalm.PythonType`.
 
     Raises
     ------
     LanguageError
-        For everything else; for a string too, which could be a pattern or a text.
+        For any other value. A string is refused because it could be a pattern or a literal.
 
     Examples
     --------
@@ -289,7 +296,7 @@ def as_language(value: object) -> Language:
 
 
 def _hint_for(value: object) -> str:
-    """Returns how to make a language of a value that is none."""
+    """Returns advice on how to make a language of a value that is not one."""
     if isinstance(value, (str, bytes)):
         return (
             "write Regex(pattern) for a pattern, StringLiteral(text) for exactly this string, or"

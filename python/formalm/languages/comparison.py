@@ -1,4 +1,4 @@
-"""Languages beside each other, without writing either out."""
+"""Comparison of two languages by lazy product, and construction of minimal automata."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAZY_STATES = 250_000
 
 
 def written_out(language: Language, state_limit: int, max_bytes: int | None) -> Automaton:
-    """The minimal automaton of a language, or of its members of at most so many bytes."""
+    """Returns the minimal automaton of a language, or of its members up to a number of bytes."""
     checked_integer("state_limit", state_limit, least=1)
     if max_bytes is not None:
         checked_integer("max_bytes", max_bytes)
@@ -38,7 +38,9 @@ def written_out(language: Language, state_limit: int, max_bytes: int | None) -> 
 def difference(
     left: Language, other: object, relation: Relation, unit: Unit | None, state_limit: int
 ) -> str | bytes | None:
-    """The first text that refutes a relation; None if it holds. Without a unit, any text does."""
+    """Returns the first string that refutes a relation; None if it holds. Without a unit, any
+    string.
+    """
     right = as_language(other)
     checked_integer("state_limit", state_limit, least=1)
     inclusion = is_inclusion(relation)

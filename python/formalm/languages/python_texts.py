@@ -1,4 +1,4 @@
-"""Texts of Python types that have a shape of their own: URLs, addresses of networks, and others."""
+"""Schemas of Python types written as strings: URLs, IP addresses, networks, patterns."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _PREFIX6 = "(?:[0-9]|[1-9][0-9]|1[01][0-9]|12[0-8])"
 
 
 def _named_host(ends: str) -> str:
-    """Names of ASCII, as the URL standard takes them, of labels that are not encoded."""
+    """ASCII host names of labels without Punycode, as in the URL standard."""
     letter = r"[!\"$&'()*+\-;=_`{}~a-z0-9" + ("]" if "," in ends else ",]")
     number = rf"(?:[0-9]+|0x[0-9a-f]*)\.?(?:[{ends}]|$)"
     label = f"(?!xn--|{number}){letter}*"
@@ -87,7 +87,9 @@ def _named_host(ends: str) -> str:
 
 
 def url(schema: Any, *, is_multiple: bool) -> Schema:
-    """The schema of URLs as Pydantic writes them: hosts in lower case, other characters encoded."""
+    """Returns the schema of URLs as Pydantic writes them: lowercase hosts, other characters
+    encoded.
+    """
     allowed = schema.get("allowed_schemes")
     needs_host = bool(schema.get("host_required")) or is_multiple
     fills_host = schema.get("default_host") is not None
@@ -135,7 +137,7 @@ def _alternatives(schemes: list[Any]) -> str:
 
 
 def _special(start: str, *, is_multiple: bool) -> list[Schema]:
-    """URLs of the internet."""
+    """Returns URLs with the special schemes of the URL standard, such as ``http``."""
     user = _user(is_multiple=is_multiple)
     ends = ":/?#," if is_multiple else ":/?#"
     host = rf"(?:{_IPV4}|\[{_IPV6}\]|{_named_host(ends)})"
@@ -145,7 +147,7 @@ def _special(start: str, *, is_multiple: bool) -> list[Schema]:
 
 
 def _user(*, is_multiple: bool) -> str:
-    """The name and the password of a user; a comma in them would separate hosts."""
+    """Returns user name and password; a comma in them would separate hosts."""
     one = _USER.replace(",", "") if is_multiple else _USER
     return f"(?:{one}*(?::{one}*)?@)?"
 
@@ -157,7 +159,7 @@ def _files(*, may_lack: bool) -> list[Schema]:
 
 
 def network(version: int) -> str:
-    """Networks: addresses with a prefix; of version 4 the bits behind it are zero."""
+    """Returns networks, addresses with a prefix; the host bits of version 4 are zero."""
     if version == 6:
         return f"{_IPV6}(?:%[^%/]+)?(?:/{_PREFIX6})?"
     choices = [_IPV4]
@@ -172,20 +174,20 @@ def network(version: int) -> str:
 
 
 def address(version: int) -> str:
-    """Addresses, with a zone where they have one."""
+    """Returns IP addresses, with a zone where they can have one."""
     return _IPV4 if version == 4 else f"{_IPV6}(?:%[^%/]+)?"
 
 
 def interface(version: int) -> str:
-    """Addresses with a prefix."""
+    """Returns IP addresses with a prefix."""
     prefix = "(?:[0-9]|[12][0-9]|3[0-2])" if version == 4 else _PREFIX6
     return f"{address(version)}(?:/{prefix})?"
 
 
 def searched(pattern: Any, engine: str) -> Schema:
-    """The texts in which a pattern is found, by the engine that reads it.
+    """Returns the strings in which a pattern is found, by its engine.
 
-    A compiled pattern is Python's own, whatever the engine.
+    A compiled pattern uses Python's engine, whatever the configuration.
     """
     if isinstance(pattern, re.Pattern):
         flags = "".join(letter for letter, flag in FLAGS.items() if pattern.flags & flag)

@@ -1,6 +1,6 @@
-"""What texts become Python's dates, times and durations, and which of them lie within bounds.
+"""Schemas of dates, times and durations as strings, with bounds.
 
-A bound is a pattern: texts of one shape compare as their digits do, from the left.
+A bound is a pattern, because strings of one shape compare digit by digit from the left.
 """
 
 from __future__ import annotations
@@ -48,16 +48,15 @@ _WRITTEN = (
 
 
 def date(schema: Any) -> Schema:
-    """The schema of dates within bounds."""
+    """Returns the schema of dates within bounds."""
     found: Schema = {"type": "string", "format": "date", "pattern": "^(?!0000)"}
     return _bounded(found, [_compared(schema[name].isoformat(), name) for name in _given(schema)])
 
 
 def point(schema: Any, *, has_date: bool) -> Schema:
-    """The schema of times, or of dates and times, within bounds.
+    """Returns the schema of times, or of dates with times, within bounds.
 
-    Where a bound and a text both have an offset, they are compared in UTC, and as they are written
-    otherwise.
+    If both the bound and the string have an offset, they are compared in UTC; otherwise as written.
     """
     separator = "[Tt ]"
     day = DATE + separator if has_date else ""
@@ -90,7 +89,7 @@ def point(schema: Any, *, has_date: bool) -> Schema:
 
 
 def _least(moments: dict[str, list[Any]]) -> float:
-    """The first microsecond within bounds."""
+    """Returns the first microsecond within bounds."""
     found = [
         _microseconds(moments[name]) + (name == "gt") for name in ("ge", "gt") if name in moments
     ]
@@ -98,7 +97,7 @@ def _least(moments: dict[str, list[Any]]) -> float:
 
 
 def _most(moments: dict[str, list[Any]]) -> float:
-    """The last one."""
+    """Returns the last microsecond within bounds."""
     found = [
         _microseconds(moments[name]) - (name == "lt") for name in ("le", "lt") if name in moments
     ]
@@ -110,7 +109,7 @@ def _microseconds(moment: list[Any]) -> int:
 
 
 def _moment(bound: Any, name: str) -> list[Any]:
-    """A bound in UTC, as minutes since 1970 or midnight, and the microseconds beyond."""
+    """Returns a bound in UTC, as minutes since 1970 or midnight, and the microseconds beyond."""
     has_date = isinstance(bound, datetime.datetime)
     start = datetime.datetime(1970, 1, 1)
     naive = bound.replace(tzinfo=None)
@@ -123,7 +122,7 @@ def _moment(bound: Any, name: str) -> list[Any]:
 
 
 def _offset(seconds_east: int) -> str:
-    """The spellings of one offset."""
+    """Returns the spellings of an offset."""
     sign, minutes = ("-" if seconds_east < 0 else "+"), abs(seconds_east) // 60
     if not minutes:
         return r"(?:[Zz]|[+-]00:00)"
@@ -141,7 +140,7 @@ def _bounded(found: Schema, patterns: list[str]) -> Schema:
 
 
 def _written(bound: str, name: str) -> str:
-    """Texts of points in time that lie within a bound, as they are written."""
+    """Returns the strings of points in time within a bound, compared as written."""
     whole, _, fraction = bound.partition(".")
     whole = whole.replace("T", " ")
     above, may_equal = BOUNDS[name]
@@ -161,7 +160,7 @@ def _written(bound: str, name: str) -> str:
 
 
 def _compared(bound: str, name: str) -> str:
-    """Texts of one length that lie within a bound."""
+    """Returns the strings of one length within a bound."""
     above, may_equal = BOUNDS[name]
     accepts_equal = may_equal if above else not may_equal
     found = [*_larger(bound), *([bound] if accepts_equal else [])]
@@ -170,7 +169,7 @@ def _compared(bound: str, name: str) -> str:
 
 
 def _larger(bound: str) -> list[str]:
-    """Beginnings of texts of the same shape that are larger, digit by digit."""
+    """Returns prefixes of larger strings of the same shape, digit by digit."""
     found = []
     for at, one in enumerate(bound):
         if one.isdigit() and one != "9":
@@ -180,9 +179,9 @@ def _larger(bound: str) -> list[str]:
 
 
 def timedelta(schema: Any) -> Schema:
-    """The schema of durations within bounds.
+    """Returns the schema of durations within bounds.
 
-    Those with bounds are spelled as Pydantic writes them, so that they compare part by part.
+    Bounded durations are spelled as Pydantic writes them, so that they compare part by part.
     """
     most = rf"P{_YEARS}Y(?:[1-8]D)?{_DAYTIME}"
     positive = rf"{most}|P{_YEARS}Y{_DAYS}D{_DAYTIME}"
@@ -213,7 +212,7 @@ def timedelta(schema: Any) -> Schema:
 
 
 def _magnitude(bound: datetime.timedelta, *, above: bool, may_equal: bool) -> str:
-    """Durations without a sign that lie above a bound, or below it."""
+    """Returns unsigned durations above or below a bound."""
     years, days = divmod(bound.days, 365)
     hours, rest = divmod(bound.seconds, 3600)
     minutes, whole = divmod(rest, 60)
@@ -243,7 +242,7 @@ def _magnitude(bound: datetime.timedelta, *, above: bool, may_equal: bool) -> st
 
 
 def seconds(schema: Any) -> Schema:
-    """The schema of durations as numbers of seconds, told to the microsecond."""
+    """Returns the schema of durations as numbers of seconds, to the microsecond."""
     found: Schema = {"type": "number"}
     step = datetime.timedelta(microseconds=1)
     least, most = datetime.timedelta.min, datetime.timedelta.max
@@ -258,5 +257,5 @@ def seconds(schema: Any) -> Schema:
 
 
 def bounds_of(schema: Any) -> bool:
-    """Whether a bound is the time at which it is asked."""
+    """Returns whether a bound of the schema is the current time."""
     return schema.get("now_op") is not None

@@ -1,4 +1,4 @@
-"""Graphviz source."""
+"""Graphviz (DOT) source of a diagram."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["dot"]
 
 
 def dot(diagram: Diagram) -> str:
-    """Graphviz source of a diagram, of any size.
+    """Returns the Graphviz source of a diagram of any size.
 
     Examples
     --------
