@@ -85,7 +85,7 @@ class TokenAutomaton(View):
         max_tokens: int | None = None,
         memory_limit_bytes: int = MEMORY_LIMIT_BYTES,
     ) -> int:
-        """Returns the number of sequences: of so many tokens, of at most so many, or in total.
+        """Returns the number of sequences: of a number of tokens, of at most a number, or in total.
 
         Raises
         ------

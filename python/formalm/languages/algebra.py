@@ -1,6 +1,4 @@
-"""Combinations of languages: union, intersection, difference, concatenation, complement,
-repetition.
-"""
+"""Combinations of languages: Boolean operations, concatenation and repetition."""
 
 from __future__ import annotations
 
@@ -120,9 +118,7 @@ class Combination(Mixed):
     def _extended(
         self, before: tuple[Language, ...], after: tuple[Language, ...]
     ) -> Combination | None:
-        """Returns the chain with operands added at its ends; None if they are nested too deeply for
-        it.
-        """
+        """Returns the chain with operands added at its ends; None if they are nested too deeply."""
         depth = 1 + max(part._depth for part in before + after)
         if depth > MAX_DEPTH or any(isinstance(part, Parser) for part in before + after):
             return None
@@ -230,9 +226,7 @@ class Repetition(Mixed):
 
 
 def combine(operator: str, *operands: object) -> Language:
-    """Returns the combination of ``operands`` by ``operator``, with nested unions and sums
-    flattened.
-    """
+    """Returns the combination of ``operands``, with nested unions and sums flattened."""
     languages = [as_language(operand) for operand in operands]
     if operator not in "|&+":
         return Combination(operator, *languages)

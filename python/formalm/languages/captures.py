@@ -73,9 +73,7 @@ class Captures:
         return tuple(self._slice(span, default) for span in self.spans)
 
     def groupdict(self, default: T | None = None) -> dict[str, str | T | None]:
-        """Returns the strings of the named groups, with ``default`` for groups that did not
-        participate.
-        """
+        """Returns the strings of named groups; ``default`` for those that did not participate."""
         return {name: self._slice(self.spans[number - 1], default) for name, number in self.numbers}
 
     def span(self, group: int | str = 0) -> Span | None:
@@ -96,9 +94,7 @@ class Captures:
         return self.spans[number - 1] if number else (0, len(self.text))
 
     def __getitem__(self, group: int | str) -> str | None:
-        """Returns the string of a group, or None if it did not participate. Raises like
-        :meth:`span`.
-        """
+        """Returns the string of a group; None if it did not participate. See :meth:`span`."""
         return self._slice(self.span(group), None)
 
     def _slice(self, span: Span | None, default: T | None) -> str | T | None:

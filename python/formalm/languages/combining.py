@@ -95,8 +95,9 @@ class Combining:
         operations: Iterable[Operation] = ("insert", "delete", "substitute"),
         region: Region | str | None = None,
     ) -> Edited:
-        """Returns the strings within ``count`` edits of a member (Levenshtein distance, in
-        characters).
+        """Returns the strings within ``count`` edits of a member.
+
+        The distance is Levenshtein's, counted in characters.
 
         Nothing is expanded: a state is built when an input first reaches it.
 

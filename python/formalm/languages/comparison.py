@@ -38,8 +38,9 @@ def written_out(language: Language, state_limit: int, max_bytes: int | None) -> 
 def difference(
     left: Language, other: object, relation: Relation, unit: Unit | None, state_limit: int
 ) -> str | bytes | None:
-    """Returns the first string that refutes a relation; None if it holds. Without a unit, any
-    string.
+    """Returns the shortest string that refutes a relation; None if it holds.
+
+    Without a unit of length, it returns any such string.
     """
     right = as_language(other)
     checked_integer("state_limit", state_limit, least=1)

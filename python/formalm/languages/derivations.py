@@ -170,8 +170,7 @@ class Derivations(Language):
     def tree_counts(
         self, most: int, *, unit: Unit = "characters", step_limit: int = COUNT_STEPS
     ) -> list[int | None]:
-        """Returns the number of parse trees of strings of each length up to ``most``, without
-        listing them.
+        """Returns the number of parse trees of strings of each length up to ``most``.
 
         A string counts once for each of its trees, so without ambiguity these are the numbers of
         members. None means infinitely many: some string of that length has infinitely many trees.
@@ -245,8 +244,7 @@ class Derivations(Language):
         whole: bool = False,
         step_limit: int = STEP_LIMIT,
     ) -> Tree:
-        """Returns the parse tree of a member: its rules, and the lexemes of its terminals with
-        spans.
+        """Returns the parse tree of a member: its rules and lexemes with spans.
 
         Trees have Lark's shape. ``?rule`` with one child is replaced by that child, and ``_rule``
         is inlined. Strings in rules and terminals that begin with ``_`` are left out except under

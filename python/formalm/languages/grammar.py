@@ -281,7 +281,7 @@ class Grammar(Derivations):
 
     @property
     def indentation(self) -> Indentation | None:
-        """How columns determine lines and blocks; None without indentation."""
+        """The indentation settings; None without indentation."""
         given = self._arguments[4]
         return given if isinstance(given, Indentation) else None
 

@@ -60,9 +60,7 @@ def description(parser: Any, lexing: Lexing | None) -> tuple[str, Lexing, str, I
 
 
 def _trees(options: Any) -> str:
-    """Returns the ``%trees`` statement for options that shape trees, which Lark text cannot
-    express.
-    """
+    """Returns the ``%trees`` statement for options that Lark text cannot express."""
     words = ["keep_all_tokens"] if options.keep_all_tokens else []
     words += [] if options.maybe_placeholders else ["no_placeholders"]
     return f"\n%trees {' '.join(words)}\n" if words else ""

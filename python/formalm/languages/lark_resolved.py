@@ -46,9 +46,7 @@ def resolved_text(parser: Any) -> str:
 
 
 def _terminal(name: str, tree: Any, priority: int, pattern: Any) -> list[str]:
-    """Returns the lines of a terminal; those of ``common`` are recognized by their compiled
-    pattern.
-    """
+    """Returns the lines of a terminal; recognizes those of ``common`` by their compiled pattern."""
     common = None if pattern is None else _common().get((pattern.value, pattern.flags))
     if common is None:
         return [f"{name}{f'.{priority}' if priority else ''}: {_alternatives(tree)}"]

@@ -135,9 +135,7 @@ def either(left: Positions, right: Positions) -> Positions:
 
 
 def filtered(language: Combination, state_limit: int | None) -> _core.Automaton | None:
-    """Returns the machine of an intersection or difference with a single language that is not
-    regular.
-    """
+    """Returns the machine of an intersection or difference with one non-regular language."""
     from formalm.languages.choice import Choice
 
     operands = language.operands

@@ -57,8 +57,7 @@ class Members:
         return None if data is None else self.automaton().shortest(data)
 
     def places_against(self, beginning: bytes, following: bytes) -> tuple[str, ...]:
-        """Returns the parts of a description that forbid a byte, or the end if it is empty, after a
-        prefix.
+        """Returns the parts of a description that forbid a byte, or the end, after a prefix.
 
         Each kind of language has its own: a schema returns JSON pointers of keywords. Others return
         nothing.

@@ -14,7 +14,7 @@ __all__ = ["Overview", "overview"]
 
 
 class Overview(NamedTuple):
-    """How the members of a language begin.
+    """The first bytes of the members of a language, with examples.
 
     Attributes
     ----------

@@ -186,9 +186,7 @@ class Parser(Language):
         return data is not None and self._once().is_viable(data)
 
     def _once(self) -> _core.Automaton:
-        """Returns a machine for a single query, because a machine keeps all it reads while it
-        lives.
-        """
+        """Returns a machine for a single query, because a machine keeps all it reads."""
         return _core.Automaton(self._described())
 
     @property

@@ -87,9 +87,7 @@ def _named_host(ends: str) -> str:
 
 
 def url(schema: Any, *, is_multiple: bool) -> Schema:
-    """Returns the schema of URLs as Pydantic writes them: lowercase hosts, other characters
-    encoded.
-    """
+    """Returns the schema of URLs as Pydantic writes them, such as with lowercase hosts."""
     allowed = schema.get("allowed_schemes")
     needs_host = bool(schema.get("host_required")) or is_multiple
     fills_host = schema.get("default_host") is not None

@@ -18,9 +18,7 @@ __all__ = ["picture"]
 def picture(
     trees: _core.Trees, names: Iterable[str] | None, part_limit: int, style: str | None
 ) -> str:
-    """Returns rules as one picture: the start rule first, then the others as written; or the named
-    ones.
-    """
+    """Returns rules, all or the named ones, as one picture with the start rule first."""
     rules = trees.rules()
     shown = [at for at, rule in enumerate(rules) if rule[1] == "rule"]
     shown.sort(key=lambda at: at != trees.start)

@@ -15,7 +15,7 @@ __all__ = ["Report", "counted", "grammar_notes", "schemas_within"]
 
 @dataclass(frozen=True)
 class Report:
-    """How faithfully a constraint enforces its language.
+    """The exactness of a constraint: how faithfully it enforces its language.
 
     For a grammar with canonical tokens, the report is about the masks so far, because the search
     for canonical completions may be cut short. So may the search for shortest completions, which

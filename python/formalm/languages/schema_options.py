@@ -150,9 +150,7 @@ def checked_options(
     max_depth: object,
     approximate: object,
 ) -> tuple[tuple[Any, ...], _core.SchemaOptions]:
-    """Returns options as a language stores them, in the order of `OPTIONS`, and as the core takes
-    them.
-    """
+    """Returns options as a language stores them (in the order of `OPTIONS`), and for the core."""
     maximum, layout = whitespace_between(max_whitespace, indent, separators)
     if max_depth is not None and (type(max_depth) is not int or not 0 <= max_depth < 1 << 31):
         raise ArgumentError(f"max_depth must be a non-negative integer or None, got {max_depth!r}")

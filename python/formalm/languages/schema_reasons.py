@@ -123,9 +123,7 @@ def contradicting(language: JsonSchema) -> tuple[str, ...]:
 def _keywords(
     schema: object, path: Path, apart: frozenset[str] = frozenset()
 ) -> Iterator[tuple[Path, bool]]:
-    """Returns the places of keywords, and whether they are applicators; none within those
-    ``apart``.
-    """
+    """Yields the places of keywords, except those ``apart``, and whether they are applicators."""
     if schema is False:
         yield path, False
     if not isinstance(schema, dict):

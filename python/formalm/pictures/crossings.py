@@ -13,7 +13,7 @@ LARGE = 1500  # nodes, bends among them
 
 
 def arrange(layering: Layering) -> None:
-    """Orders every layer by the barycenter of each node's neighbors, sweeping back and forth.
+    """Orders every layer by the mean position of each node's neighbors, sweeping back and forth.
 
     The best order found is kept. Large pictures get fewer sweeps, where the difference is
     invisible.

@@ -141,9 +141,7 @@ def _successors(diagram: Diagram) -> list[list[int]]:
 
 
 def _by_depth(diagram: Diagram) -> list[int]:
-    """Returns the reverse postorder of a depth-first search: only edges that close a cycle go
-    backward.
-    """
+    """Returns the reverse depth-first postorder, in which only edges that close a cycle go back."""
     successors = _successors(diagram)
     numbers = [-1] * diagram.state_count
     seen = [False] * diagram.state_count

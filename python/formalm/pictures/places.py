@@ -168,9 +168,7 @@ def _levels(
 def _wish(
     node: int, sides: tuple[list[int], ...], y: list[float], state_count: int
 ) -> tuple[float, float]:
-    """Returns the height to which a node's neighbors pull it, and the strength; bends pull bends
-    most.
-    """
+    """Returns the height to which a node's neighbors pull it, and the strength of the pull."""
     total = weight = 0.0
     for side in sides:
         for other in side:

@@ -1,8 +1,7 @@
-"""Statistics for questions about models: intervals, tests, effect sizes, power.
+"""Statistics for evaluations of models: intervals, tests, effect sizes, power.
 
-SciPy does the mathematics and is imported when it is first needed
-(``pip install "formalm[stats]"``). Every number says what its interval is worth, and every p-value
-how it was computed.
+SciPy does the mathematics and is imported on first use (``pip install "formalm[stats]"``). Every
+number states the coverage of its interval, and every p-value states its method.
 """
 
 from formalm.stats.bootstrap import bootstrap

@@ -1,4 +1,4 @@
-"""p-values of several tests, adjusted for their number."""
+"""Corrections of p-values for multiple tests: Holm, Benjamini-Hochberg."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["benjamini_hochberg", "holm"]
 
 
 def holm(p_values: Iterable[float]) -> Floats:
-    """Adjusted p-values that bound the probability of *any* false rejection.
+    """Returns adjusted p-values that bound the probability of *any* false rejection.
 
-    Reject where the adjusted value is at most the level. No assumption about how the tests depend
-    on one another.
+    Reject where the adjusted value is at most the level. The tests may depend on each other in any
+    way.
 
     Parameters
     ----------
     p_values
-        One for each test; all tests that were made, not only the interesting ones.
+        One per test; include all tests made, not only the interesting ones.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def holm(p_values: Iterable[float]) -> Floats:
     Raises
     ------
     ArgumentError
-        For numbers that are no probabilities.
+        For numbers outside [0, 1].
 
     Examples
     --------
@@ -46,9 +46,9 @@ def holm(p_values: Iterable[float]) -> Floats:
 
 
 def benjamini_hochberg(p_values: Iterable[float]) -> Floats:
-    """Adjusted p-values that bound the expected share of false ones among the rejections.
+    """Returns adjusted p-values that bound the expected share of false rejections.
 
-    For tests that are independent, or depend positively on one another.
+    For tests that are independent, or positively dependent.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def benjamini_hochberg(p_values: Iterable[float]) -> Floats:
     Raises
     ------
     ArgumentError
-        For numbers that are no probabilities.
+        For numbers outside [0, 1].
 
     Examples
     --------

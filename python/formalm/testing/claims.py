@@ -16,7 +16,7 @@ Ends = tuple[float, float]
 
 
 class Inconclusive(Exception):  # noqa: N818 - it is an outcome, and says that nothing is wrong
-    """The bounds allow both outcomes, so the assertion neither holds nor fails. No test passes with
+    """The bounds allow both outcomes: the assertion neither holds nor fails. No test passes with
     it.
 
     It is not an AssertionError, so code that expects a failure does not mistake it for one.
@@ -39,7 +39,7 @@ def open_claims() -> Iterator[list[Claim]]:
 
 
 class Claim:
-    """A number about a model, to be compared with a threshold: ``<``, ``<=``, ``>``, ``>=``,
+    """A number about a model, to be compared with a threshold by ``<``, ``<=``, ``>``, ``>=``,
     ``==``.
 
     A comparison that holds for every value within the bounds is true. One that fails for every

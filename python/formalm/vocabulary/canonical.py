@@ -1,6 +1,4 @@
-"""Canonical tokenization: the analyzed tokenizer, checks of sequences, and enumeration of
-spellings.
-"""
+"""Canonical tokenization: the analyzed tokenizer, checks of sequences, and all spellings."""
 
 from __future__ import annotations
 
@@ -106,7 +104,7 @@ class CanonicalTokens(Sources):
                 )
 
     def saved_encoder(self) -> bytes:
-        """Returns the result of :meth:`encoder` as bytes for a later process; empty if not yet
+        """Returns the result of :meth:`encoder` as bytes for another process; empty if not yet
         built.
         """
         tokenizer = self._parts.tokenizer
@@ -163,9 +161,7 @@ class CanonicalTokens(Sources):
         return self.canonical_error(token_ids) is None
 
     def canonical_error(self, token_ids: Iterable[int]) -> NonCanonical | None:
-        """Returns where and why tokens are not canonical; None if they are. See
-        :meth:`is_canonical`.
-        """
+        """Returns why tokens are not canonical; None if they are. See :meth:`is_canonical`."""
         encoder = self.encoder()
         return find(encoder, self.core, _integers(token_ids))
 
@@ -250,9 +246,7 @@ def _probes(encoder: _core.Encoder, core: _core.Vocabulary) -> Iterator[str]:
 
 
 def _overlaps(added: Iterable[str], special: Iterable[str]) -> Iterator[str]:
-    """Returns added tokens that occur, or begin, inside the name of another one: they may be
-    shadowed.
-    """
+    """Returns added tokens that occur, or begin, inside another's name: they may be shadowed."""
     for text in added:
         for name in (*special, *added):
             if text in name:

@@ -81,7 +81,7 @@ class JsonTokenizer:
         return self._marked.ids(text)
 
     def encode_plain(self, text: str, control: Collection[str]) -> list[int]:
-        """Returns the ids of a text in which the names of the added tokens ``control`` are ordinary
+        """Returns the ids of a text in which the names of added tokens ``control`` are ordinary
         text.
         """
         key = frozenset(control)

@@ -107,7 +107,7 @@ class _Text:
         return self._why(index)
 
     def _unspelled(self) -> int:
-        """Returns the first token whose text, with all before it, the tokenizer does not produce."""
+        """Returns the first token up to which the tokenizer does not produce the text."""
         for at, end in enumerate(self.starts[1:]):
             if self.encoder.encode(self.bytes[:end].decode(errors="ignore")) is None:
                 return at
@@ -128,7 +128,7 @@ class _Text:
         return NonCanonical(self.before + index, reason, None, merge, place)
 
     def _why(self, index: int) -> NonCanonical:
-        """Returns the first split or merge that differs, up to the end of the first wrong piece."""
+        """Returns the first split or merge that differs, in the piece of the first wrong token."""
         pieces = self.encoder.pieces(self.text or "")
         start = self.starts[index]
         number = max(at for at, (begin, _) in enumerate(pieces) if begin <= start)

@@ -20,7 +20,7 @@ __all__ = ["read_json", "read_object"]
 
 
 def read_object(tokenizer: Any, end_token_ids: EndTokens | None) -> Parts:
-    """Returns the vocabulary of an object of transformers, tokenizers, tiktoken or sentencepiece."""
+    """Returns the vocabulary of a tokenizer object of a supported library."""
     names = [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(tokenizer).__mro__]
     libraries = {library for library, _ in names}
     if "transformers" in libraries:

@@ -30,9 +30,7 @@ class Spellings:
         self.lengths = sorted({len(token) for token in self.ids})
 
     def steps(self, text: bytes) -> list[list[tuple[int, int]]]:
-        """Returns, for every position of a text, the end and the id of each token that fits,
-        ascending.
-        """
+        """Returns, for every position of a text, end and id of each token that fits, ascending."""
         rows = []
         for start in range(len(text)):
             row = []
@@ -120,9 +118,7 @@ class Tokenizations:
 
     @cached_property
     def _numbers(self) -> list[int]:
-        """Returns, for every position, the possible numbers of remaining tokens: bit k for exactly
-        k.
-        """
+        """Returns, for every position, the possible numbers of remaining tokens, as a bit set."""
         numbers = [0] * len(self.text) + [1]
         for start in range(len(self.text) - 1, -1, -1):
             for end, _ in self._steps[start]:
