@@ -21,8 +21,8 @@ class Choice(Language):
 
     Examples
     --------
-    >>> colour = Choice(["red", "green"])
-    >>> colour.matches("red"), colour.is_viable("gr"), colour.matches("blue")
+    >>> color = Choice(["red", "green"])
+    >>> color.matches("red"), color.is_viable("gr"), color.matches("blue")
     (True, True, False)
     """
 

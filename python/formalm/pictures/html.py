@@ -10,7 +10,7 @@ from formalm.pictures.svg import EDGE_LIMIT, STATE_LIMIT, svg
 
 __all__ = ["html"]
 
-# A notebook's colours may differ from the system's: take the page's, and an accent for both.
+# A notebook's colors may differ from the system's: take the page's, and an accent for both.
 STYLE = "color:inherit;--accent:#2f81f7;max-width:none"
 
 

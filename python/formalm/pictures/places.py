@@ -114,7 +114,7 @@ def _keep_clear(layering: Layering, places: Places, above: list[float], below: l
             for one, other in itertools.pairwise(layer)
         ]
         for index, node in enumerate(layer):
-            # Both neighbours may lean into a gap, so each has a third of it.
+            # Both neighbors may lean into a gap, so each has a third of it.
             room = min([1e9, *gaps[max(0, index - 1) : index + 1]]) / 3
             steepest = max(0.0, room) / max(half, 1.0)
             places.slope[node] = max(-steepest, min(steepest, places.slope[node]))

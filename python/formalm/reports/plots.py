@@ -16,7 +16,7 @@ from formalm.stats import Quantity
 
 __all__ = ["Dot", "curves", "intervals"]
 
-# Stand-ins for the colours of the page: light and dark have their own.
+# Stand-ins for the colors of the page: light and dark have their own.
 INK, GRID = "#010203", "#040506"
 SERIES = ("#010101", "#010102", "#010103", "#010104", "#010105", "#010106")
 MARKS = ("o", "s", "^", "D", "v", "P")

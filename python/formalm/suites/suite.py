@@ -43,13 +43,13 @@ class Suite:
     >>> suite = Suite.from_toml('''
     ... format = "formalm-suite"
     ... version = 1
-    ... name = "colours"
-    ... title = "Which colour has the sky?"
+    ... name = "colors"
+    ... title = "Which color has the sky?"
     ... [slots]
-    ... colour = ["blue", "green"]
+    ... color = ["blue", "green"]
     ... [templates]
-    ... sky = "The sky is {colour}"
-    ... [queries.colour]
+    ... sky = "The sky is {color}"
+    ... [queries.color]
     ... ask = "table"
     ... event = "prefix"
     ... ''')

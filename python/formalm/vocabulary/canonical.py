@@ -104,9 +104,7 @@ class CanonicalTokens(Sources):
                 )
 
     def saved_encoder(self) -> bytes:
-        """Returns the result of :meth:`encoder` as bytes for another process; empty if not yet
-        built.
-        """
+        """Returns the result of :meth:`encoder` as bytes for another process, if built."""
         tokenizer = self._parts.tokenizer
         if self._encoder is None or tokenizer is None:
             return self._parts.encoder

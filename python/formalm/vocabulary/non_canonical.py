@@ -147,7 +147,7 @@ class _Text:
             if starts[at] >= last:
                 break
             here, shown = starts[at], self.before + at
-            # A border that stays may be between tokens that are no neighbours, but then another
+            # A border that stays may be between tokens that are no neighbors, but then another
             # one is where text was merged first.
             gone = here > first and here not in kept
             if gone and (merge := self.encoder.crossing(ids[at - 1], ids[at])) is not None:
