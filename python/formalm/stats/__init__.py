@@ -1,7 +1,7 @@
-"""Statistics for evaluations of models: intervals, tests, effect sizes, power.
+"""Statistics for comparing models: intervals, tests, effect sizes, power.
 
 SciPy does the mathematics and is imported on first use (``pip install "formalm[stats]"``). Every
-number states the coverage of its interval, and every p-value states its method.
+interval states its coverage, and every p-value the method that computed it.
 """
 
 from formalm.stats.bootstrap import bootstrap

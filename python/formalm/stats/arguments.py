@@ -1,4 +1,4 @@
-"""Validation of statistical arguments, and the lazy import of SciPy."""
+"""Checks of statistics arguments, and the deferred import of SciPy."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def checked_integer(name: str, value: object, least: int) -> int:
 
 
 def checked_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """Returns one of some words."""
+    """Returns one of the allowed strings."""
     if not isinstance(value, str) or value not in choices:
         known = ", ".join(map(repr, choices))
         raise ArgumentError(f"{name} is one of {known}, not {value!r:.60}")
@@ -76,7 +76,7 @@ def checked_choice(name: str, value: object, choices: Sequence[str]) -> str:
 
 
 def checked_values(name: str, values: object, dimensions: Sequence[int] = (1,)) -> Floats:
-    """Returns finite numbers as an array with an allowed number of dimensions."""
+    """Returns finite numbers as an array with one of the allowed numbers of dimensions."""
     try:
         array: Floats = np.asarray(_listed(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -94,7 +94,7 @@ def checked_values(name: str, values: object, dimensions: Sequence[int] = (1,)) 
 
 
 def checked_counts(name: str, counts: object, dimensions: int) -> Integers:
-    """Returns non-negative whole numbers; whole floats are accepted."""
+    """Returns nonnegative integers; floats with integer values are accepted."""
     values = checked_values(name, counts, (dimensions,))
     if (values < 0).any() or (values != np.floor(values)).any():
         raise ArgumentError(
@@ -115,7 +115,7 @@ def checked_p_values(values: object) -> Floats:
 
 
 def _listed(values: object) -> object:
-    """Returns a value that can become an array; generators are consumed once."""
+    """Returns a value that NumPy can convert to an array; iterates over a generator once."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise ArgumentError(f"a sequence of numbers is wanted, not {values!r:.60}")
     return values if hasattr(values, "__array__") else list(values)

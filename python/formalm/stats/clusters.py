@@ -1,4 +1,4 @@
-"""Means of clustered numbers, such as several answers per prompt, with robust intervals."""
+"""Means of clustered numbers, such as several answers to one prompt."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def clustered_mean(
 ) -> Quantity:
     """Returns the mean, with an interval from the spread between clusters.
 
-    Numbers of one cluster may depend on each other in any way; clusters are independent. Treating
-    each number as independent makes intervals too narrow, often by a multiple.
+    Numbers in one cluster may depend on each other in any way; clusters are independent. Treating
+    all numbers as independent makes intervals too narrow, often by a multiple.
 
     Parameters
     ----------
     values
         The numbers.
     clusters
-        The cluster of each number; by default, each number is its own.
+        The cluster of each; by default every number is its own cluster.
     confidence
         Between 0 and 1.
 
@@ -90,7 +90,7 @@ def few(count: int) -> tuple[str, ...]:
 
 
 def cluster_numbers(clusters: Iterable[Hashable] | None, length: int) -> tuple[Integers, int]:
-    """Returns each value's cluster as a number, in order of appearance, and their count."""
+    """Returns the number of each value's cluster, in order of appearance, and the cluster count."""
     if clusters is None:
         which: Integers = np.arange(length)
     else:

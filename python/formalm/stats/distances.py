@@ -1,4 +1,4 @@
-"""Distances of distributions with known or bounded probabilities: total variation, JS, ratios."""
+"""Distances between distributions with exact or interval probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUM = 1e-6
 
 
 def total_variation(one: Iterable[Any], other: Iterable[Any]) -> Quantity:
-    """Returns the total variation distance: the largest difference in probability of any event.
+    """Returns the total variation distance: the largest difference in the probability of any event.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def total_variation(one: Iterable[Any], other: Iterable[Any]) -> Quantity:
     Returns
     -------
     Quantity
-        Exact for probabilities. Certified for bounds: the truth lies between ``low`` and ``high``,
-        and ``value`` is the midpoint.
+        Exact for probabilities. Certified for bounds: the true value is between ``low`` and
+        ``high``, and ``value`` is the middle.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def total_variation(one: Iterable[Any], other: Iterable[Any]) -> Quantity:
 
 
 def jensen_shannon(one: Iterable[Any], other: Iterable[Any]) -> Quantity:
-    """Returns the Jensen-Shannon divergence in nats: 0 for equal, ln 2 for disjoint distributions.
+    """Returns the Jensen-Shannon divergence, in nats: 0 for equal, ln 2 for disjoint distributions.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _logit(p: float) -> float:
 
 
 def _compared(name: str, one: Any, other: Any, scale: Callable[[float], float]) -> Quantity:
-    """Returns the difference of two numbers on a scale that increases with the probability."""
+    """Returns the difference of two numbers on a scale that grows with the probability."""
     first, second = _bounds("one", [one])[0], _bounds("other", [other])[0]
     low, high = (scale(float(p)) for p in first), (scale(float(p)) for p in second)
     (least, most), (less, more) = tuple(low), tuple(high)

@@ -1,4 +1,4 @@
-"""Effect sizes for counts of categories, with intervals: distances, Cramér's V, odds ratio."""
+"""Effect sizes of differences between samples of categories, with intervals."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def counted_total_variation(
     Parameters
     ----------
     one, other
-        Counts of the same categories, including categories with a count of zero.
+        Counts of the same categories, including categories that no sample contains.
     confidence
         Between 0 and 1.
 
     Returns
     -------
     Quantity
-        The value is that of the observed shares, which on average are farther apart than the
+        The value is that of the observed shares, which on average are further apart than the
         distributions. The interval is valid for every sample size, and wide: a sample of n in k
-        categories is within √(ln((2ᵏ − 2) · 2/α) / 2n) of its distribution (Weissman et al. 2003),
-        and distances obey the triangle inequality.
+        categories is within √(ln((2ᵏ − 2) · 2/α) / 2n) of its distribution (Weissman and others
+        2003), and distances obey the triangle inequality.
 
     Raises
     ------
     ArgumentError
-        For invalid counts.
+        For values that are not counts.
 
     Examples
     --------
@@ -85,13 +85,12 @@ def counted_jensen_shannon(
     Quantity
         The value is that of the observed shares. The interval is valid for every sample size: the
         divergence of a sample from its distribution is bounded (Agrawal 2020), the Jensen-Shannon
-        divergence is at most ln 2 / 2 times that, and its square root obeys the triangle
-        inequality.
+        divergence is at most ln 2 / 2 times that, and its root obeys the triangle inequality.
 
     Raises
     ------
     ArgumentError
-        For invalid counts.
+        For values that are not counts.
 
     Examples
     --------
@@ -115,7 +114,8 @@ def counted_jensen_shannon(
 def cramers_v(
     counts: Iterable[Iterable[int]], *, confidence: float = 0.95, corrected: bool = True
 ) -> Quantity:
-    """Returns Cramér's V: 0 if groups are equal, 1 if the group determines the category.
+    """Returns Cramér's V: 0 if all groups have one distribution, 1 if the group determines the
+    category.
 
     Parameters
     ----------
@@ -124,19 +124,19 @@ def cramers_v(
     confidence
         Between 0 and 1.
     corrected
-        Whether to subtract the part due to chance from the value (the degrees of freedom from the
-        chi-square statistic). The interval is the same.
+        Whether the value excludes the part due to chance (the degrees of freedom are subtracted
+        from the chi-square statistic). The interval is the same.
 
     Returns
     -------
     Quantity
         With an interval from the noncentral chi-square distribution, for large counts. Its upper
-        end is raised if the statistic is smaller than expected by chance.
+        end does not shrink if the statistic is smaller than expected by chance.
 
     Raises
     ------
     ArgumentError
-        For invalid counts.
+        For values that are not counts.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def cramers_v(
 def counted_log_odds_ratio(
     counts: Iterable[Iterable[int]], *, confidence: float = 0.95
 ) -> Quantity:
-    """Returns the logarithm of the odds ratio of a two-by-two table, in nats.
+    """Returns the log of the odds ratio of a two-by-two table, in nats.
 
     Parameters
     ----------
@@ -219,9 +219,8 @@ def counted_log_odds_ratio(
 
 
 def _divergence_bound(degrees: int, tail: float) -> float:
-    """Returns the least x > k with exp(−x) (e x / k)^k ≤ tail.
-
-    With this probability at most, n times the divergence of a sample exceeds it.
+    """Returns the least x > k with exp(−x) (e x / k)^k ≤ tail, a bound on n times the
+    divergence.
     """
     if not degrees:
         return 0.0
@@ -236,7 +235,9 @@ def _divergence_bound(degrees: int, tail: float) -> float:
 
 
 def _noncentrality(statistic: float, degrees: int, level: float) -> float:
-    """Returns the noncentrality under which a smaller statistic has this probability; 0 if none."""
+    """Returns the noncentrality at which a smaller statistic has this probability; 0 if there is
+    none.
+    """
     special, optimize = scipy_part("special"), scipy_part("optimize")
 
     def excess(noncentrality: float) -> float:
@@ -261,7 +262,7 @@ def _around(
     top: float = 1.0,
     scale: Callable[[float], float] = lambda x: x,
 ) -> Quantity:
-    """Returns an interval of a radius on a scale."""
+    """Returns an interval of a given radius on a scale."""
     back = (lambda x: x * x) if scale is math.sqrt else scale
     return Quantity(
         name,

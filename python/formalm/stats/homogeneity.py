@@ -1,4 +1,4 @@
-"""Tests of homogeneity for tables of counts: chi-square, exact and Monte Carlo."""
+"""Tests of homogeneity: whether groups of counts come from one distribution."""
 
 from __future__ import annotations
 
@@ -36,21 +36,22 @@ def homogeneity(
 ) -> Significance:
     """Tests whether several samples of categories come from one distribution.
 
-    All samples are treated as random. Testing one against the frequencies of another, as if those
-    were known probabilities, rejects true hypotheses about ten times as often as it states.
+    All samples are treated as random. A test of one sample against the frequencies of another, as
+    if those were known probabilities, rejects true hypotheses about ten times as often as its level
+    says.
 
     Parameters
     ----------
     counts
-        ``(groups, categories)`` whole numbers: the count of each category in each group. Draws must
-        be independent: exact probabilities or correlated texts are not a sample.
+        ``(groups, categories)`` integers: how often each group had each category. Draws must be
+        independent: counts of exact probabilities or of correlated texts are not a sample.
     statistic
         ``"chi2"`` (Pearson), ``"g"`` (likelihood ratio) or ``"probability"`` (of the table:
         Fisher's test for two groups and two categories).
     method
         ``"asymptotic"``: the chi-square distribution, refused if expected counts are too small.
-        ``"exact"``: all tables with these sums. ``"monte carlo"``: random tables with these sums.
-        ``"auto"``: the first of these that is possible.
+        ``"exact"``: enumerates all tables with the same margins. ``"monte carlo"``: draws tables
+        with the same margins. ``"auto"``: the first of them that is possible.
     resamples, seed
         For ``"monte carlo"``.
     table_limit
@@ -59,7 +60,7 @@ def homogeneity(
     Returns
     -------
     Significance
-        Empty categories and groups are left out, with a note.
+        Empty categories and groups without counts are omitted, with a note.
 
     Raises
     ------
@@ -127,7 +128,7 @@ def expected_counts(counts: Integers) -> Floats:
 
 
 def _cells(statistic: str, expected: Floats) -> Callable[[Integers], Floats]:
-    """Returns the statistic of each table in ``(tables, groups, categories)``; larger is rarer."""
+    """Returns the statistic of each table ``(tables, groups, categories)``; larger is rarer."""
 
     def chi2(tables: Integers) -> Floats:
         found: Floats = ((tables - expected) ** 2 / expected).sum(axis=(1, 2))
@@ -153,7 +154,7 @@ def _exact(table: Integers, cells: Callable[[Integers], Floats], least: float, l
 
 
 def _log_probability(table: Integers) -> float:
-    """Returns the log-probability of this table among all with its sums."""
+    """Returns the log-probability of this table among all with its margins."""
     margins = [*table.sum(axis=0), *table.sum(axis=1)]
     whole = log_factorials(table.sum())
     inside = log_factorials(table).sum()
@@ -161,7 +162,7 @@ def _log_probability(table: Integers) -> float:
 
 
 def _too_small(expected: Floats) -> str | None:
-    """Returns why expected counts do not allow the chi-square distribution, or None."""
+    """Returns why expected counts rule out the chi-square distribution, or None."""
     least, below = float(expected.min()), int((expected < 5).sum())
     if expected.shape == (2, 2):
         if below:

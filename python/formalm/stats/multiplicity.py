@@ -1,4 +1,4 @@
-"""Corrections of p-values for multiple tests: Holm, Benjamini-Hochberg."""
+"""Multiple testing: p-values adjusted for the number of tests."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["benjamini_hochberg", "holm"]
 def holm(p_values: Iterable[float]) -> Floats:
     """Returns adjusted p-values that bound the probability of *any* false rejection.
 
-    Reject where the adjusted value is at most the level. The tests may depend on each other in any
+    Reject if the adjusted value is at most the level. The tests may depend on each other in any
     way.
 
     Parameters
     ----------
     p_values
-        One per test; include all tests made, not only the interesting ones.
+        One for each test; all tests that were made, not only the interesting ones.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def holm(p_values: Iterable[float]) -> Floats:
     Raises
     ------
     ArgumentError
-        For numbers outside [0, 1].
+        For numbers that are not probabilities.
 
     Examples
     --------
@@ -46,9 +46,9 @@ def holm(p_values: Iterable[float]) -> Floats:
 
 
 def benjamini_hochberg(p_values: Iterable[float]) -> Floats:
-    """Returns adjusted p-values that bound the expected share of false rejections.
+    """Returns adjusted p-values that bound the expected share of false rejections among all.
 
-    For tests that are independent, or positively dependent.
+    For tests that are independent, or depend positively on each other.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def benjamini_hochberg(p_values: Iterable[float]) -> Floats:
     Raises
     ------
     ArgumentError
-        For numbers outside [0, 1].
+        For numbers that are not probabilities.
 
     Examples
     --------

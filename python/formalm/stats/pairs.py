@@ -1,4 +1,4 @@
-"""Paired comparison of two models or settings on the same questions: McNemar, paired odds ratio."""
+"""Paired comparison of two models on the same questions: McNemar's test and odds ratio."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ LEAST = 25
 def mcnemar(one: Iterable[bool], other: Iterable[bool], *, method: str = "exact") -> Significance:
     """Tests whether two models, or two settings, are right equally often on the same questions.
 
-    Only questions on which they differ are informative. Two models that agree on most questions are
-    therefore distinguished by far fewer questions than two independent proportions would need.
+    Only questions on which they differ count. Two models that agree on most questions are therefore
+    distinguished with far fewer questions than two proportions would need.
 
     Parameters
     ----------
     one, other
         Whether each question was answered correctly, in the same order.
     method
-        ``"exact"``: binomial. ``"mid-p"``: counts half of the observed probability, which is less
-        conservative. ``"asymptotic"``: chi-square, refused with fewer than 25 discordant pairs.
+        ``"exact"``: binomial. ``"mid-p"``: the same with half of the observed count, which is less
+        conservative. ``"asymptotic"``: chi-square, refused with fewer than 25 differing pairs.
 
     Returns
     -------
     Significance
-        The statistic is the excess of questions that only the first answered correctly.
+        The statistic is the number of questions that only the first got right, minus the number
+        that only the second did.
 
     Raises
     ------
@@ -84,8 +85,7 @@ def paired_odds_ratio(
     Returns
     -------
     Quantity
-        With the interval that corresponds to the exact test: it contains 1 if and only if the test
-        does not reject.
+        With the interval of the exact test: it contains 1 iff that test does not reject.
 
     Raises
     ------

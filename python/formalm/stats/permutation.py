@@ -40,15 +40,15 @@ def permutation(
     Parameters
     ----------
     one, other
-        Two samples of independent numbers. For paired numbers, use :func:`sign_flips`.
+        Two samples of independent numbers. For paired numbers use :func:`sign_flips`.
     statistic
-        A function of the two samples; by default the difference of their means.
+        A function of the two samples; the difference of their means by default.
     alternative
         ``"greater"`` if a large statistic is evidence against one distribution, ``"less"`` if a
         small one is, or ``"two-sided"``.
     resamples
-        Maximum number of permutations: all are counted if there are no more, otherwise this many
-        are drawn.
+        All permutations are enumerated if there are at most this many; otherwise this many are
+        drawn.
     seed
         The seed of the draws.
 
@@ -86,17 +86,18 @@ def sign_flips(
 ) -> Significance:
     """Tests whether paired differences are centered within a margin, by flipping their signs.
 
-    The differences are the sampling units: one per template, prompt or model, each the mean of what
-    belongs to it.
+    The differences are the sampling units: one for each template, prompt or model, each the mean of
+    its own results.
 
     Parameters
     ----------
     differences
-        One number per unit. They are assumed to be symmetric about their center.
+        One number for each unit. They are assumed to be symmetric about their center.
     margin
-        The largest difference that does not matter. With exact probabilities, tiny differences are
-        significant; the margin says which are relevant. With ``"two-sided"``, the hypothesis is
-        that the center is at most this far from 0, and each side is tested at half the level.
+        The largest difference that does not matter. Exact probabilities make tiny differences
+        significant; a margin says what matters. With ``"two-sided"``, the hypothesis is that the
+        center is at most that far from 0. It is rejected if one of its sides is rejected at half
+        the level.
     alternative, resamples, seed
         As in :func:`permutation`.
 
@@ -131,7 +132,7 @@ def sign_flips(
 
 
 def _flipped(values: Floats, alternative: str, number: int, seed: int | None) -> Significance:
-    """Applies the one-sided test that the center is 0; equal seeds flip equal signs."""
+    """Returns the one-sided test that the center is 0; the same signs for the same seed."""
     found = np.concatenate(
         [(signs * values).mean(axis=1) for signs in _signs(len(values), number, seed)]
     )
@@ -151,7 +152,9 @@ def _signs(length: int, number: int, seed: int | None) -> Iterator[Floats]:
 def _significance(
     name: str, observed: float, found: Floats, alternative: str, seed: int | None
 ) -> Significance:
-    """Returns the share of arrangements at least as extreme; draws include the observed one."""
+    """Returns the share of arrangements at least as extreme; among drawn ones, the observed counts
+    too.
+    """
     slack = RELATIVE * max(float(np.abs(found).max()), abs(observed))
     extra = 0 if seed is None else 1
     greater = (int((found >= observed - slack).sum()) + extra) / (len(found) + extra)
@@ -163,7 +166,7 @@ def _significance(
 
 
 def _every_hand(pooled: Floats, size: int) -> Iterator[Floats]:
-    """Returns every permutation, with the first sample's numbers in front."""
+    """Yields every split of the numbers, with the first sample's numbers first."""
     chosen = np.array(list(combinations(range(len(pooled)), size)), dtype=np.int64)
     rest = np.ones((len(chosen), len(pooled)), dtype=np.bool_)
     np.put_along_axis(rest, chosen, False, axis=1)
@@ -184,7 +187,7 @@ def _mean_difference(hands: Floats, size: int) -> Floats:
 
 
 def _each(statistic: Statistic) -> Callable[[Floats, int], Floats]:
-    """Returns a statistic of two samples as one of many permutations."""
+    """Returns a statistic of two samples as a function of many splits."""
 
     def value(hands: Floats, size: int) -> Floats:
         found = [statistic(hand[:size], hand[size:]) for hand in hands]

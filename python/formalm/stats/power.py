@@ -1,4 +1,4 @@
-"""Statistical power of tests, and the least effect detectable with a given power."""
+"""Power analysis: the power of a test, and the smallest effect that it detects."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ NODES = 512  # of the integral; more change nothing up to a million degrees
 def power_of_difference(
     one: float, other: float, trials: int, *, other_trials: int | None = None, level: float = 0.05
 ) -> float:
-    """Returns the power to distinguish two proportions by the two-sided test of homogeneity.
+    """Returns the power of the two-sided test of homogeneity to distinguish two proportions.
 
     Parameters
     ----------
     one, other
         The true proportions.
     trials, other_trials
-        The sizes of the first and the second sample; equal by default.
+        Sizes of the first and the second sample; equal by default.
     level
         The level of the test.
 
     Returns
     -------
     float
-        By the normal approximation: within about 0.02 for expected counts of at least 5.
+        By the normal approximation: for expected counts of 5 and more within about 0.02.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def detectable_difference(
     power: float = 0.8,
     level: float = 0.05,
 ) -> float:
-    """Returns the least increase over a proportion that is detected with a given power.
+    """Returns the smallest increase over a proportion that is detected with a given power.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def detectable_difference(
     trials, other_trials, level
         As in :func:`power_of_difference`.
     power
-        The desired power.
+        The probability with which the increase must be detected.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def detectable_difference(
 
 
 def power_of_mean(effect: float, units: int, *, level: float = 0.05) -> float:
-    """Returns the power to distinguish a mean from 0 by the two-sided t-test.
+    """Returns the power of the two-sided t-test to distinguish a mean from 0.
 
     Parameters
     ----------
@@ -148,14 +148,14 @@ def power_of_mean(effect: float, units: int, *, level: float = 0.05) -> float:
 
 
 def detectable_mean(units: int, *, power: float = 0.8, level: float = 0.05) -> float:
-    """Returns the least mean, in standard deviations of the units, detected with a given power.
+    """Returns the smallest mean, in standard deviations, that is detected with a given power.
 
     Parameters
     ----------
     units, level
         As in :func:`power_of_mean`.
     power
-        The desired power.
+        The probability with which it must be detected.
 
     Raises
     ------
@@ -172,13 +172,13 @@ def detectable_mean(units: int, *, power: float = 0.8, level: float = 0.05) -> f
 
 
 def power_of_association(effect: float, trials: int, degrees: int, *, level: float = 0.05) -> float:
-    """Returns the power to distinguish a table of counts from a homogeneous one by chi-square.
+    """Returns the power of the chi-square test to distinguish a table from a homogeneous one.
 
     Parameters
     ----------
     effect
-        Cohen's w: the square root of the sum of (p − p₀)² / p₀ over the cells. Cramér's V is w
-        divided by the square root of the smaller number of rows or columns, minus one.
+        Cohen's w: the root of the sum of (p − p₀)² / p₀ over the cells. Cramér's V is w over the
+        root of the smaller number of rows or columns, less one.
     trials
         The sum of all counts.
     degrees
@@ -213,14 +213,15 @@ def power_of_association(effect: float, trials: int, degrees: int, *, level: flo
 def detectable_association(
     trials: int, degrees: int, *, power: float = 0.8, level: float = 0.05
 ) -> float:
-    """Returns the least effect, as Cohen's w, that the chi-square test detects with a given power.
+    """Returns the smallest effect, as Cohen's w, that the chi-square test detects with a given
+    power.
 
     Parameters
     ----------
     trials, degrees, level
         As in :func:`power_of_association`.
     power
-        The desired power.
+        The probability with which it must be detected.
 
     Raises
     ------
@@ -239,9 +240,9 @@ def detectable_association(
 
 
 def _beyond(critical: float, shift: float, degrees: int) -> float:
-    """Returns P(t > critical) for Student's t with a shift, as a mean over the observed spread.
+    """Returns P(t > critical) for noncentral t, as a mean over the observed spread.
 
-    SciPy's own function gives NaN for few degrees and large shifts.
+    SciPy's own function returns NaN for few degrees of freedom and large shifts.
     """
     special = scipy_part("special")
     # The spread has the distribution of a root of chi-square over its degrees.
@@ -267,7 +268,7 @@ def _quadrature() -> tuple[Floats, Floats]:
 
 
 def _least(power_of: Callable[[float], float], power: float, level: float, most: float) -> float:
-    """Returns the least effect with a power, which increases with the effect."""
+    """Returns the smallest effect with a given power, which grows with the effect."""
     wanted = checked_number("power", power, 0, 1)
     if wanted <= checked_number("level", level, 0, 1):
         raise ArgumentError(f"a power of {wanted:g} is not above the level of {level:g}")

@@ -1,4 +1,4 @@
-"""Confidence intervals for a proportion: Wilson, Clopper-Pearson."""
+"""Intervals for a proportion: Wilson and Clopper-Pearson."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["clopper_pearson", "wilson"]
 def wilson(successes: int, trials: int, *, confidence: float = 0.95) -> Quantity:
     """Returns the Wilson score interval for a proportion.
 
-    Its coverage is right on average over proportions, and can be off by a few percent for a single
-    one. It has a positive width at 0 and at 1, where an interval from the standard error has none.
+    Its coverage is nominal on average over proportions; for a single one it can be a few percent
+    off. It has a positive width at 0 and at 1, where an interval from the standard error vanishes.
 
     Parameters
     ----------
     successes, trials
-        Whole numbers.
+        Integers.
     confidence
         Between 0 and 1.
 
@@ -48,7 +48,8 @@ def wilson(successes: int, trials: int, *, confidence: float = 0.95) -> Quantity
 
 
 def clopper_pearson(successes: int, trials: int, *, confidence: float = 0.95) -> Quantity:
-    """Returns the interval for a proportion that inverts two exact binomial tests.
+    """Returns the Clopper-Pearson interval for a proportion, which inverts two exact binomial
+    tests.
 
     Its coverage is at least the confidence for every proportion and every number of trials.
 

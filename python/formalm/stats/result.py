@@ -1,4 +1,4 @@
-"""Result classes of statistics: a quantity with an interval, and a significance test."""
+"""Results of statistics: ``Quantity`` with an interval, ``Significance`` with a p-value."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ Coverage = Literal["exact", "certified", "guaranteed", "approximate"]
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number, and an interval with its coverage.
+    """A number with an interval, and the coverage of the interval.
 
     Attributes
     ----------
     name
-        The name of the number.
+        The name of the quantity.
     value
         The number.
     low, high
         The interval.
     confidence
-        The probability that such an interval contains the truth; 1 if nothing was sampled.
+        The share of such intervals that contain the true value; 1 if nothing was sampled.
     coverage
         ``"exact"``: computed from known probabilities, so there is no sampling error.
         ``"certified"``: computed from bounds of probabilities, and proven. ``"guaranteed"``: at
         least the confidence, for every sample size. ``"approximate"``: about the confidence, for
         large samples.
     method
-        The method of the interval.
+        The method that computed the interval.
     units
-        The number of independent units; None if nothing was sampled.
+        Number of independent units; None if nothing was sampled.
     notes
-        Remarks for the reader.
+        Caveats for the reader.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Quantity:
 
     @property
     def width(self) -> float:
-        """The distance of the ends."""
+        """The distance between the ends."""
         return self.high - self.low
 
     def __contains__(self, value: float) -> bool:
@@ -78,14 +78,14 @@ class Significance:
     degrees
         Degrees of freedom; None if there are none.
     method
-        ``"asymptotic"``: valid for large counts, which was checked. ``"exact"``: all arrangements
-        were counted. ``"mid-p"``: exact, with half of the observed arrangement. ``"monte carlo"``:
-        random arrangements; the observed one is counted with them, so that the test keeps its
-        level.
+        ``"asymptotic"``: valid for large counts, and the counts were checked. ``"exact"``: all
+        arrangements were enumerated. ``"mid-p"``: exact, with half of the observed arrangement.
+        ``"monte carlo"``: arrangements were drawn; the observed one is counted with them, so the
+        test keeps its level.
     resamples, seed
-        For a Monte Carlo test: the number of draws, and their seed.
+        For a Monte Carlo test: number of draws, and their seed.
     notes
-        Remarks for the reader.
+        Caveats for the reader.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Significance:
 
     @property
     def monte_carlo_error(self) -> float:
-        """The standard error of the p-value from drawing; 0 unless arrangements were drawn."""
+        """Standard error of the p-value due to drawing; 0 unless arrangements were drawn."""
         if self.resamples is None:
             return 0.0
         return math.sqrt(self.p_value * (1 - self.p_value) / (self.resamples + 1))

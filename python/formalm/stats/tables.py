@@ -1,4 +1,4 @@
-"""Contingency tables with given row and column sums: enumeration and random draws."""
+"""Contingency tables with given margins: enumeration and random draws."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def every_table(table: Integers, limit: int) -> Integers:
     Raises
     ------
     LimitError
-        If more than ``limit`` candidates would be visited, some of which are not tables.
+        If more than ``limit`` candidates would be examined, some of which are not valid tables.
     """
     if table.shape[0] > table.shape[1]:
         turned: Integers = every_table(table.T, limit).swapaxes(1, 2)
@@ -54,7 +54,7 @@ def every_table(table: Integers, limit: int) -> Integers:
 
 
 def _divisions(total: int, parts: int) -> Integers:
-    """Returns all ordered sums of a number with non-negative parts, ``(ways, parts)``."""
+    """Returns all ways to write a number as a sum of nonnegative parts, ``(ways, parts)``."""
     bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
     bars = bars.reshape(-1, parts - 1)
     ends = np.full((len(bars), 1), total + parts - 1)
@@ -62,14 +62,13 @@ def _divisions(total: int, parts: int) -> Integers:
 
 
 def drawn_tables(table: Integers, number: int, seed: int) -> Iterator[Integers]:
-    """Yields random tables with the sums of one, in batches ``(some, rows, columns)``.
-
-    They are distributed as by shuffling.
+    """Yields tables with the margins of one, as from shuffling, ``(some, rows, columns)`` at a
+    time.
 
     Raises
     ------
     LimitError
-        If the counts sum to a thousand million or more.
+        If the counts add up to 10⁹ or more.
     """
     if table.sum() >= MOST_DRAWN:
         raise LimitError("counts in all", int(table.sum()), MOST_DRAWN - 1, "they are asymptotic")
